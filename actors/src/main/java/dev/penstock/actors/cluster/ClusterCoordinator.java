@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 /**
  * Decides where the ranks of a cluster's runs live, and what becomes of the runs when nodes come,
@@ -19,9 +20,24 @@ import java.util.function.Consumer;
  * <p>Every {@code now} is in nanoseconds on one clock that never goes back.
  */
 final class ClusterCoordinator {
+    private static final NodeInventory.Answer OTHERS_FIRST =
+            new NodeInventory.Answer.Wanting(
+                    "waits until the ranks of runs are found whose seed is gone");
+
     private final NodeInventory nodes = new NodeInventory();
     private final Map<String, KeptRun> runs = new LinkedHashMap<>();
     private Set<Long> members;
+
+    /** Whether it is not known yet which runs a former seed kept. */
+    private boolean looking;
+
+    /** Processes where ranks may be of runs that somebody else still holds. */
+    private Set<String> heldElsewhere = Set.of();
+
+    /** By then, nodes have given up what nobody has found. */
+    private long unknownUntil;
+
+    private boolean someMayBeTaken;
     private List<ClusterEffect> effects = new ArrayList<>();
 
     /**
@@ -36,6 +52,35 @@ final class ClusterCoordinator {
         List<ClusterEffect> drained = effects;
         effects = new ArrayList<>();
         return drained;
+    }
+
+    // ---- a seed before this one --------------------------------------------------------------
+
+    /** Another seed may have kept runs: they are looked for. */
+    void onLooking(long now) {
+        looking = true;
+        unknownUntil = now + ClusterRun.LEAST_PATIENCE.toNanos();
+    }
+
+    /**
+     * All runs that another seed kept have been looked at.
+     *
+     * @param processes where the journals of those say that ranks are which somebody still holds
+     */
+    void onLooked(Set<String> processes, long now) {
+        looking = false;
+        heldElsewhere = Set.copyOf(processes);
+        serve(now);
+    }
+
+    /**
+     * Whether ranks may be on a node that are not counted there yet. Only such nodes are given to
+     * nobody: a lock that is never freed must not keep other runs from the rest of the cluster.
+     */
+    private boolean mayBeTaken(NodeOffer node, long now) {
+        boolean unknown = looking || heldElsewhere.contains(node.process());
+        return (unknown && now < unknownUntil)
+                || runs.values().stream().anyMatch(run -> run.asks(node));
     }
 
     // ---- what is there ----------------------------------------------------------------------
@@ -159,6 +204,9 @@ final class ClusterCoordinator {
     void onTick(Set<Long> present, long now) {
         members = Set.copyOf(present);
         runs.values().forEach(run -> act(run, now, it -> it.onTick(now)));
+        if (someMayBeTaken) {
+            serve(now);
+        }
     }
 
     // ---- what follows -----------------------------------------------------------------------
@@ -179,13 +227,24 @@ final class ClusterCoordinator {
         }
     }
 
-    /** In the order of submission; a small run may pass a large one that does not fit yet. */
+    /**
+     * In the order of submission; a small run may pass a large one that does not fit yet. None gets
+     * a node where a run of a former seed may be.
+     */
     private void serve(long now) {
+        runs.values().forEach(run -> run.lookForShares(members, now));
+        Set<String> maybeTaken =
+                nodes.all().stream()
+                        .filter(node -> mayBeTaken(node, now))
+                        .map(NodeOffer::address)
+                        .collect(Collectors.toSet());
+        someMayBeTaken = !maybeTaken.isEmpty();
         runs.forEach(
                 (name, run) -> {
-                    run.lookForShares(members, now);
                     if (run.wantsRoom()) {
-                        run.onRoom(nodes.take(name, run.wish()), now);
+                        var answer = nodes.take(name, run.wish().avoiding(maybeTaken));
+                        boolean waits = answer instanceof NodeInventory.Answer.Wanting;
+                        run.onRoom(waits && someMayBeTaken ? OTHERS_FIRST : answer, now);
                     }
                 });
     }

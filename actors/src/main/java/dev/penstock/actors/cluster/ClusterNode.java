@@ -84,7 +84,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     public record AdoptRun(String runId, ActorRef<Report> owner) implements Command {}
 
     /**
-     * Let go of a run.
+     * Let go of a run: answered by {@link ShareAbsent} where nothing of it is left.
      *
      * @param owner see {@link HostRanks}
      */
@@ -141,7 +141,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
      * @param ranks that the node was told to host
      * @param firstDriver directory of the driver that the node joined first; empty if it joined
      *     none
-     * @param driver directory of the one that it uses now
+     * @param driver directory of the one that it started last, or else of the one that it uses
      * @param ownsDriver whether that one lives with this node
      * @param key as it was handed to the node
      */
@@ -158,7 +158,9 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         }
     }
 
-    /** The other answer to {@link AdoptRun}: nothing of the run is here. */
+    /**
+     * The other answer to {@link AdoptRun}, and the one to {@link CloseRun}: nothing of it is here.
+     */
     public record ShareAbsent(String node) implements Report {}
 
     /**
@@ -204,11 +206,12 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         switch (command) {
             case Introduce introduce -> onIntroduce(introduce);
             case OpenRun open -> onOpenRun(open);
-            case HostRanks order -> tell(order.runId(), new NodeRun.Host(order));
+            case HostRanks host ->
+                    order(host.runId(), new NodeRun.Host(host), host.order(), host.owner());
             case StartDriver(String runId, long order, var owner) ->
-                    tell(runId, new NodeRun.StartDriver(order, owner));
+                    order(runId, new NodeRun.StartDriver(order, owner), order, owner);
             case AdoptRun(String runId, var owner) -> onAdoptRun(runId, owner);
-            case CloseRun(String runId, var owner) -> tell(runId, new NodeRun.Close(owner));
+            case CloseRun close -> onCloseRun(close);
             case HoldAgain(String lifeline) -> hold(lifeline);
             case RunLeft(var run) -> shares.values().removeIf(share -> share.run().equals(run));
         }
@@ -219,6 +222,16 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         Share share = shares.get(runId);
         if (share != null) {
             share.run().tell(command);
+        }
+    }
+
+    /** The share may have been given up, when this node did not see its owner for too long. */
+    private void order(String runId, NodeRun.Command command, long number, ActorRef<Report> owner) {
+        if (shares.containsKey(runId)) {
+            tell(runId, command);
+        } else {
+            String reason = "nothing of the run is here any more";
+            owner.tell(new RunRefused(offer.address(), number, reason));
         }
     }
 
@@ -262,6 +275,15 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
             tell(runId, new NodeRun.Adopt(owner));
         } else {
             owner.tell(new ShareAbsent(offer.address()));
+        }
+    }
+
+    /** Said again and again until nothing of the run is here. */
+    private void onCloseRun(CloseRun close) {
+        if (shares.containsKey(close.runId())) {
+            tell(close.runId(), new NodeRun.Close(close.owner()));
+        } else {
+            close.owner().tell(new ShareAbsent(offer.address()));
         }
     }
 

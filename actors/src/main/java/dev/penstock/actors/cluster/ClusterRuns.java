@@ -135,9 +135,11 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     private record Found(ClusterRun run) implements Command {}
 
-    private record AllFound(Set<String> kept) implements Command {}
+    private record AllFound(Map<String, Set<String>> kept) implements Command {}
 
     private record Look() implements Command {}
+
+    private record LookOnceMore() implements Command {}
 
     private record RunSaid(String run, RunManager.Said what) implements Command {}
 
@@ -199,6 +201,8 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                         context.messageAdapter(ClusterNode.Introduction.class, Introduced::new),
                         process -> self.tell(new LineCut(process)));
         this.coordinator = new ClusterCoordinator(members());
+        coordinator.onLooking(System.nanoTime());
+        timers.startSingleTimer(new LookOnceMore(), ClusterRun.LEAST_PATIENCE);
         var listings = context.messageAdapter(Receptionist.Listing.class, NodesListed::new);
         context.getSystem().receptionist().tell(Receptionist.subscribe(ClusterNode.KEY, listings));
         timers.startTimerWithFixedDelay(new Tick(), TICK);
@@ -239,8 +243,9 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case StopRun stop -> onStopRun(stop, now);
             case RebalanceRun rebalance -> onRebalanceRun(rebalance);
             case Found(ClusterRun run) -> keep(run, now);
-            case AllFound(Set<String> kept) -> onAllFound(kept);
+            case AllFound(var kept) -> onAllFound(kept, now);
             case Look _ -> look();
+            case LookOnceMore _ -> lookOnceMore();
             case RunSaid(String run, RunManager.Said what) -> onSaid(run, what, now);
             case Reported(String run, ClusterNode.Report report) ->
                     coordinator.onReport(run, report, now);
@@ -318,7 +323,8 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     /** Looks for runs whose seed is gone: for all, then for those that somebody else still had. */
     private void look() {
         ActorRef<Command> self = getContext().getSelf();
-        Predicate<String> names = looking ? _ -> true : keptElsewhere::contains;
+        Set<String> own = Set.copyOf(runs.keySet());
+        Predicate<String> names = looking ? name -> !own.contains(name) : keptElsewhere::contains;
         Executor blocking =
                 getContext().getSystem().dispatchers().lookup(DispatcherSelector.blocking());
         getContext()
@@ -330,22 +336,31 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                             if (error != null) {
                                 LOG.error("runs of a seed that died cannot be looked for", error);
                             }
-                            return new AllFound(kept == null ? Set.of() : kept);
+                            return new AllFound(kept == null ? Map.of() : kept);
                         });
     }
 
+    /** A seed that was replaced may have begun a run before it heard that it was. */
+    private void lookOnceMore() {
+        looking = true;
+        look();
+    }
+
     /** What somebody has may be that of a host which died, and whose lock a file server keeps. */
-    private void onAllFound(Set<String> locked) {
-        Set<String> kept = new HashSet<>(locked);
-        kept.removeAll(runs.keySet()); // submitted here in the meantime
-        if (!kept.isEmpty() && !kept.equals(keptElsewhere)) {
-            LOG.info("runs {} have not ended, and somebody keeps them", kept);
+    private void onAllFound(Map<String, Set<String>> locked, long now) {
+        Map<String, Set<String>> kept = new HashMap<>(locked);
+        kept.keySet().removeAll(runs.keySet()); // submitted here in the meantime
+        if (!kept.isEmpty() && !kept.keySet().equals(keptElsewhere)) {
+            LOG.info("runs {} have not ended, and somebody keeps them", kept.keySet());
         }
         looking = false;
-        keptElsewhere = kept;
+        keptElsewhere = Set.copyOf(kept.keySet());
         if (!kept.isEmpty()) {
             timers.startSingleTimer(new Look(), LOOK_AGAIN);
         }
+        Set<String> processes = new HashSet<>();
+        kept.values().forEach(processes::addAll);
+        coordinator.onLooked(processes, now);
     }
 
     private void keep(ClusterRun made, long now) {

@@ -86,13 +86,27 @@ final class KeptRun {
         progress.enter(RunState.RUNNING, "", now);
         if (seating.settled()) {
             tellPlaces();
+            letGoWhatIsUnused();
         }
+    }
+
+    /** The supervisor might send a rank back there, where others have the room by now. */
+    private void letGoWhatIsUnused() {
+        for (String address : shares.unused()) {
+            seating.forget(address);
+            shares.close(address);
+        }
+    }
+
+    /** Whether a node has still to say if it has ranks of this run. */
+    boolean asks(NodeOffer node) {
+        return takeover.asks(node);
     }
 
     // ---- room -------------------------------------------------------------------------------
 
     boolean wantsRoom() {
-        return wantsRoom;
+        return wantsRoom && (!supervised || seating.needsRoom()); // else ranks found it themselves
     }
 
     /** For all its ranks, anywhere; of a run under way, for those that need a node. */
@@ -207,17 +221,26 @@ final class KeptRun {
     /** A node came. */
     void onNode(NodeOffer node) {
         takeover.ask(node);
+        if (!asks(node)) {
+            shares.cameBack(node.address()); // else its answer says what is to come of its share
+        }
     }
 
     void onReport(ClusterNode.Report report, long now) {
         String node = report.node();
         if (report instanceof ClusterNode.Answer answer && !shares.isAwaited(answer)) {
+            if (report instanceof ClusterNode.RunOpened && !shares.isAt(node)) {
+                shares.close(node); // it was taken for dead before it had built it
+            }
             return; // said before, or of an order that was taken back
         }
         switch (report) {
             case ClusterNode.ShareKept kept ->
                     nodes.at(node).ifPresent(known -> onShareKept(known, kept));
-            case ClusterNode.ShareAbsent _ -> nodes.at(node).ifPresent(takeover::answered);
+            case ClusterNode.ShareAbsent _ -> {
+                shares.absent(node);
+                nodes.at(node).ifPresent(takeover::answered);
+            }
             case ClusterNode.RunOpened opened -> {
                 shares.opened(opened);
                 if (progress.is(RunState.OPENING) && shares.opening().isEmpty()) {
@@ -256,6 +279,8 @@ final class KeptRun {
         seating.avoid(node);
         boolean hadDriver = shares.hasDriver(node);
         seating.forget(node);
+        shares.close(node);
+        nodes.leave(made.name(), node);
         gather();
         if (hadDriver) {
             restartLink();
@@ -296,6 +321,7 @@ final class KeptRun {
             shares.lost(address);
         } else {
             shares.close();
+            nodes.release(made.name());
             progress.enter(RunState.WAITING, "", now);
             tellPeople("node %s is gone: %s".formatted(node.text(), how));
             wantsRoom = true;
@@ -304,6 +330,7 @@ final class KeptRun {
 
     private void onShareLost(NodeOffer node, String how) {
         boolean hadDriver = shares.hasDriver(node.address());
+        boolean wasToStartIt = shares.awaitsDriverOf(node.address());
         Set<Integer> ranks = shares.ranksAt(node.address());
         seating.forget(node.address());
         gather();
@@ -313,7 +340,8 @@ final class KeptRun {
         if (gathers) {
             tellSupervisor(new PipelineSupervisor.Nowhere(ranks));
         }
-        if (!shares.isAnywhere()) {
+        boolean nobodyWill = wasToStartIt && !othersUsedIt && !shares.awaitsDrivers();
+        if (nobodyWill || !shares.isAnywhere()) {
             linkRestarted("", ""); // the next node starts a driver before it hosts
         }
     }
@@ -322,7 +350,7 @@ final class KeptRun {
 
     private void onShareKept(NodeOffer node, ClusterNode.ShareKept kept) {
         if (hasEnded()) {
-            out.accept(new ClusterEffect.CloseShare(made.name(), node.address()));
+            shares.close(node.address());
             return;
         }
         Set<Integer> found = takeover.onKept(node, kept);
@@ -372,7 +400,7 @@ final class KeptRun {
 
     void onTick(long now) {
         nodes.all().forEach(takeover::ask);
-        shares.onTick();
+        shares.onTick(address -> nodes.at(address).filter(node -> !asks(node)).isPresent());
         Duration limit = made.plan().timeouts().start();
         if (progress.is(RunState.OPENING) && progress.inState(now).compareTo(limit) > 0) {
             fail(

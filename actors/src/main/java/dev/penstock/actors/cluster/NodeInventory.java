@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -70,6 +71,13 @@ final class NodeInventory {
                     Set.copyOf(avoided));
         }
 
+        /** The same, and these ranks go to none of these nodes either. */
+        Wish avoiding(Set<String> addresses) {
+            Set<String> all = new HashSet<>(avoids);
+            all.addAll(addresses);
+            return of(ranks, all);
+        }
+
         /** Bytes of each rank with ranks at these addresses; others live by themselves. */
         List<Long> bytesAt(Map<Integer, String> addresses) {
             Map<String, Integer> lowest = new HashMap<>();
@@ -114,6 +122,11 @@ final class NodeInventory {
 
     Collection<NodeOffer> all() {
         return List.copyOf(byAddress.values());
+    }
+
+    /** A run is not at this node any more. */
+    void leave(String run, String address) {
+        seatsOf(run).values().removeIf(seat -> seat.address().equals(address));
     }
 
     /** What a run had taken is free again. */
@@ -256,14 +269,16 @@ final class NodeInventory {
                 .findFirst();
     }
 
-    /** Nodes that would do wherever the ranks went. */
+    /**
+     * Nodes that would do wherever the ranks went. They keep what they have: where a rank is silent
+     * it may speak again.
+     */
     private Answer wanting(
             String run,
             Wish wish,
             Map<Integer, String> others,
             RankPlacement.Answer.Missing least) {
-        seats.put(run, seated(others, wish.bytesAt(others)));
-        List<RankPlacement.Room> rooms = rooms(run, seatsOf(run), wish);
+        List<RankPlacement.Room> rooms = rooms(run, seated(others, wish.bytesAt(others)), wish);
         List<Long> apart = wish.bytesAt(Map.of());
         var missing =
                 place(wish, apart, rooms) instanceof RankPlacement.Answer.Missing more

@@ -257,7 +257,7 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     /** Another seed keeps the run: all is handed over that the old one knew. */
     private Behavior<Command> onAdopt(ActorRef<ClusterNode.Report> next) {
         RankResources shared = resources;
-        timers.cancelAll();
+        timers.cancel(new GiveUp());
         getContext().unwatch(owner);
         if (run == null || shared == null) {
             next.tell(new ClusterNode.ShareAbsent(offer.address()));
@@ -269,7 +269,8 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
         }
         owner = next;
         getContext().watch(owner);
-        String driver = shared.dataPlane().address().driverDirectory();
+        String used = shared.dataPlane().address().driverDirectory();
+        String driver = ownDriver.isEmpty() ? used : ownDriver; // ranks may have to go over to it
         owner.tell(
                 new ClusterNode.ShareKept(
                         offer.address(), ranks, firstDriver, driver, !ownDriver.isEmpty(), key));

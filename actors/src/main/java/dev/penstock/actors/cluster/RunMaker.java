@@ -1,5 +1,6 @@
 package dev.penstock.actors.cluster;
 
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -20,7 +21,8 @@ public interface RunMaker {
      *
      * @param names of the runs that are looked for
      * @param found told each as soon as it is open
-     * @return the names of those that somebody keeps, or whose lock is not free yet: look again
+     * @return by their names those that somebody keeps, or whose lock is not free yet: look again;
+     *     each with the processes where its ranks are, by its journal
      */
-    Set<String> unfinished(Predicate<String> names, Consumer<ClusterRun> found);
+    Map<String, Set<String>> unfinished(Predicate<String> names, Consumer<ClusterRun> found);
 }

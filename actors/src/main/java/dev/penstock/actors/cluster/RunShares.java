@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /**
@@ -42,10 +43,24 @@ final class RunShares {
      * @param owner address of the node that started it; empty if it died and none starts another
      * @param directory empty while it starts
      * @param former directory of the one whose place it takes; empty if it is the host's first
+     * @param awaited whether the supervisor waits for it
      */
-    private record Driver(String owner, Optional<String> directory, String former) {
+    private record Driver(
+            String owner, Optional<String> directory, String former, boolean awaited) {
+        static Driver first(String owner) {
+            return new Driver(owner, Optional.empty(), "", false);
+        }
+
         Driver died() {
-            return new Driver("", Optional.empty(), directory.orElse(former));
+            return new Driver("", Optional.empty(), directory.orElse(former), true);
+        }
+
+        Driver startedAgainBy(String next) {
+            return new Driver(next, Optional.empty(), former, true);
+        }
+
+        Driver isIn(String place) {
+            return new Driver(owner, Optional.of(place), former, false);
         }
     }
 
@@ -55,6 +70,13 @@ final class RunShares {
     private final Map<String, Share> shares = new LinkedHashMap<>();
     private final Map<Integer, NodeOffer> homes = new TreeMap<>();
     private final Map<String, Driver> drivers = new HashMap<>();
+
+    /**
+     * Seconds since nodes, by address, were to let go of the run or were lost: until one says that
+     * nothing of it is there, the word may be lost, or the loss no death.
+     */
+    private final Map<String, Integer> left = new TreeMap<>();
+
     private Optional<RunKey> key;
     private boolean hosting;
 
@@ -68,9 +90,32 @@ final class RunShares {
         this.orders = new UnansweredOrders(out);
     }
 
-    /** A second has passed. */
-    void onTick() {
+    /**
+     * A second has passed.
+     *
+     * @param mayLetGo whether the node at an address is there, and is not asked what it has
+     */
+    void onTick(Predicate<String> mayLetGo) {
         orders.onTick();
+        left.replaceAll((_, seconds) -> seconds + 1);
+        left.forEach(
+                (node, seconds) -> {
+                    if (seconds % UnansweredOrders.SECONDS == 0 && mayLetGo.test(node)) {
+                        out.accept(new ClusterEffect.CloseShare(run, node));
+                    }
+                });
+    }
+
+    /** Somebody is at this address, perhaps who was there before: others are to have the room. */
+    void cameBack(String address) {
+        if (left.containsKey(address)) {
+            close(address);
+        }
+    }
+
+    /** Nothing of the run is at this address. */
+    void absent(String address) {
+        left.remove(address);
     }
 
     /** Whether a node says for the first time what came of an order that still holds. */
@@ -143,9 +188,37 @@ final class RunShares {
                 .toList();
     }
 
+    /** Addresses of shares where no rank is, or is to be, and whose driver no other share uses. */
+    List<String> unused() {
+        return shares.values().stream()
+                .filter(share -> share.open && share.toHost.isEmpty())
+                .map(share -> share.node)
+                .filter(node -> !homes.containsValue(node))
+                .filter(node -> !hasDriver(node.address()) || isAlone(node))
+                .map(NodeOffer::address)
+                .toList();
+    }
+
+    private boolean isAlone(NodeOffer node) {
+        return shares.values().stream()
+                .allMatch(
+                        other -> other.node.equals(node) || !other.node.host().equals(node.host()));
+    }
+
     /** Whether the host's driver lives with this node, or is being started by it. */
     boolean hasDriver(String address) {
         return drivers.values().stream().anyMatch(driver -> driver.owner().equals(address));
+    }
+
+    /** Whether the host's driver is being started by this node. */
+    boolean awaitsDriverOf(String address) {
+        return drivers.values().stream()
+                .anyMatch(driver -> driver.owner().equals(address) && driver.directory().isEmpty());
+    }
+
+    /** Whether the supervisor waits for a driver that some node starts, or will. */
+    boolean awaitsDrivers() {
+        return drivers.values().stream().anyMatch(Driver::awaited);
     }
 
     /** Whether that is the driver which lives with the node, and not one before it. */
@@ -156,6 +229,13 @@ final class RunShares {
                                 driver.owner().equals(address)
                                         && driver.directory().isPresent()
                                         && !driver.former().equals(directory));
+    }
+
+    /** Directory of the host's driver, or of its last one if that died. */
+    Optional<String> lastDriverOn(String host) {
+        return Optional.ofNullable(drivers.get(host))
+                .map(driver -> driver.directory().orElse(driver.former()))
+                .filter(directory -> !directory.isEmpty());
     }
 
     /** Whether a host's driver went with the node that had started it. */
@@ -178,7 +258,7 @@ final class RunShares {
         }
         boolean starts = !drivers.containsKey(node.host());
         if (starts) {
-            drivers.put(node.host(), new Driver(node.address(), Optional.empty(), ""));
+            drivers.put(node.host(), Driver.first(node.address()));
         }
         if (hosting) {
             var back = new PipelineSupervisor.NodeBack(node.process());
@@ -187,6 +267,7 @@ final class RunShares {
         orders.give(new ClusterEffect.OpenShare(run, node.address(), orders.nextNumber(), starts));
         Share fresh = new Share(node);
         shares.put(node.address(), fresh);
+        left.remove(node.address()); // what may be there is replaced
         return fresh;
     }
 
@@ -234,17 +315,25 @@ final class RunShares {
     void lost(String address) {
         driverDied(address);
         orders.forget(address);
-        shares.remove(address);
+        if (shares.remove(address) != null) {
+            left.put(address, 0);
+        }
         homes.values().removeIf(node -> node.address().equals(address));
         Set<String> hosts = new HashSet<>();
         shares.values().forEach(share -> hosts.add(share.node.host()));
         drivers.keySet().retainAll(hosts);
     }
 
+    /** A node lets go of the run. */
+    void close(String address) {
+        out.accept(new ClusterEffect.CloseShare(run, address));
+        left.put(address, 0);
+    }
+
     /** The nodes let go of the run. */
     void close() {
         orders.clear();
-        shares.keySet().forEach(node -> out.accept(new ClusterEffect.CloseShare(run, node)));
+        shares.keySet().forEach(this::close);
         shares.clear();
         homes.clear();
         drivers.clear();
@@ -268,12 +357,13 @@ final class RunShares {
         Share share = new Share(node);
         share.open = true;
         shares.put(node.address(), share);
+        left.remove(node.address());
         ranks.forEach(rank -> homes.put(rank, node));
         kept.key().ifPresent(handed -> key = Optional.of(handed));
         if (kept.ownsDriver()) {
-            drivers.put(node.host(), new Driver(node.address(), Optional.of(kept.driver()), ""));
+            drivers.put(node.host(), Driver.first(node.address()).isIn(kept.driver()));
         } else {
-            drivers.putIfAbsent(node.host(), new Driver("", Optional.empty(), kept.driver()));
+            drivers.putIfAbsent(node.host(), Driver.first("").isIn(kept.driver()).died());
         }
     }
 
@@ -288,7 +378,7 @@ final class RunShares {
         for (Map.Entry<String, Driver> host : drivers.entrySet()) {
             if (host.getValue().owner().equals(address)) {
                 String former = host.getValue().former();
-                host.setValue(new Driver(address, Optional.of(directory), former));
+                host.setValue(host.getValue().isIn(directory));
                 host();
                 return Optional.of(former);
             }
@@ -321,8 +411,7 @@ final class RunShares {
             NodeOffer node = share.node;
             Driver driver = drivers.get(node.host());
             if (driver != null && driver.owner().isEmpty()) {
-                drivers.put(
-                        node.host(), new Driver(node.address(), Optional.empty(), driver.former()));
+                drivers.put(node.host(), driver.startedAgainBy(node.address()));
                 orders.give(
                         new ClusterEffect.StartDriver(run, node.address(), orders.nextNumber()));
             }

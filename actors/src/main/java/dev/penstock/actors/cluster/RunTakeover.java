@@ -34,8 +34,8 @@ final class RunTakeover {
     /** Processes that have said what they have. */
     private final Set<String> answered = new HashSet<>();
 
-    /** Drivers that were started again in an earlier seed's time, by the directory before. */
-    private final Map<String, String> movedDrivers = new TreeMap<>();
+    /** Hosts by the directories of drivers that their nodes know of. */
+    private final Map<String, String> drivers = new TreeMap<>();
 
     private boolean looks;
 
@@ -62,9 +62,13 @@ final class RunTakeover {
 
     /** A node that there is may have kept a share. The question, or its answer, may be lost. */
     void ask(NodeOffer node) {
-        if (looks && !hasAnswered(node)) {
+        if (asks(node)) {
             out.accept(new ClusterEffect.AskForShare(made.name(), node.address()));
         }
+    }
+
+    boolean asks(NodeOffer node) {
+        return looks && !hasAnswered(node);
     }
 
     /** A process has said what it has. */
@@ -94,7 +98,7 @@ final class RunTakeover {
             return Set.of(); // it was asked twice, or has another share by now
         }
         if (!looks && !shares.fits(node, kept)) {
-            out.accept(new ClusterEffect.CloseShare(made.name(), node.address()));
+            shares.close(node.address());
             return Set.of();
         }
         Set<Integer> ranks = new TreeSet<>(kept.ranks());
@@ -108,14 +112,23 @@ final class RunTakeover {
                     });
         }
         shares.adopt(node, kept, ranks);
-        if (!kept.firstDriver().equals(kept.driver())) {
-            movedDrivers.put(kept.firstDriver(), kept.driver());
-        }
+        drivers.put(kept.firstDriver(), node.host());
+        drivers.put(kept.driver(), node.host());
         return ranks;
     }
 
+    /**
+     * Drivers that were started again in an earlier seed's time, by a directory before. Some nodes
+     * may not have heard of it.
+     */
     Map<String, String> movedDrivers() {
-        return movedDrivers;
+        Map<String, String> moved = new TreeMap<>();
+        drivers.forEach(
+                (directory, host) ->
+                        shares.lastDriverOn(host)
+                                .filter(now -> !now.equals(directory))
+                                .ifPresent(now -> moved.put(directory, now)));
+        return moved;
     }
 
     /** Whether each rank is in a share, and each host has its driver. */

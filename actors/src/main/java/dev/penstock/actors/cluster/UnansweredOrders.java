@@ -10,7 +10,8 @@ import java.util.function.Consumer;
  * has done what it is told answers as it did before.
  */
 final class UnansweredOrders {
-    private static final int SECONDS = 10;
+    /** Between two times that an order is given. */
+    static final int SECONDS = 10;
 
     private final Consumer<ClusterEffect> out;
     private final List<Unanswered> orders = new ArrayList<>();

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Where ranks go, and what becomes of a run when nodes come, go and refuse. */
@@ -237,6 +238,110 @@ class ClusterCoordinatorTest {
         assertThat(cluster.waits(Duration.ofSeconds(1)).toldSupervisor())
                 .anyMatch(PipelineSupervisor.Move.class::isInstance);
         assertThat(cluster.coordinator.rebalance("other-1")).isEmpty();
+    }
+
+    @Test
+    void ranksThatFoundANodeByThemselvesWantNoRoom() {
+        underWay().wants(1);
+        cluster.sees(1, cluster.process("b")).introduces("c", 1);
+
+        assertThat(cluster.opened()).as("no other share").containsExactly("a", "b");
+    }
+
+    /** It stands still, and may go on. */
+    @Test
+    void aSilentRankKeepsItsRoomUntilItHasAnother() {
+        underWay().keeps(new ImaginedRun("next-1", 1)).wants(1);
+        assertThat(cluster.standing("next-1").state()).isEqualTo(RunState.WAITING);
+
+        cluster.introduces("c", 1);
+
+        assertThat(cluster.opened()).containsExactly("a", "b", "c", "b");
+        assertThat(cluster.standing("next-1").state()).isEqualTo(RunState.OPENING);
+    }
+
+    @Test
+    void aRunWaitsForRoomThatRunsOfAFormerSeedMayHave() {
+        cluster.coordinator.onLooking(cluster.now);
+        cluster.introduces("a", 1).keeps(new ImaginedRun(RUN, 1));
+        assertThat(cluster.opened()).isEmpty();
+        assertThat(cluster.standing().detail()).contains("whose seed is gone");
+
+        var former = new ImaginedRun("former-1", 1, Map.of(0, cluster.process("a")));
+        cluster.keeps(former);
+        cluster.coordinator.onLooked(Set.of(), cluster.now);
+        assertThat(cluster.waits(Duration.ofSeconds(1)).opened())
+                .as("the node has not said what it has")
+                .isEmpty();
+
+        cluster.waits(ClusterRun.LEAST_PATIENCE.plusSeconds(2));
+        assertThat(cluster.opened()).as("nobody has kept a share for longer").hasSize(1);
+    }
+
+    @Test
+    void aRunThatIsLockedElsewhereHoldsOthersBackOnItsOwnNodesOnly() {
+        cluster.coordinator.onLooking(cluster.now);
+        cluster.introduces("a", 1).introduces("b", 1).keeps(new ImaginedRun(RUN, 1));
+        cluster.keeps(new ImaginedRun("next-1", 1));
+
+        cluster.coordinator.onLooked(Set.of(cluster.process("a")), cluster.now);
+
+        assertThat(cluster.waits(Duration.ofSeconds(1)).opened()).containsExactly("b");
+        assertThat(cluster.standing("next-1").detail()).contains("whose seed is gone");
+        cluster.coordinator.onLooked(Set.of(), cluster.now);
+        assertThat(cluster.waits(Duration.ofSeconds(1)).opened())
+                .as("its lock is free")
+                .containsExactly("b", "a");
+    }
+
+    @Test
+    void runsThatNobodyFindsAreNotWaitedForForEver() {
+        cluster.coordinator.onLooking(cluster.now);
+        cluster.introduces("a", 1).keeps(new ImaginedRun(RUN, 1));
+
+        assertThat(cluster.waits(ClusterRun.LEAST_PATIENCE.plusSeconds(1)).opened())
+                .containsExactly("a");
+    }
+
+    // ---- shares that are let go -------------------------------------------------------------
+
+    @Test
+    void nodesAreToldToLetGoUntilTheySayThatTheyHave() {
+        underWay().coordinator.onEnded(RUN, new RunOutcome.Completed(9), cluster.now);
+        cluster.waits(Duration.ofSeconds(1)).hasNothing("a").forget();
+
+        assertThat(cluster.waits(PATIENCE).closed()).containsExactly("b");
+        assertThat(cluster.forget().hasNothing("b").waits(PATIENCE).effects()).isEmpty();
+    }
+
+    @Test
+    void aNodeThatRefusesARunUnderWayIsToLetGoOfIt() {
+        underWay().dies("b").introduces("c", 1).wants(1).forget().refuses("c");
+
+        assertThat(cluster.closed()).containsExactly("c");
+    }
+
+    @Test
+    void aNodeWithoutARankIsToLetGoWhenAllRanksAreBack() {
+        underWay().introduces("c", 1).wants(1).opens("c").sees(1, cluster.process("c"));
+        assertThat(cluster.closed()).isEmpty();
+
+        cluster.coordinator.onRecovered(RUN, 4, cluster.now);
+
+        assertThat(cluster.waits(Duration.ofSeconds(1)).closed()).containsExactly("b");
+        assertThat(cluster.standing().nodes()).isEqualTo(2);
+    }
+
+    /** Its share would keep its memory, which other runs count on. */
+    @Test
+    void aNodeThatWasTakenForDeadIsToLetGo() {
+        NodeOffer b = underWay().offer("b");
+        cluster.coordinator.onNodeGone(b.process(), "it left the cluster", cluster.now);
+        assertThat(cluster.forget().waits(PATIENCE).closed()).as("nobody is there").isEmpty();
+
+        assertThat(cluster.introduces(b).closed()).containsExactly("b");
+        assertThat(cluster.waits(PATIENCE).closed()).as("again").containsExactly("b", "b");
+        assertThat(cluster.forget().hasNothing("b").waits(PATIENCE).closed()).isEmpty();
     }
 
     // ---- messages that are lost -------------------------------------------------------------

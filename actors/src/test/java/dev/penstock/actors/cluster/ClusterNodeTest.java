@@ -136,6 +136,16 @@ class ClusterNodeTest {
     }
 
     @Test
+    void thatNothingOfARunIsHereIsSaidToWhoeverHasOrdersForIt() {
+        node.tell(new ClusterNode.CloseRun(RUN, seed.getRef()));
+        seed.expectMessage(new ClusterNode.ShareAbsent(HERE));
+
+        node.tell(host(seed, 4));
+        seed.expectMessage(
+                new ClusterNode.RunRefused(HERE, 4, "nothing of the run is here any more"));
+    }
+
+    @Test
     void theDeathOfADriverIsSaidAgainUntilAnotherIsWanted() {
         node.tell(open(1));
         seed.expectMessage(new ClusterNode.RunOpened(HERE, 1, "driver-1"));

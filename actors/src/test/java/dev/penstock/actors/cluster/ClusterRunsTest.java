@@ -61,15 +61,16 @@ class ClusterRunsTest {
             }
 
             @Override
-            public Set<String> unfinished(Predicate<String> names, Consumer<ClusterRun> found) {
+            public Map<String, Set<String>> unfinished(
+                    Predicate<String> names, Consumer<ClusterRun> found) {
                 if (locked) {
                     locked = false;
                     looksForAll.add(names.test("other-1"));
-                    return Set.of(RUN);
+                    return Map.of(RUN, Set.of());
                 }
                 found.accept(new ImaginedRun(RUN, 2, Map.of()));
                 looksForAll.add(names.test("other-1"));
-                return Set.of();
+                return Map.of();
             }
         };
     }

@@ -43,6 +43,12 @@ class ImaginedRun implements ClusterRun {
         this.beginning = new RunBeginning.TakenUp(JournalledRun.of(journal).orElseThrow(), true);
     }
 
+    ImaginedRun(String name, RunPlan plan, RunBeginning beginning) {
+        this.name = name;
+        this.plan = plan;
+        this.beginning = beginning;
+    }
+
     @Override
     public String name() {
         return name;

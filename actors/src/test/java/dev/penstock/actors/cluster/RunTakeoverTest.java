@@ -92,6 +92,19 @@ class RunTakeoverTest {
                 .containsOnly(new ClusterEffect.AskForShare(RUN, address("b")));
     }
 
+    /** Its share would be adopted and closed at once. */
+    @Test
+    void aNodeThatWasAwayWhileItWasAskedIsAskedAgainAndNotToldToLetGo() {
+        cluster.introduces(a).introduces(b).keeps(lost()).hasKept("a", 0);
+        cluster.coordinator.onNodeGone(a.process(), "it left the cluster", cluster.now);
+
+        cluster.introduces(a).waits(Duration.ofSeconds(20));
+        assertThat(cluster.closed()).isEmpty();
+        assertThat(cluster.forget().hasKept("a", 0).hasKept("b", 1).closed()).isEmpty();
+
+        assertThat(cluster.isSupervised()).isTrue();
+    }
+
     @Test
     void whereTheJournalNamesNoNodesAllAreAskedForAWhile() {
         cluster.introduces(a).keeps(new ImaginedRun(RUN, 2, Map.of())).hasKept("a", 0);

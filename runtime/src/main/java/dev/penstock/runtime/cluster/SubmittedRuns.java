@@ -25,6 +25,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -85,7 +86,8 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
     }
 
     @Override
-    public Set<String> unfinished(Predicate<String> names, Consumer<ClusterRun> found) {
+    public Map<String, Set<String>> unfinished(
+            Predicate<String> names, Consumer<ClusterRun> found) {
         return new UnfinishedRuns(root, clusterId).open(names, found);
     }
 

@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeSet;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -52,11 +52,11 @@ record UnfinishedRuns(Path root, String clusterId) {
      *
      * @param names of the directories that are looked at
      * @param found told each as soon as it is open
-     * @return the names of those that are locked
+     * @return by their names those that are locked, with the processes where their ranks are
      */
-    Set<String> open(Predicate<String> names, Consumer<ClusterRun> found) {
+    Map<String, Set<String>> open(Predicate<String> names, Consumer<ClusterRun> found) {
         Map<Path, CompletableFuture<Optional<RunLock>>> locks = new LinkedHashMap<>();
-        Set<String> locked = new TreeSet<>();
+        Map<String, Set<String>> locked = new TreeMap<>();
         try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
             for (Path each : mine(names)) {
                 locks.put(each, CompletableFuture.supplyAsync(() -> lock(each), threads));
@@ -66,9 +66,17 @@ record UnfinishedRuns(Path root, String clusterId) {
                             lock.join()
                                     .ifPresentOrElse(
                                             held -> open(each, held, found),
-                                            () -> locked.add(name(each))));
+                                            () -> locked.put(name(each), processes(each))));
         }
         return locked;
+    }
+
+    /** Read while somebody may write it. */
+    private static Set<String> processes(Path directory) {
+        return EarlierStarts.in(directory)
+                .unfinished()
+                .map(run -> Set.copyOf(run.placed().values()))
+                .orElse(Set.of());
     }
 
     private static Optional<RunLock> lock(Path directory) {

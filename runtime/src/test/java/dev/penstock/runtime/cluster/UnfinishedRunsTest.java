@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -45,7 +46,8 @@ class UnfinishedRunsTest {
     void aRunThatIsLockedIsNamedAndFoundOnceItsLockIsFree() {
         ClusterRun kept = afterTwoSteps();
 
-        assertThat(runs.unfinished(_ -> true, found::add)).containsExactly(kept.name());
+        assertThat(runs.unfinished(_ -> true, found::add))
+                .isEqualTo(Map.of(kept.name(), Set.of(PROCESS)));
         assertThat(found).isEmpty();
         kept.close();
         assertThat(runs.unfinished(kept.name()::equals, found::add)).isEmpty();
