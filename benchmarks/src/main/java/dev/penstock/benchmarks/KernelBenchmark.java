@@ -66,7 +66,8 @@ public final class KernelBenchmark {
                 device.name(), n, d, heads, peakGflops, copyGigabytes);
         products(DType.F32);
         products(DType.BF16);
-        attention();
+        attention(DType.F32);
+        attention(DType.BF16);
         rows();
         wholeTensors();
     }
@@ -93,20 +94,20 @@ public final class KernelBenchmark {
         flops(multiply + " x^T dy", flops, () -> k.weightGradient(multiply, x, wide, w, blocks));
     }
 
-    private void attention() {
+    private void attention(DType multiply) {
         Tensor qkv = normals(n, 3 * d);
         Tensor y = normals(n, d);
         Tensor logSumExp = normals(n, heads);
         Tensor dQkv = normals(n, 3 * d);
         double pairs = n * (n + 1.0) / 2;
         flops(
-                "attention",
+                multiply + " attention",
                 4 * pairs * d,
-                () -> k.attention(DType.F32, qkv, y, logSumExp, heads, n, blocks));
+                () -> k.attention(multiply, qkv, y, logSumExp, heads, n, blocks));
         flops(
-                "attention backward",
+                multiply + " attention backward",
                 10 * pairs * d,
-                () -> k.attentionBackward(DType.F32, qkv, y, logSumExp, y, dQkv, heads, n, blocks));
+                () -> k.attentionBackward(multiply, qkv, y, logSumExp, y, dQkv, heads, n, blocks));
     }
 
     private void rows() {
