@@ -64,7 +64,7 @@ public record DeviceSurvey(
     private static String whatAutoOpens(Gpus gpus) {
         return switch (gpus) {
             case Gpus.Found(var found) ->
-                    "cpu: %s is there, but our kernels have run on emulated GPUs only; ask for it with device.kind = cuda"
+                    "cpu: %s is there, but is used only when asked for; try device.kind = cuda"
                             .formatted(found.getFirst().name());
             case Gpus.None(String reason) -> "cpu: " + reason;
         };

@@ -67,6 +67,11 @@ public final class EmulatedGpus {
         }
     }
 
+    /** The GPU of the highest number: an emulated one has another order of threads. */
+    public static int last() {
+        return GpuProbe.run() instanceof Gpus.Found(var gpus) ? gpus.size() - 1 : 0;
+    }
+
     /** Where the emulated libraries are, for the environment of other processes. */
     public static Path folder() {
         return Path.of(System.getProperty("penstock.cublas", "."));

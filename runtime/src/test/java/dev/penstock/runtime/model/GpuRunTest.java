@@ -109,7 +109,7 @@ class GpuRunTest {
         Map<String, Object> whole = run(own, 1, List.of(16));
 
         assertThat(run(own, 1, List.of(8, 8))).isEqualTo(whole);
-        assertThat(run(own.withGpu(1), 3, List.of(8, 4, 4))).isEqualTo(whole);
+        assertThat(run(own.withGpu(EmulatedGpus.last()), 3, List.of(8, 4, 4))).isEqualTo(whole);
     }
 
     /** From the second step on all that stages compute comes again. */
