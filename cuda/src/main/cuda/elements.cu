@@ -18,15 +18,72 @@ __device__ __forceinline__ void eachElement(int rows, int columns, Work work) {
     }
 }
 
+// Neighbouring floats of a row, loaded and stored by one instruction: memory gives whole lines sooner than words.
+template <int N>
+struct Neighbours {
+    static constexpr int COUNT = N;
+    float of[N];
+
+    static __device__ __forceinline__ Neighbours at(const float* from) {
+        if constexpr (N == 4) {
+            float4 four = *reinterpret_cast<const float4*>(from);
+            return {four.x, four.y, four.z, four.w};
+        } else {
+            return {*from};
+        }
+    }
+
+    __device__ __forceinline__ void storeAt(float* to) const {
+        if constexpr (N == 4) {
+            *reinterpret_cast<float4*>(to) = make_float4(of[0], of[1], of[2], of[3]);
+        } else {
+            *to = of[0];
+        }
+    }
+};
+
+__device__ __forceinline__ bool isAligned(const float* data, long long stride = 0) {
+    return (reinterpret_cast<unsigned long long>(data) % 16 | stride % 4) == 0;
+}
+
+template <class T>
+__device__ __forceinline__ bool isAligned(const View<T>& view) {
+    return isAligned(view.data, view.stride);
+}
+
+// Calls work(row, column, Neighbours<n>()) for all elements, n at a time: four if all rows begin at 16 bytes, else one.
+template <class Work>
+__device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Work work) {
+    int fours = aligned ? columns / 4 : 0;
+    eachElement(rows, fours, [&](int i, int j) { work(i, 4 * j, Neighbours<4>()); });
+    eachElement(rows, columns - 4 * fours, [&](int i, int j) { work(i, 4 * fours + j, Neighbours<1>()); });
+}
+
 // y += bias
 extern "C" __global__ void addBias(Floats y, const float* __restrict__ bias, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) += bias[j]; });
+    eachFour(rows, columns, isAligned(y) && isAligned(bias), [&](int i, int j, auto sum) {
+        auto b = sum.at(bias + j);
+        sum = sum.at(&y.at(i, j));
+#pragma unroll
+        for (int n = 0; n < sum.COUNT; n++) {
+            sum.of[n] += b.of[n];
+        }
+        sum.storeAt(&y.at(i, j));
+    });
 }
 
 // y = (y + bias) + residual
 extern "C" __global__ void addBiasAndResidual(Floats y, const float* __restrict__ bias, ConstFloats residual, int rows,
                                               int columns) {
-    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = (y.at(i, j) + bias[j]) + residual.at(i, j); });
+    eachFour(rows, columns, isAligned(y) && isAligned(bias) && isAligned(residual), [&](int i, int j, auto sum) {
+        auto b = sum.at(bias + j), r = sum.at(&residual.at(i, j));
+        sum = sum.at(&y.at(i, j));
+#pragma unroll
+        for (int n = 0; n < sum.COUNT; n++) {
+            sum.of[n] = (sum.of[n] + b.of[n]) + r.of[n];
+        }
+        sum.storeAt(&y.at(i, j));
+    });
 }
 
 constexpr float SQRT_2_OVER_PI = 0.7978845608028654f;
@@ -36,25 +93,45 @@ __device__ __forceinline__ float tanhOfGelu(float x) { return tanhf(SQRT_2_OVER_
 
 // pre += bias; y = gelu(pre), tanh form. The backward needs pre.
 extern "C" __global__ void biasGelu(Floats pre, const float* __restrict__ bias, Floats y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) {
-        float x = pre.at(i, j) + bias[j];
-        pre.at(i, j) = x;
-        y.at(i, j) = 0.5f * x * (1 + tanhOfGelu(x));
+    eachFour(rows, columns, isAligned(pre) && isAligned(bias) && isAligned(y), [&](int i, int j, auto x) {
+        auto b = x.at(bias + j), gelu = b;
+        x = x.at(&pre.at(i, j));
+#pragma unroll
+        for (int n = 0; n < x.COUNT; n++) {
+            x.of[n] += b.of[n];
+            gelu.of[n] = 0.5f * x.of[n] * (1 + tanhOfGelu(x.of[n]));
+        }
+        x.storeAt(&pre.at(i, j));
+        gelu.storeAt(&y.at(i, j));
     });
 }
 
 // dy *= gelu'(pre)
 extern "C" __global__ void geluBackward(ConstFloats pre, Floats dy, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) {
-        float x = pre.at(i, j), t = tanhOfGelu(x);
-        float inner = SQRT_2_OVER_PI * (1 + 3 * CUBIC * x * x);
-        dy.at(i, j) *= 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * inner;
+    eachFour(rows, columns, isAligned(pre) && isAligned(dy), [&](int i, int j, auto gradient) {
+        auto x = gradient.at(&pre.at(i, j));
+        gradient = gradient.at(&dy.at(i, j));
+#pragma unroll
+        for (int n = 0; n < x.COUNT; n++) {
+            float t = tanhOfGelu(x.of[n]);
+            float inner = SQRT_2_OVER_PI * (1 + 3 * CUBIC * x.of[n] * x.of[n]);
+            gradient.of[n] *= 0.5f * (1 + t) + 0.5f * x.of[n] * (1 - t * t) * inner;
+        }
+        gradient.storeAt(&dy.at(i, j));
     });
 }
 
 // y += x
 extern "C" __global__ void add(ConstFloats x, Floats y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) += x.at(i, j); });
+    eachFour(rows, columns, isAligned(x) && isAligned(y), [&](int i, int j, auto sum) {
+        auto more = sum.at(&x.at(i, j));
+        sum = sum.at(&y.at(i, j));
+#pragma unroll
+        for (int n = 0; n < sum.COUNT; n++) {
+            sum.of[n] += more.of[n];
+        }
+        sum.storeAt(&y.at(i, j));
+    });
 }
 
 // y = x, elements of 4 bytes
@@ -67,18 +144,16 @@ extern "C" __global__ void copyHalves(View<const unsigned short> x, View<unsigne
     eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = x.at(i, j); });
 }
 
-// Rows that begin at 16 bytes, and their halves at 8, go four columns at a time: the memory gives whole lines sooner.
 extern "C" __global__ void narrow(ConstFloats x, View<unsigned short> y, int rows, int columns) {
-    bool fours = (reinterpret_cast<unsigned long long>(x.data) % 16 | x.stride % 4 |
-                  reinterpret_cast<unsigned long long>(y.data) % 8 | y.stride % 4) == 0;
-    int inFours = fours ? columns / 4 : 0;
-    eachElement(rows, inFours, [&](int i, int j) {
-        float4 four = reinterpret_cast<const float4*>(x.row(i))[j];
-        reinterpret_cast<ushort4*>(y.row(i))[j] =
-            make_ushort4(toBFloat16(four.x), toBFloat16(four.y), toBFloat16(four.z), toBFloat16(four.w));
-    });
-    eachElement(rows, columns - 4 * inFours, [&](int i, int j) {
-        y.at(i, 4 * inFours + j) = toBFloat16(x.at(i, 4 * inFours + j));
+    bool aligned = isAligned(x) && (reinterpret_cast<unsigned long long>(y.data) % 8 | y.stride % 4) == 0;
+    eachFour(rows, columns, aligned, [&](int i, int j, auto some) {
+        some = some.at(&x.at(i, j));
+        if constexpr (some.COUNT == 4) {
+            *reinterpret_cast<ushort4*>(&y.at(i, j)) = make_ushort4(toBFloat16(some.of[0]), toBFloat16(some.of[1]),
+                                                                    toBFloat16(some.of[2]), toBFloat16(some.of[3]));
+        } else {
+            y.at(i, j) = toBFloat16(some.of[0]);
+        }
     });
 }
 

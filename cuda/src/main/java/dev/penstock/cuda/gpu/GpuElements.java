@@ -11,10 +11,9 @@ import jcuda.driver.JCudaDriver;
 final class GpuElements {
     private static final int THREADS = 256;
 
-    /** Floats that a thread reads by one instruction, where rows are aligned. */
-    private static final int PER_ACCESS = 4;
+    /** Four times what one instruction loads. */
+    private static final int PER_THREAD = 16;
 
-    private static final int PER_THREAD = 4;
     private static final int MOST_BLOCKS_DOWN = 65535;
     private static final int MOST_BLOCKS = 1 << 16;
 
@@ -90,7 +89,7 @@ final class GpuElements {
      */
     void narrow(Tensor x, long to, int stride) {
         launch.begin().view(x).view(to, stride).integer(x.rows()).integer(x.columns());
-        overMatrix(narrow, x.rows(), Math.ceilDiv(x.columns(), PER_ACCESS));
+        overMatrix(narrow, x.rows(), x.columns());
     }
 
     /** Of two tensors of one shape; without gaps they are one long row. */
@@ -99,8 +98,7 @@ final class GpuElements {
         int rows = flat ? 1 : x.rows();
         int columns = flat ? (int) x.elements() : x.columns();
         launch.begin().view(x).view(y).integer(rows).integer(columns);
-        overMatrix(
-                kernel, rows, kernel.equals(narrow) ? Math.ceilDiv(columns, PER_ACCESS) : columns);
+        overMatrix(kernel, rows, columns);
     }
 
     private void overMatrix(GpuModule.Function kernel, int rows, int columns) {
