@@ -3,6 +3,7 @@ package dev.penstock.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
+import jdk.incubator.vector.FloatVector;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -10,6 +11,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What the compiler must not change, and what it must optimise. */
 class CompilationTest {
     private static final int HOT = 100;
+
+    /** Vectors that the processor does not have are made of many calls, which are hot sooner. */
+    private static final int HOT_WITHOUT_VECTORS = 30;
+
     private static final int FEW_BYTES = 4096;
 
     @ParameterizedTest
@@ -19,7 +24,9 @@ class CompilationTest {
 
         assertThat(interpreted).hasSizeBetween(2, 4).allMatch(line -> line.contains("d head="));
         assertThat(kernelBits("-XX:TieredStopAtLevel=1", 3, vectorBits)).isEqualTo(interpreted);
-        assertThat(kernelBits("-XX:+TieredCompilation", HOT, vectorBits)).isEqualTo(interpreted);
+        boolean hasVectors = FloatVector.SPECIES_PREFERRED.vectorBitSize() >= vectorBits;
+        int runs = hasVectors ? HOT : HOT_WITHOUT_VECTORS;
+        assertThat(kernelBits("-XX:+TieredCompilation", runs, vectorBits)).isEqualTo(interpreted);
     }
 
     private static List<String> kernelBits(String flag, int runs, int vectorBits) throws Exception {

@@ -159,7 +159,8 @@ final class GpuSums {
         launch.begin().view(x).integer(rows).integer(columns);
         launch.wide(answers.address(FLAGS_AT + (long) Integer.BYTES * flag));
         int along = Math.clamp(Math.ceilDiv(columns, 4 * RUN_THREADS), 1, RUN_ELEMENTS);
-        launch.run(findNonFinite, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, RUN_THREADS, 0);
+        int threads = Math.ceilDiv(Math.min(columns, RUN_THREADS), 32) * 32;
+        launch.run(findNonFinite, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, threads, 0);
     }
 
     /** Answers true, unless it had to wait: {@link #firstNotFinite} tells. */
