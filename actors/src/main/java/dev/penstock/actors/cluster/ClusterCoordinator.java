@@ -22,7 +22,7 @@ import java.util.stream.Collectors;
 final class ClusterCoordinator {
     private static final NodeInventory.Answer OTHERS_FIRST =
             new NodeInventory.Answer.Wanting(
-                    "waits until the ranks of runs are found whose seed is gone");
+                    "waits until the ranks of runs that lost their seed are found");
 
     private final NodeInventory nodes = new NodeInventory();
     private final Map<String, KeptRun> runs = new LinkedHashMap<>();
@@ -74,8 +74,8 @@ final class ClusterCoordinator {
     }
 
     /**
-     * Whether ranks may be on a node that are not counted there yet. Only such nodes are given to
-     * nobody: a lock that is never freed must not keep other runs from the rest of the cluster.
+     * Whether ranks may be on a node that are not counted there yet. Only these nodes are withheld:
+     * a lock that is never freed must not keep other runs from the rest of the cluster.
      */
     private boolean mayBeTaken(NodeOffer node, long now) {
         boolean unknown = looking || heldElsewhere.contains(node.process());

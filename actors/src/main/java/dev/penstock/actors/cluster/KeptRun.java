@@ -86,16 +86,14 @@ final class KeptRun {
         progress.enter(RunState.RUNNING, "", now);
         if (seating.settled()) {
             tellPlaces();
-            letGoWhatIsUnused();
         }
+        shares.unused().forEach(this::letGo);
     }
 
     /** The supervisor might send a rank back there, where others have the room by now. */
-    private void letGoWhatIsUnused() {
-        for (String address : shares.unused()) {
-            seating.forget(address);
-            shares.close(address);
-        }
+    private void letGo(String address) {
+        seating.forget(address);
+        shares.close(address);
     }
 
     /** Whether a node has still to say if it has ranks of this run. */
@@ -245,6 +243,8 @@ final class KeptRun {
                 shares.opened(opened);
                 if (progress.is(RunState.OPENING) && shares.opening().isEmpty()) {
                     supervise(RunState.RUNNING, "", now);
+                } else if (progress.is(RunState.RUNNING) && shares.unused().contains(node)) {
+                    letGo(node); // its ranks have found another place meanwhile
                 }
             }
             case ClusterNode.RanksHosted _ -> {}

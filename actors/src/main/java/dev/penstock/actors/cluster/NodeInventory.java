@@ -124,7 +124,7 @@ final class NodeInventory {
         return List.copyOf(byAddress.values());
     }
 
-    /** A run is not at this node any more. */
+    /** Frees what a run had taken of this node. */
     void leave(String run, String address) {
         seatsOf(run).values().removeIf(seat -> seat.address().equals(address));
     }

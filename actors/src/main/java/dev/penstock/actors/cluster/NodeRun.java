@@ -270,10 +270,10 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
         owner = next;
         getContext().watch(owner);
         String used = shared.dataPlane().address().driverDirectory();
-        String driver = ownDriver.isEmpty() ? used : ownDriver; // ranks may have to go over to it
+        boolean owns = !ownDriver.isEmpty() && driverEnded.isEmpty();
+        String driver = owns ? ownDriver : used; // ranks may have to go over to their node's own
         owner.tell(
-                new ClusterNode.ShareKept(
-                        offer.address(), ranks, firstDriver, driver, !ownDriver.isEmpty(), key));
+                new ClusterNode.ShareKept(offer.address(), ranks, firstDriver, driver, owns, key));
         return sayDriverDied();
     }
 

@@ -106,7 +106,10 @@ final class RunShares {
                 });
     }
 
-    /** Somebody is at this address, perhaps who was there before: others are to have the room. */
+    /**
+     * A node is at this address again, perhaps the same one: it is to let go, as others may take
+     * the room.
+     */
     void cameBack(String address) {
         if (left.containsKey(address)) {
             close(address);
@@ -274,6 +277,9 @@ final class RunShares {
     /** A rank is where nobody sent it: with the holder of its mirror. */
     void moved(int rank, NodeOffer node) {
         homes.put(rank, node);
+        shares.values().stream()
+                .filter(share -> !share.node.equals(node))
+                .forEach(share -> share.toHost.remove(rank)); // its share was still being built
     }
 
     void opened(ClusterNode.RunOpened opened) {
@@ -415,7 +421,7 @@ final class RunShares {
                 orders.give(
                         new ClusterEffect.StartDriver(run, node.address(), orders.nextNumber()));
             }
-            any |= driver != null && driver.directory().isEmpty();
+            any |= driver != null && driver.awaited(); // a host's first one comes with its share
         }
         return any;
     }

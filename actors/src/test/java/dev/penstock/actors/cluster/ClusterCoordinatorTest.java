@@ -265,7 +265,7 @@ class ClusterCoordinatorTest {
         cluster.coordinator.onLooking(cluster.now);
         cluster.introduces("a", 1).keeps(new ImaginedRun(RUN, 1));
         assertThat(cluster.opened()).isEmpty();
-        assertThat(cluster.standing().detail()).contains("whose seed is gone");
+        assertThat(cluster.standing().detail()).contains("that lost their seed");
 
         var former = new ImaginedRun("former-1", 1, Map.of(0, cluster.process("a")));
         cluster.keeps(former);
@@ -287,7 +287,7 @@ class ClusterCoordinatorTest {
         cluster.coordinator.onLooked(Set.of(cluster.process("a")), cluster.now);
 
         assertThat(cluster.waits(Duration.ofSeconds(1)).opened()).containsExactly("b");
-        assertThat(cluster.standing("next-1").detail()).contains("whose seed is gone");
+        assertThat(cluster.standing("next-1").detail()).contains("that lost their seed");
         cluster.coordinator.onLooked(Set.of(), cluster.now);
         assertThat(cluster.waits(Duration.ofSeconds(1)).opened())
                 .as("its lock is free")
@@ -330,6 +330,18 @@ class ClusterCoordinatorTest {
 
         assertThat(cluster.waits(Duration.ofSeconds(1)).closed()).containsExactly("b");
         assertThat(cluster.standing().nodes()).isEqualTo(2);
+    }
+
+    /** It would host the rank a second time, in room that others count on. */
+    @Test
+    void aShareThatIsBuiltWhenItsRankHasAnotherPlaceIsLetGo() {
+        underWay().introduces("c", 1).wants(1).sees(1, cluster.process("a"));
+        cluster.coordinator.onRecovered(RUN, 4, cluster.now);
+
+        cluster.waits(Duration.ofSeconds(1)).forget().opens("c");
+
+        assertThat(cluster.hosting()).isEmpty();
+        assertThat(cluster.closed()).containsExactly("c");
     }
 
     /** Its share would keep its memory, which other runs count on. */
@@ -415,6 +427,15 @@ class ClusterCoordinatorTest {
     @Test
     void whereNoDriverIsMissingTheSupervisorIsAnsweredAtOnce() {
         underWay().forget().wantsDrivers();
+
+        assertThat(cluster.toldSupervisor())
+                .containsExactly(new PipelineSupervisor.LinkRestarted("", ""));
+    }
+
+    /** It comes with the share of its node, of which the supervisor is told. */
+    @Test
+    void theFirstDriverOfAnotherHostIsNotWaitedFor() {
+        underWay().introduces("c", 1).wants(1).forget().wantsDrivers();
 
         assertThat(cluster.toldSupervisor())
                 .containsExactly(new PipelineSupervisor.LinkRestarted("", ""));

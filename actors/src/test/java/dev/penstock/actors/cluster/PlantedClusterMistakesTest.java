@@ -15,8 +15,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * The power of {@link ClusterFaultsTest}: each of these mistakes, planted into the real sources, is
- * found within 40 clusters. That a seed which was replaced must not close a share is for {@link
- * ClusterNodeTest}: to members that the cluster has removed nobody listens here.
+ * found within 40 clusters, most with more harm of the kinds that bring it to light. That a seed
+ * which was replaced must not close a share is for {@link ClusterNodeTest}: to members that the
+ * cluster has removed nobody listens here.
  */
 @ExtendWith(QuietLog.class)
 class PlantedClusterMistakesTest {

@@ -131,7 +131,7 @@ public final class GpuDevice implements Device {
 
     @Override
     public String fingerprint() {
-        return "cuda-1/%s/%s/%s"
+        return "cuda-2/%s/%s/%s"
                 .formatted(gpu.name(), gpu.computeCapability(), products.fingerprint());
     }
 

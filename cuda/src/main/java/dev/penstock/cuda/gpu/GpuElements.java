@@ -11,7 +11,7 @@ import jcuda.driver.JCudaDriver;
 final class GpuElements {
     private static final int THREADS = 256;
 
-    /** Four times what one instruction loads. */
+    /** Elements of each thread: four loads of four. */
     private static final int PER_THREAD = 16;
 
     private static final int MOST_BLOCKS_DOWN = 65535;

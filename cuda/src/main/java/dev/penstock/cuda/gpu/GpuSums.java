@@ -175,11 +175,11 @@ final class GpuSums {
     /** Waits for what is watched. */
     int firstNotFinite() {
         int count = watched;
-        watched = 0;
         if (count == 0) {
             return -1;
         }
         MemorySegment words = answers.await();
+        watched = 0; // not before: if that fails, the flags are still to be taken
         int first = -1;
         for (int i = count - 1; i >= 0; i--) {
             first = takeFlag(words, 1 + i) ? i : first;
