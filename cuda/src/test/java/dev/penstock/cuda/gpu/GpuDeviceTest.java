@@ -132,7 +132,7 @@ class GpuDeviceTest {
         return values;
     }
 
-    private static void awaitCopy(DeviceBuffer slot) {
+    static void awaitCopy(DeviceBuffer slot) {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!slot.isCopied()) {
             assertThat(System.nanoTime()).isLessThan(deadline);

@@ -162,7 +162,7 @@ class GpuGraphsTest {
 
     /** A copy that did not wait for earlier work would take the old contents. */
     @Test
-    void copiesAreInOrderWithWhatIsCollected() throws InterruptedException {
+    void copiesAreInOrderWithWhatIsCollected() {
         EmulatedGpus.set("COPY_MILLIS", "20");
         try (Device device = GpuDevice.open(GPU)) {
             Op op = new Op(device);
@@ -172,17 +172,13 @@ class GpuGraphsTest {
                 op.ask();
                 device.kernels().copy(op.y, copy);
                 slot.beginToHost(copy.bytes());
-                while (!slot.isCopied()) {
-                    Thread.sleep(1);
-                }
+                GpuDeviceTest.awaitCopy(slot);
 
                 float[] expected = op.y.segment().toArray(ValueLayout.JAVA_FLOAT);
                 assertThat(copy.staging().toArray(ValueLayout.JAVA_FLOAT)).isEqualTo(expected);
                 slot.beginToDevice(copy.bytes());
                 slot.kernelsAwaitCopy();
-                while (!slot.isCopied()) {
-                    Thread.sleep(1);
-                }
+                GpuDeviceTest.awaitCopy(slot);
             }
         }
     }
