@@ -5,7 +5,10 @@ import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Element access to a tensor in host memory, for code that need not be fast. */
+/**
+ * Access to a tensor in host memory, for code that need not be fast. By rows it is many times
+ * faster than by elements, above all in a JVM that does not optimise, or not yet.
+ */
 public final class HostMatrix {
     private final MemorySegment memory;
     private final Tensor tensor;
@@ -31,6 +34,47 @@ public final class HostMatrix {
             case BF16 -> BFloat16.toFloat(memory.get(ValueLayout.JAVA_SHORT, at));
             case I32 -> memory.get(ValueLayout.JAVA_INT, at);
         };
+    }
+
+    /** A copy of a row, as {@link #get} gives it. */
+    public float[] row(int row) {
+        float[] values = new float[tensor.columns()];
+        if (tensor.type() == DType.F32) {
+            MemorySegment.copy(
+                    memory, ValueLayout.JAVA_FLOAT, offset(row, 0), values, 0, values.length);
+            return values;
+        }
+        for (int column = 0; column < values.length; column++) {
+            values[column] = get(row, column);
+        }
+        return values;
+    }
+
+    /** Copies of all rows. */
+    public float[][] allRows() {
+        float[][] rows = new float[tensor.rows()][];
+        for (int row = 0; row < rows.length; row++) {
+            rows[row] = row(row);
+        }
+        return rows;
+    }
+
+    /** Stores a row, as {@link #set} does. */
+    public void setRow(int row, float[] values) {
+        if (tensor.type() == DType.F32) {
+            MemorySegment.copy(
+                    values, 0, memory, ValueLayout.JAVA_FLOAT, offset(row, 0), values.length);
+            return;
+        }
+        for (int column = 0; column < values.length; column++) {
+            set(row, column, values[column]);
+        }
+    }
+
+    public void setAllRows(float[][] rows) {
+        for (int row = 0; row < rows.length; row++) {
+            setRow(row, rows[row]);
+        }
     }
 
     /** Stores a float; BF16 rounds to nearest even, I32 truncates. */

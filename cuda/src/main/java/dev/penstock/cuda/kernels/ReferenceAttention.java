@@ -17,7 +17,7 @@ import dev.penstock.cuda.device.TokenBlocks;
  * depend on the slicing.
  */
 final class ReferenceAttention {
-    private final HostMatrix qkv;
+    private final float[][] qkv;
     private final HostMatrix y;
     private final HostMatrix logSumExp;
     private final int width;
@@ -29,7 +29,7 @@ final class ReferenceAttention {
 
     ReferenceAttention(
             Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
-        this.qkv = HostMatrix.of(qkv);
+        this.qkv = HostMatrix.of(qkv).allRows();
         this.y = HostMatrix.of(y);
         this.logSumExp = HostMatrix.of(logSumExp);
         this.width = y.columns();
@@ -63,19 +63,22 @@ final class ReferenceAttention {
         }
         double total = max + StrictMath.log(sum);
         logSumExp.set(row, head, (float) total);
+        double[] probabilities = new double[scores.length];
+        for (int key = 0; key < scores.length; key++) {
+            probabilities[key] = StrictMath.exp(scores[key] - total);
+        }
         for (int j = 0; j < headWidth; j++) {
             double value = 0;
             for (int key = 0; key < scores.length; key++) {
-                double probability = StrictMath.exp(scores[key] - total);
-                value += probability * value(sequence, key, head, j);
+                value += probabilities[key] * value(sequence, key, head, j);
             }
             y.set(row, head * headWidth + j, (float) value);
         }
     }
 
     void backward(Tensor dy, Tensor dQkv) {
-        HostMatrix gradient = HostMatrix.of(dy);
-        HostMatrix out = HostMatrix.of(dQkv);
+        float[][] gradient = HostMatrix.of(dy).allRows();
+        float[][] out = HostMatrix.of(dQkv).allRows();
         for (int sequence = 0; sequence < blocks.sequences(); sequence++) {
             for (int token = blocks.tokens() - 1; token >= 0; token--) {
                 for (int head = 0; head < heads; head++) {
@@ -83,36 +86,37 @@ final class ReferenceAttention {
                 }
             }
         }
+        HostMatrix.of(dQkv).setAllRows(out);
     }
 
-    private void backward(int sequence, int token, int head, HostMatrix gradient, HostMatrix out) {
+    private void backward(int sequence, int token, int head, float[][] gradient, float[][] out) {
         int row = sequence * blocks.tokens() + token;
         int column = head * headWidth;
         double[] scores = scores(sequence, token, head);
         double[] dq = new double[headWidth];
         double delta = 0;
         for (int j = 0; j < headWidth; j++) {
-            delta += (double) gradient.get(row, column + j) * y.get(row, column + j);
+            delta += (double) gradient[row][column + j] * y.get(row, column + j);
         }
         for (int key = 0; key < scores.length; key++) {
             double probability = StrictMath.exp(scores[key] - logSumExp.get(row, head));
             double dp = 0;
             for (int j = 0; j < headWidth; j++) {
-                dp += (double) gradient.get(row, column + j) * value(sequence, key, head, j);
+                dp += (double) gradient[row][column + j] * value(sequence, key, head, j);
             }
             double ds = probability * (dp - delta) * scale;
-            int keyRow = sequence * context + key;
+            float[] keyRow = out[sequence * context + key];
             for (int j = 0; j < headWidth; j++) {
                 dq[j] += ds * key(sequence, key, head, j);
                 float dk = (float) (ds * query(sequence, token, head, j));
-                out.add(keyRow, width + column + j, dk);
-                float dv = (float) (probability * gradient.get(row, column + j));
-                out.add(keyRow, 2 * width + column + j, dv);
+                keyRow[width + column + j] += dk;
+                float dv = (float) (probability * gradient[row][column + j]);
+                keyRow[2 * width + column + j] += dv;
             }
         }
         int queryRow = sequence * context + blocks.firstToken() + token;
         for (int j = 0; j < headWidth; j++) {
-            out.set(queryRow, column + j, (float) dq[j]);
+            out[queryRow][column + j] = (float) dq[j];
         }
     }
 
@@ -131,14 +135,14 @@ final class ReferenceAttention {
 
     private double query(int sequence, int token, int head, int j) {
         int row = sequence * context + blocks.firstToken() + token;
-        return qkv.get(row, head * headWidth + j);
+        return qkv[row][head * headWidth + j];
     }
 
     private double key(int sequence, int token, int head, int j) {
-        return qkv.get(sequence * context + token, width + head * headWidth + j);
+        return qkv[sequence * context + token][width + head * headWidth + j];
     }
 
     private double value(int sequence, int token, int head, int j) {
-        return qkv.get(sequence * context + token, 2 * width + head * headWidth + j);
+        return qkv[sequence * context + token][2 * width + head * headWidth + j];
     }
 }

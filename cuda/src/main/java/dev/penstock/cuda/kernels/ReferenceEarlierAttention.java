@@ -14,8 +14,8 @@ import dev.penstock.cuda.device.Tensor;
  * The backward is that of {@link ReferenceAttention}.
  */
 final class ReferenceEarlierAttention {
-    private final HostMatrix q;
-    private final HostMatrix keyValues;
+    private final float[][] q;
+    private final float[][] keyValues;
     private final HostMatrix y;
     private final HostMatrix logSumExp;
     private final int width;
@@ -24,18 +24,18 @@ final class ReferenceEarlierAttention {
     private final double scale;
 
     ReferenceEarlierAttention(Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        this.q = HostMatrix.of(q);
-        this.keyValues = HostMatrix.of(keyValues);
+        this.q = HostMatrix.of(q).allRows();
+        this.keyValues = HostMatrix.of(keyValues).allRows();
         this.y = HostMatrix.of(y);
         this.logSumExp = HostMatrix.of(logSumExp);
-        this.width = q.columns();
+        this.width = y.columns();
         this.heads = heads;
         this.headWidth = width / heads;
         this.scale = 1 / Math.sqrt(headWidth);
     }
 
     void forward() {
-        for (int query = 0; query < q.rows(); query++) {
+        for (int query = 0; query < q.length; query++) {
             for (int head = 0; head < heads; head++) {
                 forward(query, head);
             }
@@ -55,49 +55,52 @@ final class ReferenceEarlierAttention {
         }
         double all = max + StrictMath.log(sum);
         logSumExp.set(query, head, (float) all);
+        double kept = StrictMath.exp(before - all);
+        double[] probabilities = new double[scores.length];
+        for (int key = 0; key < scores.length; key++) {
+            probabilities[key] = StrictMath.exp(scores[key] - all);
+        }
         for (int j = head * headWidth; j < (head + 1) * headWidth; j++) {
-            double value = StrictMath.exp(before - all) * y.get(query, j);
+            double value = kept * y.get(query, j);
             for (int key = 0; key < scores.length; key++) {
-                value += StrictMath.exp(scores[key] - all) * keyValues.get(key, width + j);
+                value += probabilities[key] * keyValues[key][width + j];
             }
             y.set(query, j, (float) value);
         }
     }
 
     void backward(Tensor dy, Tensor dq, Tensor dKeyValues) {
-        HostMatrix gradient = HostMatrix.of(dy);
+        float[][] gradient = HostMatrix.of(dy).allRows();
         HostMatrix dQueries = HostMatrix.of(dq);
-        HostMatrix out = HostMatrix.of(dKeyValues);
-        for (int query = q.rows() - 1; query >= 0; query--) {
+        float[][] out = HostMatrix.of(dKeyValues).allRows();
+        for (int query = q.length - 1; query >= 0; query--) {
             for (int head = 0; head < heads; head++) {
                 backward(query, head, gradient, dQueries, out);
             }
         }
+        HostMatrix.of(dKeyValues).setAllRows(out);
     }
 
     private void backward(
-            int query, int head, HostMatrix gradient, HostMatrix dQueries, HostMatrix out) {
+            int query, int head, float[][] gradient, HostMatrix dQueries, float[][] out) {
         int from = head * headWidth;
         double[] scores = scores(query, head);
         double[] dq = new double[headWidth];
         double delta = 0;
         for (int j = from; j < from + headWidth; j++) {
-            delta += (double) gradient.get(query, j) * y.get(query, j);
+            delta += (double) gradient[query][j] * y.get(query, j);
         }
         for (int key = 0; key < scores.length; key++) {
             double probability = StrictMath.exp(scores[key] - logSumExp.get(query, head));
             double dp = 0;
             for (int j = from; j < from + headWidth; j++) {
-                dp += (double) gradient.get(query, j) * keyValues.get(key, width + j);
+                dp += (double) gradient[query][j] * keyValues[key][width + j];
             }
             double ds = probability * (dp - delta) * scale;
             for (int j = 0; j < headWidth; j++) {
-                dq[j] += ds * keyValues.get(key, from + j);
-                out.add(key, from + j, (float) (ds * q.get(query, from + j)));
-                out.add(
-                        key,
-                        width + from + j,
-                        (float) (probability * gradient.get(query, from + j)));
+                dq[j] += ds * keyValues[key][from + j];
+                out[key][from + j] += (float) (ds * q[query][from + j]);
+                out[key][width + from + j] += (float) (probability * gradient[query][from + j]);
             }
         }
         for (int j = 0; j < headWidth; j++) {
@@ -106,11 +109,11 @@ final class ReferenceEarlierAttention {
     }
 
     private double[] scores(int query, int head) {
-        double[] scores = new double[keyValues.rows()];
+        double[] scores = new double[keyValues.length];
         for (int key = 0; key < scores.length; key++) {
             double dot = 0;
             for (int j = head * headWidth; j < (head + 1) * headWidth; j++) {
-                dot += (double) q.get(query, j) * keyValues.get(key, j);
+                dot += (double) q[query][j] * keyValues[key][j];
             }
             scores[key] = dot * scale;
         }

@@ -27,16 +27,11 @@ public final class ReferenceKernels implements Kernels {
         float[][] right = factors(multiply, b, transposeB);
         HostMatrix result = HostMatrix.of(c);
         for (int i = 0; i < c.rows(); i++) {
-            float[] sums = new float[c.columns()];
-            for (int j = 0; accumulate && j < sums.length; j++) {
-                sums[j] = result.get(i, j);
-            }
+            float[] sums = accumulate ? result.row(i) : new float[c.columns()];
             for (int p = 0; p < right.length; p++) {
                 addProducts(left[i][p], right[p], sums);
             }
-            for (int j = 0; j < sums.length; j++) {
-                result.set(i, j, sums[j]);
-            }
+            result.setRow(i, sums);
         }
     }
 
@@ -54,8 +49,9 @@ public final class ReferenceKernels implements Kernels {
                         ? new float[tensor.columns()][tensor.rows()]
                         : new float[tensor.rows()][tensor.columns()];
         for (int i = 0; i < tensor.rows(); i++) {
-            for (int j = 0; j < tensor.columns(); j++) {
-                float factor = factor(multiply, matrix.get(i, j));
+            float[] row = matrix.row(i);
+            for (int j = 0; j < row.length; j++) {
+                float factor = factor(multiply, row[j]);
                 if (transpose) {
                     factors[j][i] = factor;
                 } else {
@@ -84,10 +80,16 @@ public final class ReferenceKernels implements Kernels {
     public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
         HostMatrix gradient = HostMatrix.of(dy);
         HostMatrix sum = HostMatrix.of(dBias);
+        float[] sums = sum.row(0);
         for (int row : rowsInOrder(blocks)) {
-            for (int j = 0; j < dy.columns(); j++) {
-                sum.add(0, j, gradient.get(row, j));
-            }
+            addTo(sums, gradient.row(row));
+        }
+        sum.setRow(0, sums);
+    }
+
+    private static void addTo(float[] sums, float[] values) {
+        for (int j = 0; j < sums.length; j++) {
+            sums[j] += values[j];
         }
     }
 
@@ -106,11 +108,11 @@ public final class ReferenceKernels implements Kernels {
     @Override
     public void addBias(Tensor y, Tensor bias) {
         HostMatrix out = HostMatrix.of(y);
-        HostMatrix in = HostMatrix.of(bias);
+        float[] added = HostMatrix.of(bias).row(0);
         for (int i = 0; i < y.rows(); i++) {
-            for (int j = 0; j < y.columns(); j++) {
-                out.add(i, j, in.get(0, j));
-            }
+            float[] row = out.row(i);
+            addTo(row, added);
+            out.setRow(i, row);
         }
     }
 
@@ -128,9 +130,7 @@ public final class ReferenceKernels implements Kernels {
         HostMatrix out = HostMatrix.of(y);
         for (int i = 0; i < y.rows(); i++) {
             int row = range.row(token.getInt(0, i), table.rows());
-            for (int j = 0; j < y.columns(); j++) {
-                out.set(i, j, row < 0 ? 0 : rows.get(row, j));
-            }
+            out.setRow(i, row < 0 ? new float[y.columns()] : rows.row(row));
         }
     }
 
@@ -143,8 +143,10 @@ public final class ReferenceKernels implements Kernels {
         HostMatrix gradient = HostMatrix.of(dy);
         for (int i : rowsInOrder(blocks)) {
             int row = range.row(token.getInt(0, i), dTable.rows());
-            for (int j = 0; j < dy.columns() && row >= 0; j++) {
-                rows.add(row, j, gradient.get(i, j));
+            if (row >= 0) {
+                float[] sums = rows.row(row);
+                addTo(sums, gradient.row(i));
+                rows.setRow(row, sums);
             }
         }
     }
@@ -178,9 +180,11 @@ public final class ReferenceKernels implements Kernels {
         HostMatrix in = HostMatrix.of(pre);
         HostMatrix out = HostMatrix.of(y);
         for (int i = 0; i < y.rows(); i++) {
-            for (int j = 0; j < y.columns(); j++) {
-                out.set(i, j, (float) ReferenceGelu.value(in.get(i, j)));
+            float[] row = in.row(i);
+            for (int j = 0; j < row.length; j++) {
+                row[j] = (float) ReferenceGelu.value(row[j]);
             }
+            out.setRow(i, row);
         }
     }
 
@@ -189,10 +193,12 @@ public final class ReferenceKernels implements Kernels {
         HostMatrix in = HostMatrix.of(pre);
         HostMatrix gradient = HostMatrix.of(dy);
         for (int i = 0; i < dy.rows(); i++) {
-            for (int j = 0; j < dy.columns(); j++) {
-                double slope = ReferenceGelu.slope(in.get(i, j));
-                gradient.set(i, j, (float) (gradient.get(i, j) * slope));
+            float[] x = in.row(i);
+            float[] row = gradient.row(i);
+            for (int j = 0; j < row.length; j++) {
+                row[j] = (float) (row[j] * ReferenceGelu.slope(x[j]));
             }
+            gradient.setRow(i, row);
         }
     }
 
@@ -252,18 +258,20 @@ public final class ReferenceKernels implements Kernels {
         HostMatrix numbers = HostMatrix.of(part);
         for (int i = 0; i < logits.rows(); i++) {
             int right = range.row(target.getInt(0, i), logits.columns());
-            numbers.set(0, 3 * i + 2, right < 0 ? 0 : out.get(i, right));
+            float[] row = out.row(i);
+            numbers.set(0, 3 * i + 2, right < 0 ? 0 : row[right]);
             double max = Double.NEGATIVE_INFINITY;
-            for (int j = 0; j < logits.columns(); j++) {
-                max = Math.max(max, out.get(i, j));
+            for (float logit : row) {
+                max = Math.max(max, logit);
             }
             double sum = 0;
-            for (int j = 0; j < logits.columns(); j++) {
-                double e = StrictMath.exp(out.get(i, j) - max);
+            for (int j = 0; j < row.length; j++) {
+                double e = StrictMath.exp(row[j] - max);
                 sum += e;
-                if (gradient) {
-                    out.set(i, j, (float) e);
-                }
+                row[j] = (float) e;
+            }
+            if (gradient) {
+                out.setRow(i, row);
             }
             numbers.set(0, 3 * i, (float) max);
             numbers.set(0, 3 * i + 1, (float) sum);
@@ -297,21 +305,21 @@ public final class ReferenceKernels implements Kernels {
             loss.set(0, i, (float) (StrictMath.log(sum) + max - rightLogit));
             double share = StrictMath.exp(numbers.get(shard, 3 * i) - max) / sum;
             int right = range.row(target.getInt(0, i), logits.columns());
-            for (int j = 0; j < logits.columns() && gradientScale != 0; j++) {
-                double probability = out.get(i, j) * share;
-                out.set(i, j, (float) ((probability - (j == right ? 1 : 0)) * gradientScale));
+            if (gradientScale == 0) {
+                continue;
             }
+            float[] row = out.row(i);
+            for (int j = 0; j < row.length; j++) {
+                double probability = row[j] * share;
+                row[j] = (float) ((probability - (j == right ? 1 : 0)) * gradientScale);
+            }
+            out.setRow(i, row);
         }
     }
 
     @Override
     public void zero(Tensor x) {
-        HostMatrix out = HostMatrix.of(x);
-        for (int i = 0; i < x.rows(); i++) {
-            for (int j = 0; j < x.columns(); j++) {
-                out.set(i, j, 0);
-            }
-        }
+        HostMatrix.of(x).setAllRows(new float[x.rows()][x.columns()]);
     }
 
     @Override
@@ -319,9 +327,9 @@ public final class ReferenceKernels implements Kernels {
         HostMatrix in = HostMatrix.of(x);
         HostMatrix out = HostMatrix.of(y);
         for (int i = 0; i < x.rows(); i++) {
-            for (int j = 0; j < x.columns(); j++) {
-                out.add(i, j, in.get(i, j));
-            }
+            float[] row = out.row(i);
+            addTo(row, in.row(i));
+            out.setRow(i, row);
         }
     }
 
@@ -329,13 +337,13 @@ public final class ReferenceKernels implements Kernels {
     public void copy(Tensor x, Tensor y) {
         HostMatrix in = HostMatrix.of(x);
         HostMatrix out = HostMatrix.of(y);
+        if (x.type() != DType.I32) {
+            out.setAllRows(in.allRows());
+            return;
+        }
         for (int i = 0; i < x.rows(); i++) {
             for (int j = 0; j < x.columns(); j++) {
-                if (x.type() == DType.I32) {
-                    out.setInt(i, j, in.getInt(i, j));
-                } else {
-                    out.set(i, j, in.get(i, j));
-                }
+                out.setInt(i, j, in.getInt(i, j)); // not every int is a float
             }
         }
     }
@@ -345,9 +353,8 @@ public final class ReferenceKernels implements Kernels {
         HostMatrix in = HostMatrix.of(x);
         double sum = 0;
         for (int i = 0; i < x.rows(); i++) {
-            for (int j = 0; j < x.columns(); j++) {
-                double value = in.get(i, j);
-                sum += value * value;
+            for (float value : in.row(i)) {
+                sum += (double) value * value;
             }
         }
         return sum;
@@ -357,8 +364,8 @@ public final class ReferenceKernels implements Kernels {
     public boolean allFinite(Tensor x) {
         HostMatrix in = HostMatrix.of(x);
         for (int i = 0; i < x.rows(); i++) {
-            for (int j = 0; j < x.columns(); j++) {
-                if (!Float.isFinite(in.get(i, j))) {
+            for (float value : in.row(i)) {
+                if (!Float.isFinite(value)) {
                     return false;
                 }
             }
@@ -375,18 +382,25 @@ public final class ReferenceKernels implements Kernels {
         double firstBias = 1 - StrictMath.pow(step.beta1(), step.t());
         double secondBias = 1 - StrictMath.pow(step.beta2(), step.t());
         for (int i = 0; i < weight.rows(); i++) {
-            for (int j = 0; j < weight.columns(); j++) {
-                double g = gradients.get(i, j) * step.gradientScale();
-                double mean = step.beta1() * first.get(i, j) + (1 - step.beta1()) * g;
-                double square = step.beta2() * second.get(i, j) + (1 - step.beta2()) * g * g;
+            float[] w = weights.row(i);
+            float[] gradientRow = gradients.row(i);
+            float[] means = first.row(i);
+            float[] squares = second.row(i);
+            for (int j = 0; j < w.length; j++) {
+                double g = gradientRow[j] * step.gradientScale();
+                double mean = step.beta1() * means[j] + (1 - step.beta1()) * g;
+                double square = step.beta2() * squares[j] + (1 - step.beta2()) * g * g;
                 double update =
                         mean / firstBias / (Math.sqrt(square / secondBias) + step.epsilon());
-                double kept = weights.get(i, j) * (1 - step.learningRate() * step.decay());
-                weights.set(i, j, (float) (kept - step.learningRate() * update));
-                first.set(i, j, (float) mean);
-                second.set(i, j, (float) square);
-                gradients.set(i, j, 0);
+                double kept = w[j] * (1 - step.learningRate() * step.decay());
+                w[j] = (float) (kept - step.learningRate() * update);
+                means[j] = (float) mean;
+                squares[j] = (float) square;
             }
+            weights.setRow(i, w);
+            first.setRow(i, means);
+            second.setRow(i, squares);
+            gradients.setRow(i, new float[w.length]);
         }
     }
 

@@ -17,25 +17,27 @@ final class ReferenceLayerNorm {
 
     static void forward(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
         HostMatrix in = HostMatrix.of(x);
-        HostMatrix gains = HostMatrix.of(gain);
-        HostMatrix biases = HostMatrix.of(bias);
+        float[] gains = HostMatrix.of(gain).row(0);
+        float[] biases = HostMatrix.of(bias).row(0);
         HostMatrix out = HostMatrix.of(y);
         int width = x.columns();
         for (int i = 0; i < x.rows(); i++) {
+            float[] row = in.row(i);
             double sum = 0;
-            for (int j = 0; j < width; j++) {
-                sum += in.get(i, j);
+            for (float value : row) {
+                sum += value;
             }
             double average = sum / width;
             double squares = 0;
-            for (int j = 0; j < width; j++) {
-                squares += (in.get(i, j) - average) * (in.get(i, j) - average);
+            for (float value : row) {
+                squares += (value - average) * (value - average);
             }
             double scale = 1 / Math.sqrt(squares / width + EPSILON);
             for (int j = 0; j < width; j++) {
-                double h = (in.get(i, j) - average) * scale;
-                out.set(i, j, (float) (h * gains.get(0, j) + biases.get(0, j)));
+                double h = (row[j] - average) * scale;
+                row[j] = (float) (h * gains[j] + biases[j]);
             }
+            out.setRow(i, row);
             HostMatrix.of(mean).set(0, i, (float) average);
             HostMatrix.of(rstd).set(0, i, (float) scale);
         }
@@ -45,24 +47,28 @@ final class ReferenceLayerNorm {
             Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
         HostMatrix gradient = HostMatrix.of(dy);
         HostMatrix in = HostMatrix.of(x);
-        HostMatrix gains = HostMatrix.of(gain);
+        float[] gains = HostMatrix.of(gain).row(0);
         HostMatrix out = HostMatrix.of(dx);
         int width = x.columns();
         for (int i = 0; i < x.rows(); i++) {
             double average = HostMatrix.of(mean).get(0, i);
             double scale = HostMatrix.of(rstd).get(0, i);
+            float[] values = in.row(i);
+            float[] slopes = gradient.row(i);
             double sum = 0;
             double product = 0;
             for (int j = 0; j < width; j++) {
-                double g = (double) gradient.get(i, j) * gains.get(0, j);
+                double g = (double) slopes[j] * gains[j];
                 sum += g;
-                product += g * (in.get(i, j) - average) * scale;
+                product += g * (values[j] - average) * scale;
             }
+            float[] sums = out.row(i);
             for (int j = 0; j < width; j++) {
-                double g = (double) gradient.get(i, j) * gains.get(0, j);
-                double h = (in.get(i, j) - average) * scale;
-                out.add(i, j, (float) (scale * (g - sum / width - h * product / width)));
+                double g = (double) slopes[j] * gains[j];
+                double h = (values[j] - average) * scale;
+                sums[j] += (float) (scale * (g - sum / width - h * product / width));
             }
+            out.setRow(i, sums);
         }
     }
 
@@ -76,16 +82,20 @@ final class ReferenceLayerNorm {
             int[] rowsInOrder) {
         HostMatrix gradient = HostMatrix.of(dy);
         HostMatrix in = HostMatrix.of(x);
-        HostMatrix means = HostMatrix.of(mean);
-        HostMatrix scales = HostMatrix.of(rstd);
-        HostMatrix gainSum = HostMatrix.of(dGain);
-        HostMatrix biasSum = HostMatrix.of(dBias);
+        float[] means = HostMatrix.of(mean).row(0);
+        float[] scales = HostMatrix.of(rstd).row(0);
+        float[] gains = HostMatrix.of(dGain).row(0);
+        float[] biases = HostMatrix.of(dBias).row(0);
         for (int row : rowsInOrder) {
-            for (int j = 0; j < x.columns(); j++) {
-                float h = (in.get(row, j) - means.get(0, row)) * scales.get(0, row);
-                gainSum.set(0, j, Math.fma(h, gradient.get(row, j), gainSum.get(0, j)));
-                biasSum.add(0, j, gradient.get(row, j));
+            float[] values = in.row(row);
+            float[] slopes = gradient.row(row);
+            for (int j = 0; j < values.length; j++) {
+                float h = (values[j] - means[row]) * scales[row];
+                gains[j] = Math.fma(h, slopes[j], gains[j]);
+                biases[j] += slopes[j];
             }
         }
+        HostMatrix.of(dGain).setRow(0, gains);
+        HostMatrix.of(dBias).setRow(0, biases);
     }
 }

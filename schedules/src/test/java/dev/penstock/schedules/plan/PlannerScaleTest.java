@@ -5,19 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.schedules.plan.work.ModelShape;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.TrainingBytes;
-import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
 class PlannerScaleTest {
+    /** It takes seconds because few of the choices have to be simulated. */
     @Test
-    void plansATrillionParametersOn3072GpusInLessThanAMinute() {
+    void plansATrillionParametersOn3072GpusBySimulatingOneChoiceInFiveHundred() {
         var model = new ModelShape(128, 25_600, 160, 51_200, 2_048, true);
         var request = new PlanRequest(model, TrainingBytes.MIXED, Clusters.a100(384), 3_072);
-        long start = System.nanoTime();
 
         PlanReport report = Planner.plan(request, 1);
 
-        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofMinutes(1));
+        assertThat(report.bounded()).isGreaterThan(50_000);
+        assertThat(report.proved()).isLessThan(report.bounded() / 500);
         assertThat(report.leastOpenNanos()).isEmpty();
         Plan winner = report.winner().orElseThrow();
         assertThat(winner.choice().layout().devices()).isEqualTo(3_072);

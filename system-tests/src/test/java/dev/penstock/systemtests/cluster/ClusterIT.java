@@ -212,14 +212,15 @@ class ClusterIT {
     @Test
     void aLocalClusterSurvivesAWorkerAndNoProcessSurvivesTheCluster() throws Exception {
         try (ForkedCli cluster =
-                ForkedCli.start(
-                        "local-cluster",
-                        "--nodes",
-                        "2",
-                        "--port",
-                        "0",
-                        "--runs",
-                        folder.resolve("runs").toString())) {
+                ForkedCli.startLight(
+                        List.of(
+                                "local-cluster",
+                                "--nodes",
+                                "2",
+                                "--port",
+                                "0",
+                                "--runs",
+                                folder.resolve("runs").toString()))) {
             cluster.awaitOutput("1 seed, 2 workers");
             List<ProcessHandle> children = cluster.descendants();
             assertThat(children).hasSize(3);

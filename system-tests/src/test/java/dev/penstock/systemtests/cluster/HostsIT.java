@@ -41,7 +41,7 @@ class HostsIT {
 
     @Test
     void twoHostsTrainWithTheBitsOfOneProcessInSealedFrames() throws Exception {
-        CalmRuns.CalmRun alone = CalmRuns.onText();
+        CalmRuns.CalmRun alone = CalmRuns.onText(ForkedCli.PLAIN_CODE);
         Path configuration = Training.onText(folder.resolve("text")).configuration();
         Path certs = folder.resolve("certs");
         assertThat(Cli.run("certs", "init", certs.toString(), "--nodes", "127.0.0.1").exitCode())
@@ -63,6 +63,7 @@ class HostsIT {
                                         address(seed),
                                         "--certificate",
                                         certs.resolve("127.0.0.1.pem").toString()),
+                                ForkedCli.PLAIN_CODE,
                                 "pipeline.ranks-per-node=1")) {
             assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
             assertThat(train.output())
@@ -170,7 +171,7 @@ class HostsIT {
     }
 
     private static ForkedCli workerProcess(RunningCli seed, String host) throws Exception {
-        return TestCluster.workerProcess(seed, on(host));
+        return TestCluster.plainWorkerProcess(seed, on(host));
     }
 
     private static String[] on(String host, String... settings) {

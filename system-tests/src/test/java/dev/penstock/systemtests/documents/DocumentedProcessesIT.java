@@ -88,7 +88,8 @@ class DocumentedProcessesIT {
                 "run.steps=" + steps,
                 "checkpoint.every=8",
                 "report.sample=false",
-                "recovery.spares=0"
+                "recovery.spares=0",
+                ForkedCli.PLAIN_CODE
             };
             String output = complete(training, settings);
 

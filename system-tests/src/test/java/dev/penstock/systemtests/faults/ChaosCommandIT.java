@@ -62,6 +62,8 @@ class ChaosCommandIT {
                         "--set",
                         "pipeline={stages=1, processes=per-stage}",
                         "--set",
+                        ForkedCli.PLAIN_CODE,
+                        "--set",
                         "parallel={data=2, zero.stage=3}",
                         "--set",
                         "recovery.mirror=on");

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.Leftovers;
 import dev.penstock.systemtests.support.RunningTraining;
 import java.io.IOException;
@@ -38,6 +39,7 @@ class DeadStageIT {
         String name = "dead_stage_" + rank + "_" + ProcessHandle.current().pid();
         Training training =
                 Training.onText(folder)
+                        .set(ForkedCli.PLAIN_CODE)
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
                         .set("pipeline.processes=per-stage", "recovery.enabled=false");
 
@@ -65,6 +67,7 @@ class DeadStageIT {
         String name = "dead_run_" + ProcessHandle.current().pid();
         Training training =
                 Training.onText(folder)
+                        .set(ForkedCli.PLAIN_CODE)
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
                         .set("pipeline.processes=" + processes);
 

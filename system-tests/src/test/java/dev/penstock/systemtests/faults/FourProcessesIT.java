@@ -7,6 +7,7 @@ import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.systemtests.support.CalmRuns;
+import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.RunningTraining;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,10 +32,14 @@ class FourProcessesIT {
     @TempDir Path folder;
 
     private static final String[] FOUR_STAGES = {"model.layers=4", "pipeline.stages=4"};
+    private static final String[] FOUR_PLAIN_STAGES = {
+        "model.layers=4", "pipeline.stages=4", ForkedCli.PLAIN_CODE
+    };
 
+    /** Those of the device that users have; the last one computes with plain code. */
     @Test
     void fourProcessesGiveTheSameBitsOverSharedMemory() {
-        expectTheSame(processes().complete());
+        expectTheSame(processes().complete(), FOUR_STAGES);
     }
 
     /** The processes of this one live in the test's JVM; those of the next one are real. */
@@ -42,7 +47,7 @@ class FourProcessesIT {
     void fourProcessesGiveTheSameBitsOverUdp() throws Exception {
         Trained ended = RanksInOneJvm.complete(processes().set("data-plane.transport=udp"));
 
-        expectTheSame(ended);
+        expectTheSame(ended, FOUR_STAGES);
 
         assertThat(sentAgain(ended)).isZero();
     }
@@ -58,6 +63,7 @@ class FourProcessesIT {
                 "-Daeron.%sChannelEndpoint.supplier=io.aeron.driver.ext.Debug%1$sChannelEndpointSupplier";
         Training training =
                 processes()
+                        .set(FOUR_PLAIN_STAGES)
                         .set("data-plane={transport=udp, udp-mtu=1408, udp-term-length=256 KiB}");
 
         Trained ended =
@@ -71,7 +77,7 @@ class FourProcessesIT {
                         "-Daeron.debug.receive.control.loss.seed=" + (seed + 1));
 
         assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
-        expectTheSame(ended);
+        expectTheSame(ended, FOUR_PLAIN_STAGES);
         assertThat(sentAgain(ended)).isPositive();
     }
 
@@ -79,8 +85,8 @@ class FourProcessesIT {
         return Training.onText(folder).set(FOUR_STAGES).set("pipeline.processes=per-stage");
     }
 
-    private static void expectTheSame(Trained ended) {
-        CalmRuns.CalmRun calm = CalmRuns.onText(FOUR_STAGES);
+    private static void expectTheSame(Trained ended, String... settings) {
+        CalmRuns.CalmRun calm = CalmRuns.onText(settings);
         assertThat(ended.lossBits()).isEqualTo(calm.lossBits());
         assertThat(ended.validationBits()).isEqualTo(calm.validationBits());
     }

@@ -3,6 +3,7 @@ package dev.penstock.systemtests.faults;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Trained;
+import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.GridTraining;
 import java.nio.file.Path;
 import java.util.List;
@@ -30,11 +31,12 @@ class GridFaultsIT {
     @Test
     void aSuspensionAndTwoDeathsDoNotChangeABit() {
         String parallel = "data=2, zero.stage=3";
-        List<String> bits = GridTraining.calmBits(parallel);
+        List<String> bits = GridTraining.calmBits(parallel, ForkedCli.PLAIN_CODE);
 
         Trained ended =
                 GridTraining.on(folder, parallel)
                         .set("pipeline.processes=per-stage", "recovery.mirror=on")
+                        .set(ForkedCli.PLAIN_CODE)
                         .set("timeouts.lease=6 s")
                         .set(
                                 "fault=[{pause-rank=1, for=2 s, step=2, at=gathering},"

@@ -6,6 +6,7 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.CalmRuns;
+import dev.penstock.systemtests.support.ForkedCli;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -105,10 +106,11 @@ class InjectedFaultsIT {
         Trained trained =
                 Training.onText(folder.resolve("harmed"))
                         .set("pipeline.processes=per-stage", "timeouts.lease=6 s")
+                        .set(ForkedCli.PLAIN_CODE)
                         .set("fault=[{ pause-rank = 1, for = 2 s, step = 5, op = \"1F2\" }]")
                         .complete();
 
-        assertThat(trained.lossBits()).isEqualTo(CalmRuns.onText().lossBits());
+        assertThat(trained.lossBits()).isEqualTo(CalmRuns.onText(ForkedCli.PLAIN_CODE).lossBits());
         assertThat(trained.directory().resolve("report.html"))
                 .content()
                 .contains("pause rank 1 for 2 s at op 1F2 of step 5", "survived")

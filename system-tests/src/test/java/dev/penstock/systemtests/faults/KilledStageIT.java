@@ -8,6 +8,7 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.CalmRuns;
+import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.RunningTraining;
 import dev.penstock.systemtests.support.SteadyTraining;
 import java.io.IOException;
@@ -39,8 +40,8 @@ class KilledStageIT {
     @Test
     void aResumedRunSurvivesADeathAfterItsFirstCheckpointIsGone() throws Exception {
         String steady = "optimizer={learning-rate=5e-3, min-learning-rate=5e-3, warmup-steps=3}";
-        CalmRuns.CalmRun whole = CalmRuns.onText(steady);
-        Training.onText(folder).set(steady, "run.steps=4").complete();
+        CalmRuns.CalmRun whole = CalmRuns.onText(steady, ForkedCli.PLAIN_CODE);
+        Training.onText(folder).set(steady, "run.steps=4", ForkedCli.PLAIN_CODE).complete();
         Training training =
                 perStage()
                         .set(steady, "checkpoint={every=2, retain=1}")
@@ -140,6 +141,6 @@ class KilledStageIT {
     }
 
     private Training perStage() {
-        return Training.onText(folder).set("pipeline.processes=per-stage");
+        return Training.onText(folder).set("pipeline.processes=per-stage", ForkedCli.PLAIN_CODE);
     }
 }

@@ -7,6 +7,7 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.CalmRuns;
+import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.RunningTraining;
 import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
@@ -26,7 +27,7 @@ class MirrorRecoveryIT {
     private static final Duration LIMIT = Duration.ofSeconds(90);
 
     private static final String[] FOUR_STAGES = {
-        "model.layers=4", "pipeline.stages=4", "evaluation.every=0"
+        "model.layers=4", "pipeline.stages=4", "evaluation.every=0", ForkedCli.PLAIN_CODE
     };
 
     @TempDir Path folder;

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.systemtests.support.ForkedCli;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
@@ -191,6 +192,8 @@ class ImageIT {
                         "tiny.conf",
                         "--set",
                         "run={name=guarded, steps=1000000}",
+                        "--set",
+                        ForkedCli.PLAIN_CODE,
                         "--set",
                         "pipeline.processes=per-stage");
         Path directory = folder.resolve("work/runs/guarded-1");

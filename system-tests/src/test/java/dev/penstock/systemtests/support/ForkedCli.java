@@ -34,7 +34,7 @@ public final class ForkedCli implements RunningCli {
 
     /** Starts the program as the launcher does. */
     public static ForkedCli start(List<String> arguments, String... settings) throws IOException {
-        return startWith(List.of(), arguments, settings);
+        return start(Path.of("").toAbsolutePath(), launched(List.of()), arguments, settings);
     }
 
     /**
@@ -54,18 +54,18 @@ public final class ForkedCli implements RunningCli {
      */
     public static ForkedCli startLight(List<String> arguments, String... settings)
             throws IOException {
-        List<String> command = ForkedJava.command("-Xmx512m", NO_OPTIMISER);
-        return start(Path.of("").toAbsolutePath(), command, arguments, settings);
+        return startLightWith(List.of(), arguments, settings);
     }
 
     /**
-     * Starts it as {@link #start(List, String...)} does, through another command.
+     * Starts it as {@link #startLight} does, through another command.
      *
      * @param starter executes its arguments in the end, in the same process
      */
-    public static ForkedCli startWith(
+    public static ForkedCli startLightWith(
             List<String> starter, List<String> arguments, String... settings) throws IOException {
-        return start(Path.of("").toAbsolutePath(), launched(starter), arguments, settings);
+        return start(
+                Path.of("").toAbsolutePath(), launched(starter, NO_OPTIMISER), arguments, settings);
     }
 
     /**
@@ -77,9 +77,11 @@ public final class ForkedCli implements RunningCli {
         return start(folder, launched(List.of()), arguments, settings);
     }
 
-    private static List<String> launched(List<String> starter) throws IOException {
+    private static List<String> launched(List<String> starter, String... flags) throws IOException {
+        List<String> all = new ArrayList<>(List.of("-Xmx512m"));
+        all.addAll(List.of(flags));
         List<String> command = new ArrayList<>(starter);
-        command.addAll(ForkedJava.command("-Xmx512m"));
+        command.addAll(ForkedJava.command(all.toArray(String[]::new)));
         return command;
     }
 

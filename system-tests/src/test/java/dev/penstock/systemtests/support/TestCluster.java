@@ -63,8 +63,9 @@ public record TestCluster(Path folder, Duration patience) {
     }
 
     /** One that computes with plain code, as steady trainings do. */
-    public static ForkedCli plainWorkerProcess(RunningCli seed) throws Exception {
-        return ForkedCli.startLight(aWorker(List.of(address(seed))));
+    public static ForkedCli plainWorkerProcess(RunningCli seed, String... settings)
+            throws Exception {
+        return ForkedCli.startLight(aWorker(List.of(address(seed))), settings);
     }
 
     public static HostedCli worker(RunningCli seed, String... settings) throws Exception {
