@@ -2,6 +2,7 @@ package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
+
 import java.time.Duration;
 import java.util.Collections;
 import java.util.Locale;
@@ -29,6 +30,7 @@ final class KeptRun {
     private final RankSeating seating;
     private final RunTakeover takeover;
     private final RunProgress progress;
+    private final NodeInventory.Wish wishOfAll;
 
     /** Whether a supervisor that took the run up has not met all its ranks yet. */
     private boolean gathers;
@@ -53,6 +55,12 @@ final class KeptRun {
         this.seating = new RankSeating(shares);
         this.takeover = new RunTakeover(made, shares, out, now);
         this.progress = new RunProgress(made, RunState.WAITING, now);
+        this.wishOfAll =
+                new NodeInventory.Wish(
+                        made.plannedBytes(Collections.nCopies(made.plan().ranks(), 0)),
+                        made::plannedBytes,
+                        made.ranksPerNode(),
+                        made.crossesHosts());
         this.wantsRoom = !takeover.looks();
         if (takeover.looks()) {
             progress.enter(RunState.RECOVERING, "its seed was gone: looks for its ranks", now);
@@ -109,15 +117,7 @@ final class KeptRun {
 
     /** For all its ranks, anywhere; of a run under way, for those that need a node. */
     NodeInventory.Wish wish() {
-        return supervised ? seating.narrow(wishOfAll()) : wishOfAll();
-    }
-
-    private NodeInventory.Wish wishOfAll() {
-        return new NodeInventory.Wish(
-                made.plannedBytes(Collections.nCopies(made.plan().ranks(), 0)),
-                made::plannedBytes,
-                made.ranksPerNode(),
-                made.crossesHosts());
+        return supervised ? seating.narrow(wishOfAll) : wishOfAll;
     }
 
     void onRoom(NodeInventory.Answer answer, long now) {
@@ -171,7 +171,7 @@ final class KeptRun {
     }
 
     private void seat(int rank, NodeOffer node) {
-        nodes.seat(made.name(), wishOfAll(), rank, node.address());
+        nodes.seat(made.name(), wishOfAll, rank, node.address());
     }
 
     /** Ranks go where their mirrors are, if there is room. */
@@ -182,7 +182,7 @@ final class KeptRun {
                         shares.node(process)
                                 .ifPresent(node -> addresses.put(rank, node.address())));
         return addresses.size() == processes.size()
-                && nodes.takeAt(made.name(), wishOfAll(), addresses);
+                && nodes.takeAt(made.name(), wishOfAll, addresses);
     }
 
     /** Spreads a run over all nodes that have room; a line for people. */
@@ -191,7 +191,7 @@ final class KeptRun {
             return "it is %s: only ranks of a run that trains move"
                     .formatted(progress.state().name().toLowerCase(Locale.ROOT));
         }
-        Set<Integer> crowded = nodes.crowded(made.name(), wishOfAll());
+        Set<Integer> crowded = nodes.crowded(made.name(), wishOfAll);
         String line = "its ranks are spread over all nodes that have room";
         if (!crowded.isEmpty()) {
             seating.move(crowded);
@@ -205,8 +205,7 @@ final class KeptRun {
     }
 
     private void tellPlaces() {
-        String places =
-                PlacementText.placed(shares.homes(), wishOfAll().bytesAt(shares.addresses()));
+        String places = PlacementText.placed(shares.homes(), wishOfAll.bytesAt(shares.addresses()));
         String ways =
                 PlacementText.betweenHosts(shares.homes().values(), shares.isSealed())
                         .map(line -> "\n        " + line)
@@ -241,7 +240,7 @@ final class KeptRun {
             }
             case ClusterNode.RunOpened opened -> {
                 shares.opened(opened);
-                if (progress.is(RunState.OPENING) && shares.opening().isEmpty()) {
+                if (progress.is(RunState.OPENING) && shares.allOpen()) {
                     supervise(RunState.RUNNING, "", now);
                 } else if (progress.is(RunState.RUNNING) && shares.unused().contains(node)) {
                     letGo(node); // its ranks have found another place meanwhile

@@ -1,15 +1,18 @@
 package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import java.util.stream.Collectors;
 
 /** How the nodes of a cluster are reached, by address. Its owner's thread only. */
 final class NodeContacts implements AutoCloseable {
@@ -46,9 +49,15 @@ final class NodeContacts implements AutoCloseable {
                 host, lifeline.map(HostWatch::address).orElse(""), introductions);
     }
 
-    /** All whom somebody listed are asked who they are. */
+    /** Those of all listed who have not said so are asked who they are. */
     void ask(Set<ActorRef<ClusterNode.Command>> listed) {
-        listed.forEach(node -> node.tell(question()));
+        Set<ActorRef<ClusterNode.Command>> known =
+                nodes.values().stream()
+                        .map(ClusterNode.Introduction::node)
+                        .collect(Collectors.toSet());
+        listed.stream()
+                .filter(node -> !known.contains(node))
+                .forEach(node -> node.tell(question()));
     }
 
     /** Whoever was at its address before; itself if it has said so before. */

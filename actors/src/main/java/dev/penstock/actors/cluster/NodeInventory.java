@@ -106,13 +106,19 @@ final class NodeInventory {
     private final Map<String, NodeOffer> byAddress = new TreeMap<>();
     private final Map<String, Map<Integer, Seat>> seats = new HashMap<>();
 
+    /**
+     * Runs whose ranks moved by themselves, and what they asked for. What they hold now is asked
+     * when it matters: a thousand ranks may move one by one, and the answer is about all of them.
+     */
+    private final Map<String, Wish> unweighed = new HashMap<>();
+
     void add(NodeOffer node) {
         byAddress.put(node.address(), node);
     }
 
     /** The node is gone, and with it all that runs had taken of it. */
     Optional<NodeOffer> remove(String address) {
-        seats.values().forEach(run -> run.values().removeIf(s -> s.address().equals(address)));
+        seats.keySet().forEach(run -> leave(run, address));
         return Optional.ofNullable(byAddress.remove(address));
     }
 
@@ -126,12 +132,14 @@ final class NodeInventory {
 
     /** Frees what a run had taken of this node. */
     void leave(String run, String address) {
-        seatsOf(run).values().removeIf(seat -> seat.address().equals(address));
+        Map<Integer, Seat> mine = seats.computeIfAbsent(run, _ -> new TreeMap<>());
+        mine.values().removeIf(seat -> seat.address().equals(address));
     }
 
     /** What a run had taken is free again. */
     void release(String run) {
         seats.remove(run);
+        unweighed.remove(run);
     }
 
     /**
@@ -142,14 +150,14 @@ final class NodeInventory {
         if (at(address).isEmpty()) {
             return;
         }
-        Map<Integer, String> all = addresses(run);
-        all.put(rank, address);
-        seats.put(run, seated(all, wish.bytesAt(all)));
+        seats.computeIfAbsent(run, _ -> new TreeMap<>()).put(rank, new Seat(address, 0));
+        unweighed.put(run, wish);
     }
 
     private Map<Integer, String> addresses(String run) {
         Map<Integer, String> addresses = new TreeMap<>();
-        seatsOf(run).forEach((rank, seat) -> addresses.put(rank, seat.address()));
+        seats.getOrDefault(run, Map.of())
+                .forEach((rank, seat) -> addresses.put(rank, seat.address()));
         return addresses;
     }
 
@@ -160,7 +168,12 @@ final class NodeInventory {
     }
 
     private Map<Integer, Seat> seatsOf(String run) {
-        return seats.computeIfAbsent(run, _ -> new TreeMap<>());
+        Wish wish = unweighed.remove(run);
+        if (wish != null) {
+            Map<Integer, String> all = addresses(run);
+            seats.put(run, seated(all, wish.bytesAt(all)));
+        }
+        return seats.getOrDefault(run, Map.of());
     }
 
     /**
@@ -171,7 +184,7 @@ final class NodeInventory {
         Map<Integer, String> all = addresses(run);
         all.putAll(wanted);
         Map<Integer, Seat> mine = seated(all, wish.bytesAt(all));
-        boolean fits = hold(run, wish, mine, wanted.values());
+        boolean fits = hold(run, mine, wanted.values());
         if (fits) {
             seats.put(run, mine);
         }
@@ -179,14 +192,11 @@ final class NodeInventory {
     }
 
     /** Whether these nodes are there, with room for a run with these seats. */
-    private boolean hold(
-            String run, Wish wish, Map<Integer, Seat> mine, Collection<String> addresses) {
+    private boolean hold(String run, Map<Integer, Seat> mine, Collection<String> addresses) {
+        Map<String, Long> taken = taken(run, mine);
         return addresses.stream()
                 .allMatch(
-                        address ->
-                                at(address)
-                                        .filter(node -> room(run, node, mine, wish).bytes() >= 0)
-                                        .isPresent());
+                        address -> at(address).filter(node -> left(node, taken) >= 0).isPresent());
     }
 
     /**
@@ -241,7 +251,7 @@ final class NodeInventory {
             String run, Wish wish, Map<Integer, String> others, Map<Integer, String> found) {
         Map<Integer, String> all = together(others, found);
         Map<Integer, Seat> mine = seated(all, wish.bytesAt(all));
-        if (!hold(run, wish, mine, found.values())) {
+        if (!hold(run, mine, found.values())) {
             return Optional.empty();
         }
         seats.put(run, mine);
@@ -252,8 +262,9 @@ final class NodeInventory {
 
     /** Where ranks that live apart hold more than there is, all may fit together. */
     private Optional<Answer> onOneNode(String run, Wish wish, Map<Integer, String> others) {
+        long bytes = wish.ranks().stream().mapToLong(wish.together()::get).sum();
         return rooms(run, seated(others, wish.together()), wish).stream()
-                .filter(room -> room.ranks() >= wish.ranks().size())
+                .filter(room -> room.ranks() >= wish.ranks().size() && room.bytes() >= bytes)
                 .map(RankPlacement.Room::node)
                 .filter(node -> others.values().stream().allMatch(node::equals))
                 .flatMap(
@@ -318,27 +329,33 @@ final class NodeInventory {
     /** A rank from where most are, and its seat on a node with at least two fewer. */
     private Optional<Map.Entry<Integer, Seat>> mover(
             String run, Map<Integer, Seat> all, Set<Integer> moved, Wish wish) {
+        Map<String, Integer> loads = loads(all);
         return all.entrySet().stream()
                 .filter(rank -> !moved.contains(rank.getKey()))
                 .sorted(
                         Comparator.comparing(
                                         (Map.Entry<Integer, Seat> rank) ->
-                                                -load(all, rank.getValue().address()))
+                                                -loads.getOrDefault(rank.getValue().address(), 0))
                                 .thenComparing(rank -> -rank.getKey()))
-                .flatMap(rank -> emptier(run, all, rank, wish).stream())
+                .flatMap(rank -> emptier(run, all, loads, rank, wish).stream())
                 .findFirst();
     }
 
     private Optional<Map.Entry<Integer, Seat>> emptier(
-            String run, Map<Integer, Seat> all, Map.Entry<Integer, Seat> rank, Wish wish) {
+            String run,
+            Map<Integer, Seat> all,
+            Map<String, Integer> loads,
+            Map.Entry<Integer, Seat> rank,
+            Wish wish) {
         Seat seat = rank.getValue();
+        int load = loads.getOrDefault(seat.address(), 0);
         Map<Integer, Seat> others = new TreeMap<>(all);
         others.remove(rank.getKey());
         return rooms(run, others, wish).stream()
                 .filter(room -> room.bytes() >= seat.bytes() && room.ranks() > 0)
                 .map(RankPlacement.Room::node)
-                .filter(at -> load(all, at) + 1 < load(all, seat.address()))
-                .min(Comparator.comparing((String at) -> load(all, at)))
+                .filter(at -> loads.getOrDefault(at, 0) + 1 < load)
+                .min(Comparator.comparing((String at) -> loads.getOrDefault(at, 0)))
                 .map(at -> Map.entry(rank.getKey(), new Seat(at, seat.bytes())));
     }
 
@@ -358,12 +375,13 @@ final class NodeInventory {
                         .toList();
         for (int rank : largestFirst) {
             long bytes = needed.get(rank);
+            Map<String, Integer> loads = loads(all);
             Optional<String> node =
                     rooms(run, all, wish).stream()
                             .filter(room -> room.bytes() >= bytes && room.ranks() > 0)
                             .map(RankPlacement.Room::node)
                             .min(
-                                    Comparator.comparing((String at) -> load(all, at))
+                                    Comparator.comparing((String at) -> loads.getOrDefault(at, 0))
                                             .thenComparing(at -> -neighbours(all, rank, at)));
             if (node.isEmpty()) {
                 return Map.of();
@@ -374,8 +392,11 @@ final class NodeInventory {
         return found;
     }
 
-    private static long load(Map<Integer, Seat> seats, String address) {
-        return seats.values().stream().filter(seat -> seat.address().equals(address)).count();
+    /** How many ranks each address has. */
+    private static Map<String, Integer> loads(Map<Integer, Seat> seats) {
+        Map<String, Integer> loads = new HashMap<>();
+        seats.values().forEach(seat -> loads.merge(seat.address(), 1, Integer::sum));
+        return loads;
     }
 
     /** Neighbours in the pipeline on this node count more than those on its host only. */
@@ -400,31 +421,38 @@ final class NodeInventory {
                 wish.crossesHosts()
                         ? Optional.empty()
                         : mine.values().stream().findFirst().map(seat -> host(seat.address()));
+        Map<String, Long> taken = taken(run, mine);
+        Map<String, Integer> loads = loads(mine);
+        int most = wish.ranksPerNode().orElse(Integer.MAX_VALUE);
         return byAddress.values().stream()
                 .filter(offer -> !wish.avoids().contains(offer.address()))
                 .filter(offer -> host.isEmpty() || host.get().equals(offer.host()))
-                .map(offer -> room(run, offer, mine, wish))
+                .map(
+                        offer ->
+                                new RankPlacement.Room(
+                                        offer.address(),
+                                        offer.host(),
+                                        left(offer, taken),
+                                        most - loads.getOrDefault(offer.address(), 0)))
                 .toList();
     }
 
-    private RankPlacement.Room room(
-            String run, NodeOffer offer, Map<Integer, Seat> mine, Wish wish) {
-        String address = offer.address();
-        long taken =
-                Stream.concat(
-                                seats.entrySet().stream()
-                                        .filter(other -> !other.getKey().equals(run))
-                                        .flatMap(other -> other.getValue().values().stream()),
-                                mine.values().stream())
-                        .filter(seat -> seat.address().equals(address))
-                        .mapToLong(Seat::bytes)
-                        .sum();
-        int most = wish.ranksPerNode().orElse(Integer.MAX_VALUE);
-        return new RankPlacement.Room(
-                address,
-                offer.host(),
-                offer.memoryBytes() - taken,
-                most - (int) load(mine, address));
+    /** Bytes by address that other runs have, and that a run with these seats would. */
+    private Map<String, Long> taken(String run, Map<Integer, Seat> mine) {
+        Map<String, Long> taken = new HashMap<>();
+        Stream.concat(
+                        seats.keySet().stream()
+                                .filter(other -> !other.equals(run))
+                                .map(this::seatsOf),
+                        Stream.of(mine))
+                .flatMap(some -> some.values().stream())
+                .forEach(seat -> taken.merge(seat.address(), seat.bytes(), Long::sum));
+        return taken;
+    }
+
+    private static long left(NodeOffer offer, Map<String, Long> takenAt) {
+        long taken = takenAt.getOrDefault(offer.address(), 0L);
+        return offer.memoryBytes() - taken;
     }
 
     /** On all hosts, or on the one that spreads it best. */

@@ -2,7 +2,7 @@ package dev.penstock.actors.cluster;
 
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -52,20 +52,23 @@ final class PlacementText {
      */
     static String placed(Map<Integer, NodeOffer> nodes, List<Long> bytes) {
         List<String> lines = new ArrayList<>();
-        for (NodeOffer node : new TreeMap<>(nodes).values().stream().distinct().toList()) {
-            List<Integer> ranks =
-                    nodes.keySet().stream()
-                            .filter(rank -> node.equals(nodes.get(rank)))
-                            .sorted(Comparator.naturalOrder())
-                            .toList();
-            lines.add(
-                    "%s %s on %s, %s"
-                            .formatted(
-                                    ranks.size() == 1 ? "rank" : "ranks",
-                                    numbers(ranks),
-                                    node.text(),
-                                    mebibytes(ranks.stream().mapToLong(bytes::get).sum())));
-        }
+        Map<NodeOffer, List<Integer>> byNode = new LinkedHashMap<>();
+        new TreeMap<>(nodes)
+                .forEach(
+                        (rank, node) ->
+                                byNode.computeIfAbsent(node, _ -> new ArrayList<>()).add(rank));
+        byNode.forEach(
+                (node, ranks) ->
+                        lines.add(
+                                "%s %s on %s, %s"
+                                        .formatted(
+                                                ranks.size() == 1 ? "rank" : "ranks",
+                                                numbers(ranks),
+                                                node.text(),
+                                                mebibytes(
+                                                        ranks.stream()
+                                                                .mapToLong(bytes::get)
+                                                                .sum()))));
         return "placed: " + String.join("\n        ", lines);
     }
 

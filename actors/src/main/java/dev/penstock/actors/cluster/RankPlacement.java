@@ -1,11 +1,15 @@
 package dev.penstock.actors.cluster;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.IntPredicate;
 
 /**
  * Decides which node takes which rank. Ranks that share a stage stay together on one node; each
@@ -18,7 +22,8 @@ import java.util.Optional;
  *
  * First the longest part is made as short as the nodes allow, then hosts change as rarely as
  * possible. Up to {@value #EXACT} nodes the answer is the best one; beyond that, it is found by
- * taking the host, and on it the node, that reaches furthest. Pure.
+ * taking the host, and on it the node, that reaches furthest. A thousand nodes ask as they come, so
+ * what counting alone refuses is not tried. Pure.
  */
 public final class RankPlacement {
     /** Up to so many nodes, all orders of nodes are looked at. */
@@ -65,8 +70,13 @@ public final class RankPlacement {
     /** A node and the first group that it does not take any more. */
     private record Part(int room, int end) {}
 
+    private record Size(long bytes, int ranks) {}
+
     private final List<Group> groups;
     private final List<Room> rooms;
+
+    /** What came out, by the most ranks that a node was to take. */
+    private final Map<Integer, Optional<List<Part>>> tried = new HashMap<>();
 
     private RankPlacement(List<Group> groups, List<Room> rooms) {
         this.groups = groups;
@@ -85,11 +95,47 @@ public final class RankPlacement {
             return placed(groups, rooms, parts.get());
         }
         long bytes = groups.stream().mapToLong(Group::bytes).max().orElseThrow();
-        List<Room> more = new ArrayList<>(rooms);
-        do {
-            more.add(new Room("", "missing-" + more.size(), bytes, Integer.MAX_VALUE));
-        } while (new RankPlacement(groups, more).place().isEmpty());
-        return new Answer.Missing(more.size() - rooms.size(), bytes);
+        int counted =
+                least(
+                        1,
+                        groups.size(),
+                        more -> with(groups, rooms, more, bytes).mayFit(Integer.MAX_VALUE));
+        int missing =
+                least(
+                        counted,
+                        groups.size(),
+                        more -> with(groups, rooms, more, bytes).place().isPresent());
+        return new Answer.Missing(missing, bytes);
+    }
+
+    private static RankPlacement with(List<Group> groups, List<Room> rooms, int more, long bytes) {
+        List<Room> all = new ArrayList<>(rooms);
+        for (int i = 0; i < more; i++) {
+            all.add(new Room("", "missing-" + i, bytes, Integer.MAX_VALUE));
+        }
+        return new RankPlacement(groups, all);
+    }
+
+    /**
+     * The least number of which something is so that is so of all above it; {@code to} if that is
+     * the only one, and one more if it is so of none. Few are tried.
+     */
+    private static int least(int from, int to, IntPredicate isSo) {
+        int not = from - 1;
+        int so = from;
+        while (so <= to && !isSo.test(so)) {
+            not = so;
+            so = so == to ? to + 1 : Math.min(to, from + 2 * (so - from) + 1);
+        }
+        while (so <= to && so - not > 1) {
+            int middle = (so + not) / 2;
+            if (isSo.test(middle)) {
+                so = middle;
+            } else {
+                not = middle;
+            }
+        }
+        return so;
     }
 
     private static Answer placed(List<Group> groups, List<Room> rooms, List<Part> parts) {
@@ -108,13 +154,26 @@ public final class RankPlacement {
 
     private Optional<List<Part>> place() {
         int ranks = groups.stream().mapToInt(group -> group.ranks().size()).sum();
-        for (int most = 1; most <= ranks; most++) {
-            Optional<List<Part>> parts = rooms.size() <= EXACT ? best(most) : furthest(most);
-            if (parts.isPresent()) {
-                return parts;
-            }
+        int counted = least(1, ranks, this::mayFit);
+        int most = least(counted, ranks, longest -> parts(longest).isPresent());
+        return most > ranks ? Optional.empty() : parts(most);
+    }
+
+    private Optional<List<Part>> parts(int most) {
+        return tried.computeIfAbsent(
+                most, _ -> rooms.size() <= EXACT ? best(most) : furthest(most));
+    }
+
+    /** Whether the nodes would take that many groups if all were as small as the smallest. */
+    private boolean mayFit(int most) {
+        long bytes = groups.stream().mapToLong(Group::bytes).min().orElseThrow();
+        int ranks = groups.stream().mapToInt(group -> group.ranks().size()).min().orElseThrow();
+        long taken = 0;
+        for (Room room : rooms) {
+            long fit = Math.min(most, room.ranks()) / ranks;
+            taken += Math.max(0, bytes == 0 ? fit : Math.min(fit, room.bytes() / bytes));
         }
-        return Optional.empty();
+        return taken >= groups.size();
     }
 
     /** The first group from {@code begin} on that a node cannot take any more. */
@@ -208,33 +267,47 @@ public final class RankPlacement {
     }
 
     private Optional<List<Part>> furthest(int most) {
-        Map<String, List<Integer>> byHost = new LinkedHashMap<>();
-        for (int room = 0; room < rooms.size(); room++) {
-            byHost.computeIfAbsent(rooms.get(room).host(), _ -> new ArrayList<>()).add(room);
-        }
-        List<List<Integer>> hosts = new ArrayList<>(byHost.values());
+        List<Deque<List<Integer>>> kinds = hostsByKind();
         List<Part> parts = new ArrayList<>();
         int begin = 0;
         while (begin < groups.size()) {
             List<Part> next = List.of();
             int end = begin;
-            List<Integer> taken = List.of();
-            for (List<Integer> host : hosts) {
-                List<Part> here = alongHost(host, begin, most);
+            Deque<List<Integer>> taken = kinds.getFirst();
+            for (Deque<List<Integer>> kind : kinds) {
+                List<Part> here = kind.isEmpty() ? next : alongHost(kind.element(), begin, most);
                 if (!here.isEmpty() && here.getLast().end() > end) {
                     next = here;
                     end = here.getLast().end();
-                    taken = host;
+                    taken = kind;
                 }
             }
             if (next.isEmpty()) {
                 return Optional.empty();
             }
             parts.addAll(next);
-            hosts.remove(taken);
+            taken.remove();
             begin = end;
         }
         return Optional.of(parts);
+    }
+
+    /** The rooms of hosts; one host of those with the same room is as good as any other. */
+    private List<Deque<List<Integer>>> hostsByKind() {
+        Map<String, List<Integer>> byHost = new LinkedHashMap<>();
+        for (int room = 0; room < rooms.size(); room++) {
+            byHost.computeIfAbsent(rooms.get(room).host(), _ -> new ArrayList<>()).add(room);
+        }
+        Map<List<Size>, Deque<List<Integer>>> byKind = new LinkedHashMap<>();
+        for (List<Integer> host : byHost.values()) {
+            List<Size> sizes =
+                    host.stream()
+                            .map(rooms::get)
+                            .map(room -> new Size(room.bytes(), room.ranks()))
+                            .toList();
+            byKind.computeIfAbsent(sizes, _ -> new ArrayDeque<>()).add(host);
+        }
+        return List.copyOf(byKind.values());
     }
 
     private List<Part> alongHost(List<Integer> host, int from, int most) {

@@ -105,8 +105,11 @@ final class RankSeating {
     Optional<NodeOffer> placed(int rank, String process) {
         expected.remove(rank);
         homeless.remove(rank);
-        Optional<NodeOffer> other =
-                shares.node(process).filter(node -> !node.equals(shares.homes().get(rank)));
+        NodeOffer home = shares.homes().get(rank);
+        if (home != null && home.process().equals(process)) {
+            return Optional.empty();
+        }
+        Optional<NodeOffer> other = shares.node(process);
         other.ifPresent(
                 node -> {
                     moved = true;

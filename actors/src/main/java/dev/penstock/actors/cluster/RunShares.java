@@ -1,6 +1,8 @@
 package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.supervisor.PipelineSupervisor;
+
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -130,7 +132,7 @@ final class RunShares {
 
     /** The node of each rank that has one. */
     Map<Integer, NodeOffer> homes() {
-        return Map.copyOf(homes);
+        return Collections.unmodifiableMap(homes);
     }
 
     Map<Integer, String> addresses() {
@@ -181,6 +183,10 @@ final class RunShares {
     String name(String address) {
         Share share = shares.get(address);
         return share == null ? address : share.node.text();
+    }
+
+    boolean allOpen() {
+        return shares.values().stream().allMatch(share -> share.open);
     }
 
     /** Nodes that build their share still. */

@@ -2,13 +2,15 @@ package dev.penstock.actors.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Test;
+
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import org.junit.jupiter.api.Test;
+import java.util.concurrent.atomic.AtomicInteger;
 
 class NodeInventoryTest {
     private static final long MIB = 1 << 20;
@@ -78,6 +80,47 @@ class NodeInventoryTest {
         assertThat(book.take("run", wish.of(Set.of(1), Set.of())))
                 .isInstanceOf(NodeInventory.Answer.Granted.class);
         assertThat(book.crowded("run", wish)).isEmpty();
+    }
+
+    /** Each node that comes is a question for a run that waits. */
+    @Test
+    void aThousandRanksWaitForAThousandNodes() {
+        NodeInventory.Wish wish = wishFor(1000, Optional.empty());
+        for (int node = 0; node < 999; node++) {
+            add("n" + node, 1);
+        }
+
+        assertThat(book.take("run", wish))
+                .isEqualTo(
+                        new NodeInventory.Answer.Wanting(
+                                "waits for 1 more node with 1.0 MiB free: 1000 ranks hold 1000.0"
+                                        + " MiB; the 999 nodes here have 999.0 MiB left"));
+        add("last", 1);
+        assertThat(book.take("run", wish)).isInstanceOf(NodeInventory.Answer.Granted.class);
+    }
+
+    @Test
+    void whatRanksHoldThatMoveOneByOneIsAskedOnce() {
+        add("a", 100);
+        var asked = new AtomicInteger();
+        var wish =
+                new NodeInventory.Wish(
+                        Collections.nCopies(50, MIB),
+                        homes -> {
+                            asked.incrementAndGet();
+                            return Collections.nCopies(50, MIB);
+                        },
+                        Optional.empty(),
+                        true);
+        for (int rank = 0; rank < 50; rank++) {
+            book.seat("run", wish, rank, address("a"));
+        }
+
+        assertThat(book.take("other", wishFor(51, Optional.empty())))
+                .isInstanceOf(NodeInventory.Answer.Wanting.class);
+        assertThat(book.take("third", wishFor(50, Optional.empty())))
+                .isInstanceOf(NodeInventory.Answer.Granted.class);
+        assertThat(asked).hasValue(1);
     }
 
     @Test
