@@ -3,7 +3,10 @@ package dev.penstock.benchmarks;
 import akka.actor.ActorSystem;
 import akka.serialization.Serialization;
 import akka.serialization.SerializationExtension;
+
 import com.typesafe.config.ConfigFactory;
+
+import dev.penstock.actors.cluster.SeedBooks;
 import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
@@ -28,6 +31,7 @@ import dev.penstock.schedules.generate.OneForwardOneBackward;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.Lowering;
+
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -87,23 +91,26 @@ public final class ManyRanksBenchmark {
         this.ranks = ranks;
         this.wire = wire;
         this.journal = journal;
-        PipelineShape shape = PipelineShape.of(STAGES, MICRO_BATCHES);
-        Schedule order = OneForwardOneBackward.schedule(shape);
-        this.plan =
-                new RunPlan(
-                        "many",
-                        "hash",
-                        Lowering.lower(order),
-                        Lowering.lowerForwardOnly(order),
-                        new RankGrid(STAGES, 1, 1, ranks / STAGES),
-                        Map.of(),
-                        new RunSteps(0, 2 * (WARM + STEPS), 1, 0, 0, 0),
-                        Timeouts.DEFAULT,
-                        false,
-                        true,
-                        CollectiveForm.NEVER);
+        this.plan = plan(ranks);
         this.coordinator =
                 RunCoordinator.of(RunBeginning.FIRST, plan, RecoveryPolicy.DEFAULT, 0, now);
+    }
+
+    private static RunPlan plan(int ranks) {
+        PipelineShape shape = PipelineShape.of(STAGES, MICRO_BATCHES);
+        Schedule order = OneForwardOneBackward.schedule(shape);
+        return new RunPlan(
+                "many",
+                "hash",
+                Lowering.lower(order),
+                Lowering.lowerForwardOnly(order),
+                new RankGrid(STAGES, 1, 1, ranks / STAGES),
+                Map.of(),
+                new RunSteps(0, 2 * (WARM + STEPS), 1, 0, 0, 0),
+                Timeouts.DEFAULT,
+                false,
+                true,
+                CollectiveForm.NEVER);
     }
 
     public static void main(String[] arguments) throws IOException {
@@ -141,9 +148,39 @@ public final class ManyRanksBenchmark {
             system.terminate();
         }
         out.printf(
-                "%nms: of the supervisor's thread, behind it those of the journal's writes to disk; a step is the mean of %d; KiB: orders"
-                        + " to all ranks as they are serialized; a recovery: one host dies, another takes its rank%n",
+                "%nms: of the supervisor's thread, behind it those of the journal's writes to disk;"
+                    + " a step is the mean of %d; KiB: orders to all ranks as they are serialized;"
+                    + " a recovery: one host dies, another takes its rank%n",
                 STEPS);
+        books(out, sizes);
+    }
+
+    private static void books(PrintStream out, List<Integer> sizes) {
+        out.printf(
+                "%n%6s %11s %11s %13s %13s %14s %12s%n",
+                "nodes",
+                "joining ms",
+                "placing ms",
+                "one more ms",
+                "recovery ms",
+                "take-over ms",
+                "asked often");
+        for (int size : sizes) {
+            SeedBooks.Figures took = SeedBooks.measure(plan(size));
+            out.printf(
+                    "%6d %11.1f %11.1f %13.1f %13.1f %14.1f %12d%n",
+                    size,
+                    took.joining(),
+                    took.placing(),
+                    took.spare(),
+                    took.recovery(),
+                    took.takeOver(),
+                    took.asked());
+        }
+        out.printf(
+                "%nms: of the thread that keeps a seed's books, with one rank on each node;"
+                        + " joining: of all nodes but the last together; asked: how often an"
+                        + " application says in all what the ranks hold%n");
     }
 
     private void row(PrintStream out, Path file) throws IOException {
