@@ -10,8 +10,10 @@ import dev.penstock.schedules.ir.OpGrid;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -26,6 +28,9 @@ final class StallWatch {
 
     private static final int PATIENCE = 3;
     private static final int CONTEXT_OPS = 3;
+
+    /** What people can read, and what fits a message to those who follow the run. */
+    private static final int MOST_TOLD = 32;
 
     private final RunPlan plan;
     private long longestOpNanos;
@@ -122,10 +127,16 @@ final class StallWatch {
     }
 
     private String text(List<RankTable.Row> rows, long stillNanos, long now) {
+        List<RankTable.Row> told = longestStanding(rows, now);
         var text =
                 new StringBuilder(
                         "stall: nothing has moved for %.1f s".formatted(stillNanos / 1e9));
-        for (RankTable.Row row : rows) {
+        if (told.size() < rows.size()) {
+            text.append(
+                    "; these %d of %d ranks have stood still longest"
+                            .formatted(told.size(), rows.size()));
+        }
+        for (RankTable.Row row : told) {
             RankActivity activity = row.activity();
             if (activity != null) {
                 text.append(
@@ -137,7 +148,20 @@ final class StallWatch {
                                         excerpt(row.rank(), activity)));
             }
         }
-        return text.append(System.lineSeparator()).append(grid(rows)).toString().stripTrailing();
+        return text.append(System.lineSeparator()).append(grid(told)).toString().stripTrailing();
+    }
+
+    private static List<RankTable.Row> longestStanding(List<RankTable.Row> rows, long now) {
+        return rows.stream()
+                .sorted(Comparator.comparingLong(row -> -stillNanos(row, now)))
+                .limit(MOST_TOLD)
+                .sorted(Comparator.comparingInt(RankTable.Row::rank))
+                .toList();
+    }
+
+    private static long stillNanos(RankTable.Row row, long now) {
+        RankActivity activity = row.activity();
+        return activity == null ? 0 : row.sinceNanos(activity, now);
     }
 
     /** Where the ranks stand on the schedule's grid, and what they wait for. */

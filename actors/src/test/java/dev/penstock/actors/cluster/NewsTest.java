@@ -2,6 +2,12 @@ package dev.penstock.actors.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import akka.actor.ActorSystem;
+import akka.serialization.Serialization;
+import akka.serialization.SerializationExtension;
+
+import dev.penstock.actors.dataplane.LinkTraffic;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RecoveryReport;
@@ -9,14 +15,21 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.actors.spi.StepTraffic;
+
+import org.junit.jupiter.api.Test;
+
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
-import org.junit.jupiter.api.Test;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /** What a listener is told here is what a listener is told there. */
 class NewsTest {
@@ -98,6 +111,66 @@ class NewsTest {
                     .as("NewsWriter forwards %s", event.getName())
                     .contains(event.getName());
         }
+    }
+
+    /** What is longer than a frame of the control plane is lost. */
+    @Test
+    void newsOfAThousandRanksFitsAFrame() {
+        int ranks = 1000;
+        ActorSystem system = ActorSystem.create("news");
+        Serialization wire = SerializationExtension.get(system);
+        var longest = new AtomicInteger();
+        var told = new AtomicInteger();
+        var writer =
+                new NewsWriter(
+                        news -> {
+                            int bytes = wire.serialize(news).get().length;
+                            longest.accumulateAndGet(bytes, Math::max);
+                            told.incrementAndGet();
+                        });
+        List<Integer> all = IntStream.range(0, ranks).boxed().toList();
+
+        writer.onOpened(Collections.nCopies(ranks, "NVIDIA H100 80GB HBM3, 79.6 GiB"), "f");
+        writer.onPlaced(all);
+        writer.onStep(
+                new StepReport(
+                        3,
+                        2.5,
+                        0.5,
+                        1.0,
+                        100,
+                        200,
+                        all.stream().map(rank -> stepOf(rank, ranks)).toList()));
+        writer.onRecovery(
+                new RecoveryReport(
+                        "all died", 2, all, RecoveryReport.Restart.CHECKPOINT, 5, 6, 0, 3));
+        writer.onMembers(
+                all.stream()
+                        .map(rank -> new RunMember(Optional.of(rank), "worker-" + rank, 1, "1", 9))
+                        .toList());
+        system.terminate();
+
+        assertThat(told).hasValue(5 + ranks);
+        assertThat(longest).hasValueLessThan(2 << 20);
+    }
+
+    /** A rank of 1,000 micro-batches, with a link to every other one. */
+    private static RankStep stepOf(int rank, int ranks) {
+        long[] times = LongStream.range(0, 6000).map(op -> 1_000_000_000_000L + op).toArray();
+        return new RankStep(
+                rank,
+                times,
+                times,
+                1,
+                2,
+                3,
+                MemoryUse.ALL.stream().map(use -> new MemoryUse(use, 1L << 40)).toList(),
+                4,
+                IntStream.range(0, ranks)
+                        .mapToObj(peer -> new LinkTraffic(peer, 1L << 40, 1L << 40, 9, 9, 9, 9))
+                        .toList(),
+                StepTraffic.NOTHING,
+                times);
     }
 
     @Test

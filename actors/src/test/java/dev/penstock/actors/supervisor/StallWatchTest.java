@@ -1,0 +1,41 @@
+package dev.penstock.actors.supervisor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.rank.RankActivity;
+import dev.penstock.actors.rank.RankActivity.State;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepKind;
+
+import org.junit.jupiter.api.Test;
+
+import java.time.Duration;
+import java.util.OptionalLong;
+
+class StallWatchTest {
+    private static final int RANKS = 1000;
+
+    /** The report travels to those who follow the run, in one message. */
+    @Test
+    void ofManyRanksTheOnesAreToldThatHaveStoodStillLongest() {
+        RunPlan plan = TestPlans.chain(RANKS);
+        var ranks = new RankTable(RANKS);
+        for (int rank = 0; rank < RANKS; rank++) {
+            long since = Duration.ofSeconds(rank == 700 ? 3000 : 1000 + rank).toNanos();
+            String text = "waits for a frame of rank " + (rank + 1) % RANKS;
+            var activity =
+                    new RankActivity(
+                            State.WAITING_FOR_FRAME, StepKind.TRAIN, 1, rank % 4, since, text);
+            ranks.activity(rank, activity, 1);
+        }
+        var watch = new StallWatch(plan);
+        long later = Duration.ofHours(1).toNanos();
+
+        String report = watch.report(ranks.rows(), OptionalLong.of(1), later).orElseThrow();
+
+        assertThat(report)
+                .contains("these 32 of 1000 ranks", "rank 700:", "rank 999:", "rank 969:")
+                .doesNotContain("rank 968:", "rank 0:")
+                .hasSizeLessThan(100_000);
+    }
+}
