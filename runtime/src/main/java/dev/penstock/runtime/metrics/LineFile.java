@@ -1,37 +1,53 @@
 package dev.penstock.runtime.metrics;
 
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.OptionalLong;
 import java.util.function.LongFunction;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
+import java.util.function.LongSupplier;
 
 /**
  * Appends whole lines to a file and never throws. A line that a full disk does not take is lost;
  * every later one is tried, and the first that there is room for follows a line that says how many
- * are missing. The log names the beginning of a gap and its end.
+ * are missing. The log names the beginning of a gap and its end; a disk that fills again and again
+ * is named once a minute, with the number of lines that it did not take.
  *
  * <p>For one thread at a time.
  */
 public final class LineFile implements AutoCloseable {
+    private static final Duration SAY_AGAIN = Duration.ofMinutes(1);
+
     private final Path file;
     private final LongFunction<byte[]> gap;
     private final Logger log;
+    private final LongSupplier nanoTime;
     private @Nullable FileChannel channel;
     private long missing;
+    private long missingInAll;
+    private OptionalLong saidNanos = OptionalLong.empty();
+    private boolean said;
 
     /**
      * @param gap the line, without its break, that says how many lines are missing
      * @param log of whoever writes
      */
     public LineFile(Path file, LongFunction<byte[]> gap, Logger log) {
+        this(file, gap, log, System::nanoTime);
+    }
+
+    LineFile(Path file, LongFunction<byte[]> gap, Logger log, LongSupplier nanoTime) {
         this.file = file;
         this.gap = gap;
         this.log = log;
+        this.nanoTime = nanoTime;
     }
 
     /** Makes the file. If that fails, the first line reports it. */
@@ -56,21 +72,38 @@ public final class LineFile implements AutoCloseable {
                 write(open, line);
             } else {
                 write(open, gap.apply(missing), line);
-                log.info("{} is written again; {} lines are missing", file, missing);
-                missing = 0;
+                gapEnds();
             }
             return true;
         } catch (IOException | RuntimeException e) {
             if (missing++ == 0) {
-                log.warn(
-                        "cannot write to {}: {}; training continues, and every later line is"
-                                + " tried",
-                        file,
-                        e.toString());
+                gapBegins(e);
             }
+            missingInAll++;
             close();
             return false;
         }
+    }
+
+    private void gapBegins(Exception cause) {
+        long now = nanoTime.getAsLong();
+        said = saidNanos.isEmpty() || now - saidNanos.getAsLong() >= SAY_AGAIN.toNanos();
+        if (said) {
+            saidNanos = OptionalLong.of(now);
+            log.warn(
+                    "cannot write to {}: {}; training continues, and every later line is tried;"
+                            + " lines lost before: {}",
+                    file,
+                    cause.toString(),
+                    missingInAll);
+        }
+    }
+
+    private void gapEnds() {
+        if (said) {
+            log.info("{} is written again; {} lines are missing", file, missing);
+        }
+        missing = 0;
     }
 
     /** The next line opens the file again. */

@@ -1,21 +1,28 @@
 package dev.penstock.runtime.metrics;
 
-import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+
 import dev.penstock.runtime.disk.SmallDisk;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 
 /** A full disk costs the lines that it did not take, and no others. */
 class LineFileTest {
@@ -88,6 +95,32 @@ class LineFileTest {
     }
 
     @Test
+    void aDiskThatFillsAgainAndAgainIsReportedOnceAMinute() throws IOException {
+        Path file = folder.resolve("lines");
+        var seconds = new AtomicLong();
+        try (LineFile lines = lines(file, () -> TimeUnit.SECONDS.toNanos(seconds.get()))) {
+            for (int gap = 0; gap < 70; gap++) { // of two lines, one each second
+                Files.deleteIfExists(file);
+                Files.createSymbolicLink(file, FULL);
+                lines.close();
+                append(lines, "a");
+                append(lines, "b");
+                Files.delete(file);
+                append(lines, "c");
+                seconds.incrementAndGet();
+            }
+        }
+
+        assertThat(logged.list)
+                .extracting(ILoggingEvent::getFormattedMessage)
+                .satisfiesExactly(
+                        begins -> assertThat(begins).contains("lines lost before: 0"),
+                        ends -> assertThat(ends).contains("is written again; 2 lines"),
+                        begins -> assertThat(begins).contains("lines lost before: 120"),
+                        ends -> assertThat(ends).contains("is written again; 2 lines"));
+    }
+
+    @Test
     void aLineFollowsHalfALineOnALineOfItsOwn() throws IOException {
         Path file = Files.writeString(folder.resolve("lines"), "a\nhalf");
 
@@ -99,7 +132,12 @@ class LineFileTest {
     }
 
     private LineFile lines(Path file) {
-        return new LineFile(file, lost -> ("missing " + lost).getBytes(US_ASCII), logger());
+        return lines(file, System::nanoTime);
+    }
+
+    private LineFile lines(Path file, LongSupplier nanoTime) {
+        return new LineFile(
+                file, lost -> ("missing " + lost).getBytes(US_ASCII), logger(), nanoTime);
     }
 
     private static boolean append(LineFile lines, String line) {
