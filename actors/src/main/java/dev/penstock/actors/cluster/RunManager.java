@@ -9,21 +9,29 @@ import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
+
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
+import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import dev.penstock.schedules.ir.ScheduleText;
-import java.time.Duration;
-import java.util.Map;
-import java.util.Objects;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
-import java.util.function.Consumer;
+
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 
 /**
  * One run of a cluster: has it supervised, tells those who follow it, and writes its report. What
@@ -97,6 +105,14 @@ final class RunManager extends AbstractBehavior<RunManager.Command> {
     private long step;
     private boolean ended;
 
+    /** Until when a supervisor that cannot begin is waited for; empty if none is. */
+    private OptionalLong waitsUntil = OptionalLong.empty();
+
+    private boolean saidThatItWaits;
+
+    /** What it is to be told when it has begun. */
+    private final List<PipelineSupervisor.Command> untold = new ArrayList<>();
+
     private RunManager(
             ActorContext<Command> context,
             TimerScheduler<Command> timers,
@@ -143,7 +159,7 @@ final class RunManager extends AbstractBehavior<RunManager.Command> {
             case End end -> onEnd(end);
             case Finished(RunOutcome how, String summary) ->
                     followers.tell(new RunNews.Ended(how, summary));
-            case Tick _ -> followers.sweep();
+            case Tick _ -> onTick();
         }
         return this;
     }
@@ -152,12 +168,20 @@ final class RunManager extends AbstractBehavior<RunManager.Command> {
 
     private void onSupervise() {
         getContext().pipeToSelf(outcome, (_, _) -> new SupervisorGone());
+        waitsUntil =
+                OptionalLong.of(
+                        System.nanoTime() + ClusterRun.patience(made.plan().timeouts()).toNanos());
+        begin();
+    }
+
+    /** A run that another seed kept has ranks that wait: a disk that is full may empty again. */
+    private void begin() {
         try {
             SupervisorServices services = made.services(new KeeperSupply(cluster));
             ActorRef<Command> self = getContext().getSelf();
             RunListener listener =
                     made.listener(new NewsWriter(news -> self.tell(new NewsCame(news))));
-            supervisor =
+            ActorRef<PipelineSupervisor.Command> begun =
                     getContext()
                             .spawn(
                                     PipelineSupervisor.create(
@@ -167,16 +191,46 @@ final class RunManager extends AbstractBehavior<RunManager.Command> {
                                             made.beginning(),
                                             outcome),
                                     "supervisor");
-            getContext().watchWith(supervisor, new SupervisorGone());
-        } catch (RuntimeException e) { // such as a journal on a disk that is full or gone
-            LOG.warn("run {} cannot be supervised", made.name(), e);
-            outcome.complete(new RunOutcome.Failed(step, "cannot begin: " + e.getMessage()));
+            supervisor = begun;
+            waitsUntil = OptionalLong.empty();
+            getContext().watchWith(begun, new SupervisorGone());
+            untold.forEach(begun::tell);
+            untold.clear();
+        } catch (UncheckedIOException e) {
+            boolean takenUp = made.beginning() instanceof RunBeginning.TakenUp;
+            if (!takenUp || System.nanoTime() > waitsUntil.orElseThrow()) {
+                cannotBegin(e);
+            } else if (!saidThatItWaits) {
+                saidThatItWaits = true;
+                LOG.warn("run {} cannot be supervised yet, which is tried again", made.name(), e);
+                followers.tell(new RunNews.Told("cannot begin yet: " + e.getMessage()));
+            }
+        } catch (RuntimeException e) {
+            cannotBegin(e);
         }
+    }
+
+    private void cannotBegin(RuntimeException why) {
+        waitsUntil = OptionalLong.empty();
+        LOG.warn("run {} cannot be supervised", made.name(), why);
+        outcome.complete(new RunOutcome.Failed(step, "cannot begin: " + why.getMessage()));
     }
 
     private void onTellSupervisor(PipelineSupervisor.Command order) {
         if (supervisor != null) {
             supervisor.tell(order);
+        } else if (waitsUntil.isPresent() && order instanceof PipelineSupervisor.Interrupt) {
+            waitsUntil = OptionalLong.empty();
+            outcome.complete(new RunOutcome.Interrupted(step));
+        } else if (waitsUntil.isPresent()) {
+            untold.add(order);
+        }
+    }
+
+    private void onTick() {
+        followers.sweep();
+        if (waitsUntil.isPresent()) {
+            begin();
         }
     }
 
@@ -221,6 +275,7 @@ final class RunManager extends AbstractBehavior<RunManager.Command> {
     private void onEnd(End end) {
         ended = true;
         supervisor = null;
+        waitsUntil = OptionalLong.empty();
         Executor blocking =
                 getContext().getSystem().dispatchers().lookup(DispatcherSelector.blocking());
         getContext()

@@ -3,6 +3,8 @@ package dev.penstock.actors.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
+import akka.actor.typed.ActorRef;
+
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
@@ -10,17 +12,25 @@ import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.ProcessVitals;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.supervisor.PipelineSupervisor;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import dev.penstock.actors.supervisor.TestPlans;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A run whose supervisor cannot begin, or dies: it ends, and says why. */
 class RunManagerTest {
@@ -78,6 +88,31 @@ class RunManagerTest {
         assertThat(failureOf(run).reason()).contains("cannot begin: the disk is full");
     }
 
+    /** Its ranks wait for a supervisor longer than some disks stay full. */
+    @Test
+    void aSupervisorThatTakesARunUpWaitsForRoomForItsJournal() throws Exception {
+        var run = new OnAFullDisk(1);
+        ActorRef<RunManager.Command> manager = kit.spawn(RunManager.create(run, said::add));
+        manager.tell(new RunManager.Supervise());
+        manager.tell(new RunManager.TellSupervisor(new PipelineSupervisor.Nowhere(Set.of(0, 1))));
+
+        RunManager.Said first = said.poll(10, TimeUnit.SECONDS);
+
+        assertThat(first).as("what it was told meanwhile").isEqualTo(new RunManager.StartRank(0));
+        assertThat(run.tries).hasValue(2);
+    }
+
+    @Test
+    void aRunThatWaitsForRoomForItsJournalCanBeStopped() throws Exception {
+        ActorRef<RunManager.Command> manager =
+                kit.spawn(RunManager.create(new OnAFullDisk(100), said::add));
+        manager.tell(new RunManager.Supervise());
+        manager.tell(new RunManager.TellSupervisor(new PipelineSupervisor.Interrupt()));
+
+        assertThat(said.poll(10, TimeUnit.SECONDS))
+                .isEqualTo(new RunManager.Ended(new RunOutcome.Interrupted(ImaginedRun.COMPLETED)));
+    }
+
     /** A report that cannot be written must not keep the run's directory locked. */
     @Test
     void aRunIsClosedWhateverBecomesOfItsReport() throws Exception {
@@ -121,6 +156,31 @@ class RunManagerTest {
                     TestPlans.unusedCheckpoints(),
                     RecoveryPolicy.DEFAULT,
                     journal,
+                    processes,
+                    ProcessVitals.NONE);
+        }
+    }
+
+    /** A run of another seed, whose journal has room after so many tries. */
+    private static final class OnAFullDisk extends ImaginedRun {
+        private final AtomicInteger tries = new AtomicInteger();
+        private final int full;
+
+        OnAFullDisk(int full) {
+            super("run-1", 2, Map.of());
+            this.full = full;
+        }
+
+        @Override
+        public SupervisorServices services(ProcessSupply processes) {
+            if (tries.incrementAndGet() <= full) {
+                throw new UncheckedIOException(
+                        "cannot write the journal", new IOException("No space left on device"));
+            }
+            return new SupervisorServices(
+                    TestPlans.unusedCheckpoints(),
+                    RecoveryPolicy.DEFAULT,
+                    RunJournal.NONE,
                     processes,
                     ProcessVitals.NONE);
         }
