@@ -10,13 +10,16 @@ import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
+
 import dev.penstock.actors.serialization.WireMessage;
+
+import org.jspecify.annotations.Nullable;
+
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /** One per process that works: offers it to the cluster and opens its share of runs. */
 public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
@@ -125,6 +128,9 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     /** This node cannot have a share. */
     public record RunRefused(String node, long order, String reason) implements Answer {}
 
+    /** There is no share to which the order could apply: it was given up. Another may be opened. */
+    public record ShareGone(String node, long order) implements Answer {}
+
     /** The ranks' actors are there. */
     public record RanksHosted(String node, long order) implements Answer {}
 
@@ -230,8 +236,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         if (shares.containsKey(runId)) {
             tell(runId, command);
         } else {
-            String reason = "nothing of the run is here any more";
-            owner.tell(new RunRefused(offer.address(), number, reason));
+            owner.tell(new ShareGone(offer.address(), number));
         }
     }
 

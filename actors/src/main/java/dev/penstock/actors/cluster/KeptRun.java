@@ -252,6 +252,11 @@ final class KeptRun {
                     onRefused(node, reason, now);
                 }
             }
+            case ClusterNode.ShareGone _ -> {
+                if (shares.isAt(node)) {
+                    onNoShare(node, "it has given up its share of the run");
+                }
+            }
             case ClusterNode.DriverStarted(String _, long _, String directory) ->
                     shares.driverStarted(node, directory)
                             .ifPresent(former -> linkRestarted(former, directory));
@@ -269,13 +274,16 @@ final class KeptRun {
     }
 
     private void onRefused(String node, String reason, long now) {
-        String text = "node %s cannot take part: %s".formatted(shares.name(node), reason);
         if (!supervised) {
-            fail(text, now);
+            fail(cannotTakePart(node, reason), now);
             return;
         }
-        tellPeople(text);
         seating.avoid(node);
+        onNoShare(node, reason);
+    }
+
+    private void onNoShare(String node, String reason) {
+        tellPeople(cannotTakePart(node, reason));
         boolean hadDriver = shares.hasDriver(node);
         seating.forget(node);
         shares.close(node);
@@ -284,6 +292,10 @@ final class KeptRun {
         if (hadDriver) {
             restartLink();
         }
+    }
+
+    private String cannotTakePart(String node, String reason) {
+        return "node %s cannot take part: %s".formatted(shares.name(node), reason);
     }
 
     private void onDriverDied(String node, String how, long now) {

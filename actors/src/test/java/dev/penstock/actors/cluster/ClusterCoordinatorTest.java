@@ -2,16 +2,19 @@ package dev.penstock.actors.cluster;
 
 import static dev.penstock.actors.cluster.CoordinatedCluster.RUN;
 import static dev.penstock.actors.cluster.CoordinatedCluster.address;
+
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
+
+import org.junit.jupiter.api.Test;
+
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import org.junit.jupiter.api.Test;
 
 /** Where ranks go, and what becomes of a run when nodes come, go and refuse. */
 class ClusterCoordinatorTest {
@@ -205,6 +208,19 @@ class ClusterCoordinatorTest {
         cluster.refuses("c").wants();
 
         assertThat(cluster.opened()).containsExactly("d");
+    }
+
+    /** It did not see its seed for too long; nothing is wrong with it. */
+    @Test
+    void aNodeThatGaveItsShareUpMayHaveAnother() {
+        underWay().introduces("c", 1).dies("b").wants(1);
+        long open = cluster.of(ClusterEffect.OpenShare.class).getLast().number();
+        cluster.answersOpen("c", open).forget();
+
+        cluster.hasGivenUp("c").wants().opens("c");
+
+        assertThat(cluster.opened()).containsExactly("c");
+        assertThat(cluster.hosting()).containsExactly("c[1]");
     }
 
     @Test

@@ -5,7 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
 import akka.actor.testkit.typed.javadsl.TestProbe;
 import akka.actor.typed.ActorRef;
+
 import dev.penstock.actors.rank.RankResources;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -13,9 +18,8 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+
 import javax.crypto.SecretKey;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
 
 /** A node that is told things twice, or by a seed that was replaced. */
 class ClusterNodeTest {
@@ -141,8 +145,7 @@ class ClusterNodeTest {
         seed.expectMessage(new ClusterNode.ShareAbsent(HERE));
 
         node.tell(host(seed, 4));
-        seed.expectMessage(
-                new ClusterNode.RunRefused(HERE, 4, "nothing of the run is here any more"));
+        seed.expectMessage(new ClusterNode.ShareGone(HERE, 4));
     }
 
     @Test

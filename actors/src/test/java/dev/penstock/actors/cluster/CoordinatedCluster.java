@@ -1,6 +1,7 @@
 package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.supervisor.PipelineSupervisor;
+
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -146,6 +147,12 @@ final class CoordinatedCluster {
     CoordinatedCluster refuses(String place) {
         long number = last(ClusterEffect.OpenShare.class, place).number();
         return reports(new ClusterNode.RunRefused(address(place), number, "it has another plan"));
+    }
+
+    /** A node has no share to which the order to host ranks could apply. */
+    CoordinatedCluster hasGivenUp(String place) {
+        long number = last(ClusterEffect.HostRanks.class, place).number();
+        return reports(new ClusterNode.ShareGone(address(place), number));
     }
 
     /** A node says which ranks it kept, and that it started its host's driver. */

@@ -95,6 +95,7 @@ class LineFileTest {
     }
 
     @Test
+    @SuppressWarnings("try") // closed, it opens what is there by now
     void aDiskThatFillsAgainAndAgainIsReportedOnceAMinute() throws IOException {
         Path file = folder.resolve("lines");
         var seconds = new AtomicLong();
