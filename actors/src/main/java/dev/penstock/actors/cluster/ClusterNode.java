@@ -40,6 +40,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
      * @param runId as in its plan
      * @param order its number among the owner's for this run; one that was done is only answered
      * @param startsDriver whether this node starts the media driver of its host
+     * @param term of the seed: that of whoever replaces it is higher, and a lower one is not heard
      * @param owner told what comes of it; the share is given up when the owner is gone for long
      */
     public record OpenRun(
@@ -48,6 +49,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
             String directory,
             String planHash,
             boolean startsDriver,
+            long term,
             ActorRef<Report> owner)
             implements Command {}
 
@@ -83,8 +85,10 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     /**
      * The owner of a run is gone, this is the new one: answered by {@link ShareKept} or {@link
      * ShareAbsent}.
+     *
+     * @param term see {@link OpenRun}
      */
-    public record AdoptRun(String runId, ActorRef<Report> owner) implements Command {}
+    public record AdoptRun(String runId, long term, ActorRef<Report> owner) implements Command {}
 
     /**
      * Let go of a run: answered by {@link ShareAbsent} where nothing of it is left.
@@ -187,6 +191,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     private final Map<String, Share> shares = new HashMap<>();
     private HostWatch.@Nullable Line line;
     private String linedTo = "";
+    private long highestTerm;
 
     private ClusterNode(ActorContext<Command> context, NodeOffer offer, RunJoiner joiner) {
         super(context);
@@ -211,17 +216,31 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     private Behavior<Command> onCommand(Command command) {
         switch (command) {
             case Introduce introduce -> onIntroduce(introduce);
-            case OpenRun open -> onOpenRun(open);
+            case OpenRun open -> {
+                if (isHeard(open.term())) {
+                    onOpenRun(open);
+                }
+            }
             case HostRanks host ->
                     order(host.runId(), new NodeRun.Host(host), host.order(), host.owner());
             case StartDriver(String runId, long order, var owner) ->
                     order(runId, new NodeRun.StartDriver(order, owner), order, owner);
-            case AdoptRun(String runId, var owner) -> onAdoptRun(runId, owner);
+            case AdoptRun(String runId, long term, var owner) -> {
+                if (isHeard(term)) {
+                    onAdoptRun(runId, owner);
+                }
+            }
             case CloseRun close -> onCloseRun(close);
             case HoldAgain(String lifeline) -> hold(lifeline);
             case RunLeft(var run) -> shares.values().removeIf(share -> share.run().equals(run));
         }
         return this;
+    }
+
+    /** A seed that was replaced, and has not heard of it yet, must not take ranks from the next. */
+    private boolean isHeard(long term) {
+        highestTerm = Math.max(highestTerm, term);
+        return term == highestTerm;
     }
 
     private void tell(String runId, NodeRun.Command command) {

@@ -16,9 +16,14 @@ import akka.cluster.Member;
 import akka.cluster.MemberStatus;
 import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Down;
+
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepTokens;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -29,8 +34,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The runs of a cluster, as a singleton on role {@code seed}: takes submissions, answers clients,
@@ -475,7 +478,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         String id = made.plan().runId();
         switch (effect) {
             case ClusterEffect.AskForShare(String _, String node) ->
-                    nodes.tell(node, new ClusterNode.AdoptRun(id, run.reports()));
+                    nodes.tell(node, new ClusterNode.AdoptRun(id, term(), run.reports()));
             case ClusterEffect.OpenShare(String _, String node, long number, boolean starts) ->
                     nodes.tell(
                             node,
@@ -485,6 +488,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                                     made.directory().toString(),
                                     made.plan().hash(),
                                     starts,
+                                    term(),
                                     run.reports()));
             case ClusterEffect.HostRanks host ->
                     nodes.tell(
@@ -510,6 +514,11 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case ClusterEffect.End(String _, var outcome, Duration took) ->
                     run.manager().tell(new RunManager.End(outcome, took));
         }
+    }
+
+    /** The oldest seed has the runs, so each was a member for less long than the one before it. */
+    private long term() {
+        return Cluster.get(getContext().getSystem()).selfMember().upNumber();
     }
 
     private Behavior<Command> onPostStop() {

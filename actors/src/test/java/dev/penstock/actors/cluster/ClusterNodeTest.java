@@ -77,7 +77,12 @@ class ClusterNodeTest {
     }
 
     private ClusterNode.OpenRun open(long order) {
-        return new ClusterNode.OpenRun(RUN, order, "runs/run", "hash", true, seed.getRef());
+        return open(order, 1, seed);
+    }
+
+    private static ClusterNode.OpenRun open(
+            long order, long term, TestProbe<ClusterNode.Report> from) {
+        return new ClusterNode.OpenRun(RUN, order, "runs/run", "hash", true, term, from.getRef());
     }
 
     private ClusterNode.HostRanks host(TestProbe<ClusterNode.Report> from, long order) {
@@ -137,6 +142,20 @@ class ClusterNodeTest {
                     assertThat(closed).hasValue(1);
                     return true;
                 });
+    }
+
+    @Test
+    void aSeedThatWasReplacedDoesNotReplaceAShare() {
+        node.tell(open(1, 2, another));
+        another.expectMessage(new ClusterNode.RunOpened(HERE, 1, "driver-1"));
+
+        node.tell(open(7, 1, seed));
+        node.tell(new ClusterNode.AdoptRun(RUN, 1, seed.getRef()));
+
+        seed.expectNoMessage(QUIET);
+        assertThat(closed).hasValue(0);
+        node.tell(new ClusterNode.StartDriver(RUN, 2, another.getRef()));
+        another.expectMessage(new ClusterNode.DriverStarted(HERE, 2, "driver-2"));
     }
 
     @Test

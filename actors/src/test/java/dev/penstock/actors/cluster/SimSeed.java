@@ -2,8 +2,12 @@ package dev.penstock.actors.cluster;
 
 import akka.actor.testkit.typed.javadsl.TestInbox;
 import akka.actor.typed.ActorRef;
+
 import dev.penstock.actors.simulation.World;
 import dev.penstock.actors.spi.RunOutcome;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -13,7 +17,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A seed's process. When it keeps the runs, it does around a real {@link ClusterCoordinator} what
@@ -299,7 +302,7 @@ final class SimSeed extends SimMember {
         ActorRef<ClusterNode.Report> reports = run.reports.getRef();
         switch (effect) {
             case ClusterEffect.AskForShare(String _, String node) ->
-                    tell(node, new ClusterNode.AdoptRun(id, reports));
+                    tell(node, new ClusterNode.AdoptRun(id, uid, reports));
             case ClusterEffect.OpenShare(String _, String node, long number, boolean starts) ->
                     tell(
                             node,
@@ -309,6 +312,7 @@ final class SimSeed extends SimMember {
                                     "/runs/" + id,
                                     run.files.plan.hash(),
                                     starts,
+                                    uid,
                                     reports));
             case ClusterEffect.HostRanks host -> {
                 int most = run.files.wanted.ranksPerNode();
