@@ -7,11 +7,15 @@ import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+
+import org.jspecify.annotations.Nullable;
+
+import picocli.CommandLine.Option;
+
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Predicate;
-import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.Option;
 
 /** The shape of a generated order, and what its kind can be told. */
 final class ShapeArguments {
@@ -97,15 +101,37 @@ final class ShapeArguments {
     }
 
     /**
-     * @throws BadInputException if there is no such kind or no such shape
+     * @throws BadInputException if there is no such kind or no such shape, with all options that
+     *     are wrong
      */
     PipelineShape shape(String kind) {
+        List<String> problems = new ArrayList<>();
+        check("--ranks", ranks, "rank", "ranks", problems);
+        check("--micro-batches", microBatches, "micro-batch", "micro-batches", problems);
+        if (chunks != null) {
+            check("--chunks", chunks, "chunk", "chunks", problems);
+        }
+        for (int slice : slices) {
+            check("--slices", slice, "slice or token", "of them", problems);
+        }
+        if (!problems.isEmpty()) {
+            throw new BadInputException(String.join("\n", problems));
+        }
         try {
             ScheduleKind known = Generators.kind(kind);
             int stagesPerRank = chunks == null ? usualChunks(known) : chunks;
             return new PipelineShape(ranks, stagesPerRank, microBatches, sliceLengths());
         } catch (IllegalArgumentException e) {
             throw new BadInputException(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private static void check(
+            String option, int value, String one, String many, List<String> problems) {
+        if (value < 1 || value > PipelineShape.MAX_UNITS) {
+            problems.add(
+                    "%s: expected 1 %s to %d %s, got %d"
+                            .formatted(option, one, PipelineShape.MAX_UNITS, many, value));
         }
     }
 

@@ -4,17 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.schedules.generate.Generators;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 class ScheduleCommandTest {
     private static final String CUSTOM_ORDER = "../sample-configs/custom-order.conf";
@@ -395,6 +398,9 @@ class ScheduleCommandTest {
         assertThat(badInput("show", "--kind=gpip")).contains("gpip", "terapipe");
         assertThat(badInput("show", "--kind=gpipe", "--ranks=0")).contains("1 rank");
         assertThat(badInput("show", "--kind=gpipe", "--slices=0")).contains("--slices");
+        assertThat(badInput("show", "--kind=gpipe", "--ranks=0", "--micro-batches=100000000"))
+                .contains("--ranks: expected 1 rank to 67108864 ranks, got 0")
+                .contains("--micro-batches: expected 1 micro-batch to 67108864 micro-batches");
         assertThat(badInput("show", "--kind=gpipe", "--ranks=two")).contains("--ranks", "two");
         assertThat(badInput("show", "nowhere.txt")).contains("nowhere.txt");
         assertThat(badInput("show", noOrder.toString())).contains("no.txt:2:9", "no.txt:2:13");
