@@ -1,6 +1,7 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.spi.RunPlan;
+
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
@@ -18,7 +19,7 @@ final class Deadlines {
     private final RecoveryCauses causes;
     private final RunCourse course;
     private long placingSinceNanos;
-    private boolean placesAgain;
+    private long saidAgainNanos;
     private long lastTickNanos;
 
     Deadlines(
@@ -44,6 +45,7 @@ final class Deadlines {
         this.causes = causes;
         this.course = course;
         this.placingSinceNanos = now;
+        this.saidAgainNanos = now;
         this.lastTickNanos = now;
     }
 
@@ -64,8 +66,9 @@ final class Deadlines {
                 extensions.onTick(now); // who starves now may be silent when the run begins
                 long waiting = now - placingSinceNanos;
                 long limit = plan.timeouts().start().toNanos();
-                if (waiting > limit / 2 && !placesAgain) {
-                    placesAgain = true;
+                long sinceSaid = now - Math.max(saidAgainNanos, placingSinceNanos + limit / 3);
+                if (sinceSaid > limit / 6) { // this, or its answer, may be lost as well
+                    saidAgainNanos = now;
                     placement.repeat();
                 }
                 if (waiting > limit) {

@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankCommand;
+
+import org.junit.jupiter.api.Test;
+
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.Test;
 
 /** A connection that broke took an answer with it: it is asked for again. */
 class LostAnswersTest {
@@ -37,6 +39,18 @@ class LostAnswersTest {
 
         assertThat(run.told(RankCommand.Resume.class)).hasSize(1);
         assertThat(run.told(RankCommand.BeginPass.class)).isEmpty();
+        run.resumed(3);
+        assertThat(run.told(RankCommand.BeginPass.class)).hasSize(4);
+    }
+
+    @Test
+    void aRankThatWasAskedInVainIsAskedAgainUntilItIsTooLate() {
+        run.joins(0).joins(1).joins(2).joins(3).opens(0).opens(1).opens(2);
+        run.forgetTold();
+
+        run.waits(Duration.ofSeconds(55));
+
+        assertThat(run.told(RankCommand.Resume.class)).hasSize(3);
         run.resumed(3);
         assertThat(run.told(RankCommand.BeginPass.class)).hasSize(4);
     }
