@@ -5,6 +5,9 @@ import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankEvent;
+
+import org.jspecify.annotations.Nullable;
+
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -17,7 +20,6 @@ import java.util.OptionalInt;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What the coordinator knows of every rank. A rank lives on a node from {@link #placed} until it is
@@ -314,6 +316,11 @@ final class RankTable {
     /** Ranks that were never placed have nothing to stop. */
     boolean allStopped() {
         return Arrays.stream(rows).allMatch(row -> row.stopped || row.node == null);
+    }
+
+    /** Whether all that have not stopped had said nothing for a lease. */
+    boolean onlySilentOnesLeft() {
+        return Arrays.stream(rows).allMatch(row -> row.stopped || row.node == null || row.silent);
     }
 
     /** Ranks on nodes that said nothing for a lease and were not known to be silent. */

@@ -5,12 +5,16 @@ import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
-import java.util.List;
-import java.util.Optional;
-import java.util.Set;
+import dev.penstock.actors.spi.Timeouts;
+
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 
 /** Which phase a run is in, what leads from one to the next, and how it ends. */
 final class RunCourse {
@@ -169,9 +173,11 @@ final class RunCourse {
                 : new RunOutcome.Completed(completed);
     }
 
-    /** Ranks that do not stop are not waited for for ever. */
+    /** Ranks that do not stop are not waited for for ever, and those that were silent hardly. */
     void endIfTooLate(long now) {
-        if (now - stoppingSinceNanos > plan.timeouts().stop().toNanos()) {
+        Timeouts timeouts = plan.timeouts();
+        Duration limit = ranks.onlySilentOnesLeft() ? timeouts.lease() : timeouts.stop();
+        if (now - stoppingSinceNanos > limit.toNanos()) {
             LOG.warn("run {}: not stopped in time: {}", plan.runId(), ranks.notStopped());
             finish();
         }

@@ -6,7 +6,10 @@ import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunOutcome;
+
 import org.junit.jupiter.api.Test;
+
+import java.time.Duration;
 
 /** All steps are done: what breaks from then on cannot take them back. */
 class EndOfTheRunTest {
@@ -60,6 +63,19 @@ class EndOfTheRunTest {
         run.published(4).stopped(0, 2, 3);
 
         expectThatItIsComplete();
+    }
+
+    /** Those who were silent may hear of it still, and are waited for no longer than a lease. */
+    @Test
+    void aParkedRunEndsSoonAfterAnInterruptThoughNobodyHearsOfTheSilentOnes() {
+        run.open().step().silentBut(0, 1).prepared(0, 1);
+        run.take(run.coordinator.onInterrupt(run.now)).stopped(0, 1);
+        assertThat(run.outcome()).isNull();
+
+        run.now += Duration.ofSeconds(4).toNanos();
+        run.take(run.coordinator.onTick(run.now));
+
+        assertThat(run.outcome()).isEqualTo(new RunOutcome.Interrupted(1));
     }
 
     private void expectThatItIsComplete() {
