@@ -6,7 +6,9 @@ import akka.actor.testkit.typed.javadsl.ActorTestKit;
 import akka.actor.testkit.typed.javadsl.TestProbe;
 import akka.actor.typed.ActorRef;
 
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.rank.RankResources;
+import dev.penstock.actors.supervisor.TestPlans;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -15,6 +17,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -31,6 +34,7 @@ class ClusterNodeTest {
     private final AtomicInteger joined = new AtomicInteger();
     private final AtomicInteger drivers = new AtomicInteger();
     private final AtomicInteger closed = new AtomicInteger();
+    private final AtomicBoolean hosts = new AtomicBoolean();
     private final AtomicReference<Consumer<String>> onDeath = new AtomicReference<>();
     private final TestProbe<ClusterNode.Report> seed = kit.createTestProbe();
     private final TestProbe<ClusterNode.Report> another = kit.createTestProbe();
@@ -62,7 +66,12 @@ class ClusterNodeTest {
 
         @Override
         public RankResources resources(Path driverDirectory, Optional<SecretKey> key) {
-            throw new IllegalStateException("no ranks here");
+            if (!hosts.get()) {
+                throw new IllegalStateException("no ranks here");
+            }
+            return SimHostedRun.resources(
+                    TestPlans.chain(1),
+                    () -> new PeerAddress("host", driverDirectory.toString(), ""));
         }
 
         @Override
@@ -165,6 +174,27 @@ class ClusterNodeTest {
 
         node.tell(host(seed, 4));
         seed.expectMessage(new ClusterNode.ShareGone(HERE, 4));
+    }
+
+    @Test
+    void aDriverThatDiedIsNotTheNodesOwnWhenAnotherSeedAsks() {
+        hosts.set(true);
+        node.tell(open(1));
+        seed.expectMessage(new ClusterNode.RunOpened(HERE, 1, "driver-1"));
+        node.tell(
+                new ClusterNode.HostRanks(
+                        RUN, 2, List.of(), "driver-1", Optional.empty(), seed.getRef()));
+        seed.expectMessage(new ClusterNode.RanksHosted(HERE, 2));
+        onDeath.get().accept("kill -9");
+        var died = new ClusterNode.DriverDied(HERE, "driver-1", "kill -9");
+        seed.expectMessage(died);
+
+        node.tell(new ClusterNode.AdoptRun(RUN, 2, another.getRef()));
+
+        another.expectMessage(
+                new ClusterNode.ShareKept(
+                        HERE, List.of(), "driver-1", "driver-1", false, Optional.empty()));
+        another.expectMessage(died);
     }
 
     @Test

@@ -8,18 +8,23 @@ import dev.penstock.actors.dataplane.Opening;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.supervisor.TestPlans;
 import dev.penstock.cuda.device.Device;
+
+import org.jspecify.annotations.Nullable;
+
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
+
 import javax.crypto.SecretKey;
-import org.jspecify.annotations.Nullable;
 
 /** A simulated node's share of a run: who uses which media driver, and whether it was let go. */
 final class SimHostedRun implements HostedRun {
@@ -86,13 +91,18 @@ final class SimHostedRun implements HostedRun {
             throw new IllegalStateException("no ranks can be hosted here now");
         }
         usedDriver = driverDirectory.toString();
+        return resources(files.plan, () -> new PeerAddress(node.offer.host(), usedDriver, ""));
+    }
+
+    /** Of a process whose ranks are imagined. */
+    static RankResources resources(RunPlan plan, Supplier<PeerAddress> address) {
         return RankResources.of(
-                files.plan,
+                plan,
                 _ -> {
                     throw unused();
                 },
                 NO_STAGES,
-                dataPlane(),
+                dataPlane(address),
                 TestPlans.unusedCheckpoints());
     }
 
@@ -129,7 +139,7 @@ final class SimHostedRun implements HostedRun {
                 }
             };
 
-    private DataPlane dataPlane() {
+    private static DataPlane dataPlane(Supplier<PeerAddress> address) {
         return new DataPlane() {
             @Override
             public Endpoint open(Opening opening, FrameListener listener) {
@@ -138,7 +148,7 @@ final class SimHostedRun implements HostedRun {
 
             @Override
             public PeerAddress address() {
-                return new PeerAddress(node.offer.host(), usedDriver, "");
+                return address.get();
             }
 
             @Override
