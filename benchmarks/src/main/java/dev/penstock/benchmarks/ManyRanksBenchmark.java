@@ -3,9 +3,7 @@ package dev.penstock.benchmarks;
 import akka.actor.ActorSystem;
 import akka.serialization.Serialization;
 import akka.serialization.SerializationExtension;
-
 import com.typesafe.config.ConfigFactory;
-
 import dev.penstock.actors.cluster.SeedBooks;
 import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.PeerAddress;
@@ -31,7 +29,6 @@ import dev.penstock.schedules.generate.OneForwardOneBackward;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.Lowering;
-
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -149,8 +146,8 @@ public final class ManyRanksBenchmark {
         }
         out.printf(
                 "%nms: of the supervisor's thread, behind it those of the journal's writes to disk;"
-                    + " a step is the mean of %d; KiB: orders to all ranks as they are serialized;"
-                    + " a recovery: one host dies, another takes its rank%n",
+                        + " a step is the mean of %d; KiB: orders to all ranks as they are serialized;"
+                        + " a recovery: one host dies, another takes its rank%n",
                 STEPS);
         books(out, sizes);
     }

@@ -10,16 +10,13 @@ import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
-
 import dev.penstock.actors.serialization.WireMessage;
-
-import org.jspecify.annotations.Nullable;
-
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** One per process that works: offers it to the cluster and opens its share of runs. */
 public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {

@@ -16,14 +16,9 @@ import akka.cluster.Member;
 import akka.cluster.MemberStatus;
 import akka.cluster.typed.Cluster;
 import akka.cluster.typed.Down;
-
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepTokens;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -34,6 +29,8 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The runs of a cluster, as a singleton on role {@code seed}: takes submissions, answers clients,

@@ -2,7 +2,6 @@ package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
-
 import java.time.Duration;
 import java.util.Collections;
 import java.util.Locale;

@@ -1,11 +1,6 @@
 package dev.penstock.actors.cluster;
 
 import akka.actor.typed.ActorRef;
-
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
@@ -13,6 +8,9 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** How the nodes of a cluster are reached, by address. Its owner's thread only. */
 final class NodeContacts implements AutoCloseable {

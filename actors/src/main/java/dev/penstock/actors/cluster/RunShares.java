@@ -1,7 +1,6 @@
 package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.supervisor.PipelineSupervisor;
-
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,7 +1,6 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.spi.RunPlan;
-
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;

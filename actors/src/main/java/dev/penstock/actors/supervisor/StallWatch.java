@@ -10,7 +10,6 @@ import dev.penstock.schedules.ir.OpGrid;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;

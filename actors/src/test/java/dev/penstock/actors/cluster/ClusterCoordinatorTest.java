@@ -2,19 +2,16 @@ package dev.penstock.actors.cluster;
 
 import static dev.penstock.actors.cluster.CoordinatedCluster.RUN;
 import static dev.penstock.actors.cluster.CoordinatedCluster.address;
-
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
-
-import org.junit.jupiter.api.Test;
-
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import org.junit.jupiter.api.Test;
 
 /** Where ranks go, and what becomes of a run when nodes come, go and refuse. */
 class ClusterCoordinatorTest {

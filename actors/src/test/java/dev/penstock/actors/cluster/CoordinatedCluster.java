@@ -1,7 +1,6 @@
 package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.supervisor.PipelineSupervisor;
-
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import akka.actor.ActorSystem;
 import akka.serialization.Serialization;
 import akka.serialization.SerializationExtension;
-
 import dev.penstock.actors.dataplane.LinkTraffic;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankStep;
@@ -16,9 +15,6 @@ import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepTraffic;
-
-import org.junit.jupiter.api.Test;
-
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
@@ -30,6 +26,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
 
 /** What a listener is told here is what a listener is told there. */
 class NewsTest {

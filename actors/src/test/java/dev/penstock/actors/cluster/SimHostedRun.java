@@ -15,16 +15,13 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.supervisor.TestPlans;
 import dev.penstock.cuda.device.Device;
-
-import org.jspecify.annotations.Nullable;
-
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-
 import javax.crypto.SecretKey;
+import org.jspecify.annotations.Nullable;
 
 /** A simulated node's share of a run: who uses which media driver, and whether it was let go. */
 final class SimHostedRun implements HostedRun {

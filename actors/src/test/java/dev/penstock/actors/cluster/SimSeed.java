@@ -2,12 +2,8 @@ package dev.penstock.actors.cluster;
 
 import akka.actor.testkit.typed.javadsl.TestInbox;
 import akka.actor.typed.ActorRef;
-
 import dev.penstock.actors.simulation.World;
 import dev.penstock.actors.spi.RunOutcome;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -17,6 +13,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A seed's process. When it keeps the runs, it does around a real {@link ClusterCoordinator} what

@@ -6,10 +6,8 @@ import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunOutcome;
-
-import org.junit.jupiter.api.Test;
-
 import java.time.Duration;
+import org.junit.jupiter.api.Test;
 
 /** All steps are done: what breaks from then on cannot take them back. */
 class EndOfTheRunTest {

@@ -5,11 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankCommand;
-
-import org.junit.jupiter.api.Test;
-
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Test;
 
 /** A connection that broke took an answer with it: it is asked for again. */
 class LostAnswersTest {

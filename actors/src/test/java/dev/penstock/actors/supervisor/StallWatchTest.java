@@ -6,11 +6,9 @@ import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankActivity.State;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
-
-import org.junit.jupiter.api.Test;
-
 import java.time.Duration;
 import java.util.OptionalLong;
+import org.junit.jupiter.api.Test;
 
 class StallWatchTest {
     private static final int RANKS = 1000;

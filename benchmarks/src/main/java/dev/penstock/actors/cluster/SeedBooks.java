@@ -9,7 +9,6 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
-
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;

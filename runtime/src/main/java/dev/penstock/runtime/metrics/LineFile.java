@@ -1,8 +1,5 @@
 package dev.penstock.runtime.metrics;
 
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -13,6 +10,8 @@ import java.time.Duration;
 import java.util.OptionalLong;
 import java.util.function.LongFunction;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
 
 /**
  * Appends whole lines to a file and never throws. A line that a full disk does not take is lost;

@@ -20,7 +20,7 @@ public final class SteadyTraining {
     public static Training on(Path folder) {
         return plain(folder)
                 .set("run.steps=1000000", "checkpoint.every=10")
-                .set("fault=[{ delay-frames = 1, for = 4 ms, from-step = 10 }]");
+                .set("fault=[{ delay-frames = 1, for = 20 ms, from-step = 10 }]");
     }
 
     /** Returns the losses of as many steps as the run did, without any fault and in one process. */

@@ -3,15 +3,13 @@ package dev.penstock.runtime.cli.command;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.disk.SmallDisk;
-
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.MDC;
-
-import java.nio.file.Files;
-import java.nio.file.Path;
 
 class RunLogTest {
     private static final Logger LOG = LoggerFactory.getLogger(RunLogTest.class);
