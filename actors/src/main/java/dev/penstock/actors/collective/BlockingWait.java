@@ -2,17 +2,9 @@ package dev.penstock.actors.collective;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
 import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 
-/**
- * Waits inside an op. Others are mostly microseconds behind, so it looks again at once at first;
- * then it leaves the core to them.
- */
+/** Waits inside an op, in the time of the rank that waits. */
 public final class BlockingWait {
-    private static final int SPINS = 200;
-    private static final int YIELDS = 50;
-    private static final long NAP_NANOS = 20_000;
-
     /** Nobody reads of a shorter wait. */
     private static final long WORTH_TELLING_NANOS = 50_000_000;
 
@@ -38,18 +30,15 @@ public final class BlockingWait {
     }
 
     private void waitFor(Collective collective) {
-        long begun = System.nanoTime();
+        WaitingTime time = waits.time();
+        long begun = time.nanos();
         long told = begun;
         for (int turn = 0; !collective.advance(); turn++) {
-            if (turn < SPINS) {
-                Thread.onSpinWait();
-                continue;
-            }
             if (waits.isCalledOff()) {
                 throw new DataPlaneException(
                         "rank %d: called off; %s".formatted(rank, collective.describe()));
             }
-            long now = System.nanoTime();
+            long now = time.nanos();
             if (now - begun > limit.toNanos()) {
                 throw new DataPlaneException(
                         "rank %d gave up after %.1f s: %s"
@@ -59,11 +48,7 @@ public final class BlockingWait {
                 told = now;
                 waits.waitsFor(collective.describe());
             }
-            if (turn < SPINS + YIELDS) {
-                Thread.yield();
-            } else {
-                LockSupport.parkNanos(NAP_NANOS);
-            }
+            time.pass(turn);
         }
     }
 }

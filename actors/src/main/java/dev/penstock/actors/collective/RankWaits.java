@@ -13,4 +13,9 @@ public interface RankWaits {
 
     /** The wait is over. */
     void goesOn();
+
+    /** In which it waits. */
+    default WaitingTime time() {
+        return WaitingTime.OF_THREAD;
+    }
 }

@@ -1,6 +1,7 @@
 package dev.penstock.actors.rank;
 
 import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.collective.WaitingTime;
 import dev.penstock.actors.spi.StepKind;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -28,13 +29,24 @@ public final class RankStatus {
     /** Shorter waits are not reported. */
     private static final long WORTH_TELLING_NANOS = 50_000_000;
 
-    private volatile Moment now =
-            new Moment(RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, null, System.nanoTime());
+    private final WaitingTime time;
+    private volatile Moment now;
 
     private volatile int epoch;
 
     /** The last epoch that the rank was ordered to leave. */
     private volatile int over = NONE;
+
+    /** Of a rank on a thread of its own. */
+    public RankStatus() {
+        this(WaitingTime.OF_THREAD);
+    }
+
+    /** Of a rank that waits in this time. */
+    public RankStatus(WaitingTime time) {
+        this.time = time;
+        this.now = new Moment(RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, null, time.nanos());
+    }
 
     /** Returns the epoch that the rank knows; any thread. */
     public int epoch() {
@@ -86,6 +98,11 @@ public final class RankStatus {
                     before = null;
                 }
             }
+
+            @Override
+            public WaitingTime time() {
+                return time;
+            }
         };
     }
 
@@ -99,12 +116,12 @@ public final class RankStatus {
                         old.pass,
                         old.position,
                         collective,
-                        same ? old.sinceNanoTime : System.nanoTime());
+                        same ? old.sinceNanoTime : time.nanos());
     }
 
     /** Reports what the rank is waiting for if it has waited for long. The shard's thread only. */
     void explain(Supplier<String> what) {
-        if (System.nanoTime() - now.sinceNanoTime > WORTH_TELLING_NANOS) {
+        if (time.nanos() - now.sinceNanoTime > WORTH_TELLING_NANOS) {
             inOp(now.state, what.get());
         }
     }
@@ -123,7 +140,7 @@ public final class RankStatus {
                         && old.pass == pass
                         && old.position == position;
         if (!same) {
-            now = new Moment(state, kind, pass, position, null, System.nanoTime());
+            now = new Moment(state, kind, pass, position, null, time.nanos());
         }
     }
 }
