@@ -15,7 +15,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
  * Thousands of runs under random faults, in virtual time. {@code -Dsimulation.schedules=100000}
- * runs more of them, {@code -Dsimulation.seed=17} only one, with its trace.
+ * runs more of them, {@code -Dsimulation.seed=17} only one, with its trace, of which {@code
+ * -Dsimulation.lines=4000} keeps more.
  */
 @ExtendWith(QuietLog.class)
 class FaultSchedulesTest {
@@ -61,15 +62,15 @@ class FaultSchedulesTest {
         Scenario scenario = Scenario.of(3).undisturbed();
         Truth truth = SeededRuns.truth(scenario);
 
-        double[] w = new double[scenario.ranks()];
-        double[] m = new double[scenario.ranks()];
+        double[] w = new double[scenario.grid().pipeline()];
+        double[] m = new double[scenario.grid().pipeline()];
         for (int stage = 0; stage < w.length; stage++) {
             w[stage] = SimStage.firstWeight(stage);
         }
         for (long step = 1; step <= scenario.steps(); step++) {
             double loss = 0;
             for (int batch = 0; batch < Scenario.MICRO_BATCHES; batch++) {
-                loss += SimStage.data(StepKind.TRAIN, step, batch);
+                loss += SimStage.data(StepKind.TRAIN, step, 0, batch);
             }
             loss /= Scenario.MICRO_BATCHES;
             for (double each : w) {

@@ -73,7 +73,28 @@ class PlantedMistakesTest {
                 "Optional<String> failure = round.failure();",
                 "Optional<String> failure = Optional.empty();"),
         DAMAGED_CHECKPOINT_IS_GONE_BACK_TO_AGAIN(
-                "supervisor/StepDriver", "published = step.orElse(JournalledRun.NONE);", "");
+                "supervisor/StepDriver", "published = step.orElse(JournalledRun.NONE);", ""),
+        PASS_ENDS_BEFORE_ITS_SUMS(
+                "rank/OpInterpreter", "isAtEnd() && !collectives.areUnderWay()", "isAtEnd()"),
+        WAIT_IN_AN_OP_IS_NOT_CALLED_OFF(
+                "rank/RankStatus",
+                "case RankCommand.Prepare _ -> order.epoch() - 1;",
+                "case RankCommand.Prepare _ -> NONE;"),
+        MEMBERS_OF_AN_EARLIER_EPOCH_MEET(
+                "collective/shared/CollectiveRegistry", "new Key(epoch, role,", "new Key(0, role,"),
+        GROUP_OF_SEVERAL_PROCESSES_MEETS_IN_MEMORY(
+                "collective/wire/DataPlaneGroup",
+                ".distinct().count() > 1",
+                ".distinct().count() == members.size()"),
+        SUM_IS_COPIED_BEFORE_IT_IS_WHOLE(
+                "collective/shared/SharedMemoryCollective",
+                "kind.sums() ? Meeting.SUMMED : Meeting.HERE",
+                "Meeting.HERE"),
+        EACH_REPLICA_HAS_A_CLIP_FACTOR(
+                "rank/RankWork",
+                "stages.values().forEach(stage -> stage.update(committedStep, clipFactor));",
+                "double own = rank == 0 ? clipFactor : 1;"
+                        + "stages.values().forEach(stage -> stage.update(committedStep, own));");
 
         private final String type;
         private final String right;

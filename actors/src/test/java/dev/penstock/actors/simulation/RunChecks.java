@@ -11,6 +11,7 @@ import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -138,25 +139,25 @@ final class RunChecks implements RunListener, SimStage.Watch {
     // ---- I2: every gradient once ----------------------------------------------------------------
 
     @Override
-    public void updated(int stage, long step, long bits) {
-        seen.state(stage, step, bits);
+    public void updated(int part, long step, ByteBuffer bits) {
+        seen.state(part, step, bits);
         Integer ordered = firstOrdered.get(step);
         // a rank that was left behind may hear of a commit when the run has gone back before it
         boolean wasOrdered = ordered != null && ordered < epoch;
         if (step != journalled && !wasOrdered) {
-            world.violated("stage %d applies step %d, journalled is %d", stage, step, journalled);
+            world.violated("part %d applies step %d, journalled is %d", part, step, journalled);
         }
-        if (truth != null && bits != truth.state(stage, step)) {
-            world.violated("I2: state of stage %d after step %d differs", stage, step);
+        if (truth != null && !bits.equals(truth.state(part, step))) {
+            world.violated("I2: state of part %d after step %d differs", part, step);
         }
     }
 
     void published(long step) {
-        Map<Integer, Long> set = simulation.disk.published().getOrDefault(step, Map.of());
+        Map<Integer, ByteBuffer> set = simulation.disk.published().getOrDefault(step, Map.of());
         set.forEach(
-                (stage, bits) -> {
-                    if (truth != null && bits != truth.state(stage, step)) {
-                        world.violated("checkpoint %d has another stage %d", step, stage);
+                (part, bits) -> {
+                    if (truth != null && !bits.equals(truth.state(part, step))) {
+                        world.violated("checkpoint %d has another part %d", step, part);
                     }
                 });
     }

@@ -1,32 +1,40 @@
 package dev.penstock.actors.simulation;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.IntStream;
 
 /**
  * A run and what goes wrong in it.
  *
+ * @param grid how its ranks divide the work
+ * @param rings whether sums between processes go round
  * @param clipNorm such that some steps are clipped
  * @param nanStep a number of this step is not finite; 0 for none
  * @param proofs whether the death of a process is seen by the supervisor's host
  * @param skewed whether no two processes' clocks agree
  */
 record Scenario(
-        int ranks,
+        RankGrid grid,
+        boolean rings,
         String kind,
         int steps,
         double clipNorm,
@@ -77,8 +85,10 @@ record Scenario(
     /** All ranks are open by then. */
     private static final long OPENING_NANOS = 350 * World.MILLISECOND;
 
-    /** A draw of its own, which leaves all others as they are. */
+    /** Draws of their own, which leave all others as they are. */
     private static final long SKEW = 1L << 40;
+
+    private static final long GRID = 1L << 41;
 
     static Scenario of(long seed) {
         var random = new Random(seed);
@@ -92,8 +102,10 @@ record Scenario(
         var policy =
                 new RecoveryPolicy(
                         true, strict ? 1 : 100, window, Duration.ofMinutes(10), nonFinite);
+        var ofGrid = new Random(seed + GRID);
         return new Scenario(
-                ranks,
+                ofGrid.nextInt(3) == 0 ? grid(ofGrid) : RankGrid.pipeline(ranks),
+                ofGrid.nextBoolean(),
                 random.nextBoolean() ? "1f1b" : "gpipe",
                 steps,
                 random.nextBoolean() ? 1.5 : 0,
@@ -106,6 +118,20 @@ record Scenario(
                 random.nextInt(2),
                 harms(random, steps),
                 skewed);
+    }
+
+    /** Of two to eight ranks. */
+    private static RankGrid grid(Random random) {
+        int pipeline = 1 + random.nextInt(3);
+        int tensor = 1 + random.nextInt(2);
+        int least = tensor == 1 ? 2 : 1;
+        int most = pipeline * tensor == 6 ? 1 : pipeline == 1 ? 3 : 2;
+        return new RankGrid(pipeline, tensor, 1, least + random.nextInt(most - least + 1));
+    }
+
+    /** Whether ops of a stage wait for other ranks in their midst. */
+    boolean waitsInOps() {
+        return grid.tensor() > 1;
     }
 
     /** Often close together: a recovery is when the next fault hurts most. */
@@ -139,7 +165,8 @@ record Scenario(
     /** The same run with nothing that goes wrong, but for a step that is left out. */
     Scenario undisturbed() {
         return new Scenario(
-                ranks,
+                grid,
+                rings,
                 kind,
                 steps,
                 clipNorm,
@@ -154,22 +181,43 @@ record Scenario(
                 false);
     }
 
+    /** The first of all ranks that have the same parameters, by which these are known. */
+    int partOf(int rank) {
+        return grid.replicaGroup(rank).getFirst();
+    }
+
+    /** How many ranks are the first with their parameters. */
+    int parts() {
+        return (int) IntStream.range(0, grid.ranks()).filter(rank -> partOf(rank) == rank).count();
+    }
+
     RunPlan plan() {
-        PipelineShape shape = PipelineShape.of(ranks, MICRO_BATCHES, 1);
+        int stages = grid.pipeline();
+        PipelineShape shape = PipelineShape.of(stages, MICRO_BATCHES, 1);
         Schedule compute = Generators.generate(kind, shape);
         Map<ChannelKey, Integer> capacities = new HashMap<>();
-        for (int s = 1; s < ranks; s++) {
+        for (int s = 1; s < stages; s++) {
             capacities.put(new ChannelKey(FrameKind.ACTIVATION, s - 1, s), MICRO_BATCHES);
             capacities.put(new ChannelKey(FrameKind.GRADIENT, s, s - 1), MICRO_BATCHES);
         }
+        boolean replicated = grid.data() > 1;
+        LoweringOptions options =
+                LoweringOptions.plain()
+                        .withReduction(
+                                replicated
+                                        ? GradientReduction.PER_STEP
+                                        : GradientReduction.SHARED_ONLY);
         return new RunPlan(
                 "simulated",
                 "hash",
-                Lowering.lower(compute, List.of()),
-                Lowering.lowerForwardOnly(compute),
+                Lowering.lower(compute, options),
+                Lowering.lowerForwardOnly(compute, options),
+                grid,
                 capacities,
                 new RunSteps(0, steps, clipNorm, evaluateEvery, 2, checkpointEvery),
                 Timeouts.DEFAULT,
-                mirrors);
+                mirrors,
+                true,
+                rings ? 0 : CollectiveForm.NEVER);
     }
 }

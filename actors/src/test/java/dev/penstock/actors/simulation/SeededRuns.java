@@ -1,5 +1,6 @@
 package dev.penstock.actors.simulation;
 
+import dev.penstock.actors.spi.RunOutcome;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -20,8 +21,9 @@ final class SeededRuns {
 
     static Truth truth(Scenario undisturbed) {
         Simulation run = new Simulation(undisturbed, 1, null).run();
-        if (!run.world.violations().isEmpty()) {
-            throw new AssertionError(run.world.violations() + "\n" + run.world.trace());
+        if (!run.world.violations().isEmpty() || !(run.outcome() instanceof RunOutcome.Completed)) {
+            throw new AssertionError(
+                    run.outcome() + " " + run.world.violations() + "\n" + run.world.trace());
         }
         return run.checks.seen;
     }

@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.DamagedCheckpointException;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
+import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,24 +13,24 @@ import java.util.OptionalLong;
 import java.util.TreeMap;
 
 /**
- * Checkpoints of all processes, as bits by stage. A set that was not published is none; one that
- * was may be damaged later, which whoever reads it sees.
+ * Checkpoints of all processes, as bits by the first rank that has them. A set that was not
+ * published is none; one that was may be damaged later, which whoever reads it sees.
  */
 final class SimDisk implements CheckpointStore {
     /** What is written of a checkpoint, apart for each epoch. */
-    private record Part(long step, int epoch) {}
+    private record Set(long step, int epoch) {}
 
     private final World world;
-    private final int stages;
-    private final Map<Part, Map<Integer, Long>> written = new HashMap<>();
-    private final TreeMap<Long, Map<Integer, Long>> published = new TreeMap<>();
-    private final Map<Long, Integer> damagedStages = new HashMap<>();
+    private final Scenario scenario;
+    private final Map<Set, Map<Integer, ByteBuffer>> written = new HashMap<>();
+    private final TreeMap<Long, Map<Integer, ByteBuffer>> published = new TreeMap<>();
+    private final Map<Long, Integer> damagedParts = new HashMap<>();
     private int writesThatFail;
     private int publicationsThatFail;
 
-    SimDisk(World world, int stages) {
+    SimDisk(World world, Scenario scenario) {
         this.world = world;
-        this.stages = stages;
+        this.scenario = scenario;
     }
 
     void fillUp() {
@@ -43,7 +44,7 @@ final class SimDisk implements CheckpointStore {
     /** A bit of the newest checkpoint flips, in one of its files. */
     void damage() {
         if (!published.isEmpty()) {
-            damagedStages.put(published.lastKey(), world.random.nextInt(stages));
+            damagedParts.put(published.lastKey(), world.random.nextInt(scenario.parts()));
         }
     }
 
@@ -54,9 +55,10 @@ final class SimDisk implements CheckpointStore {
             writesThatFail--;
             throw new IllegalStateException("No space left on device");
         }
-        written.computeIfAbsent(new Part(step, epoch), _ -> new HashMap<>())
-                .put(stage, SimStage.bits(state));
-        return new ShardFile(stage, "stage-" + stage, 8, "00");
+        int part = scenario.partOf(scenario.grid().rankAt(place));
+        written.computeIfAbsent(new Set(step, epoch), _ -> new HashMap<>())
+                .put(part, SimStage.bits(state));
+        return new ShardFile(stage, "part-" + part, 8, "00");
     }
 
     @Override
@@ -65,17 +67,17 @@ final class SimDisk implements CheckpointStore {
             publicationsThatFail--;
             throw new IllegalStateException("torn");
         }
-        Map<Integer, Long> set = written.getOrDefault(new Part(step, epoch), Map.of());
-        if (shards.size() != stages || set.size() != stages) {
+        Map<Integer, ByteBuffer> set = written.getOrDefault(new Set(step, epoch), Map.of());
+        if (shards.size() != scenario.parts() || set.size() != scenario.parts()) {
             world.violated("checkpoint %d published with %s of %s", step, set.keySet(), shards);
         }
         published.put(step, Map.copyOf(set));
-        damagedStages.remove(step);
+        damagedParts.remove(step);
     }
 
     @Override
     public void abandon(long step, int epoch) {
-        written.remove(new Part(step, epoch));
+        written.remove(new Set(step, epoch));
     }
 
     @Override
@@ -84,18 +86,18 @@ final class SimDisk implements CheckpointStore {
         return older == null ? OptionalLong.empty() : OptionalLong.of(older);
     }
 
-    long bits(long step, int stage) {
-        Map<Integer, Long> set = published.get(step);
+    ByteBuffer bits(long step, int part) {
+        Map<Integer, ByteBuffer> set = published.get(step);
         if (set == null) {
             world.violated("a rank starts from checkpoint %d, which was never published", step);
             throw new IllegalStateException("no checkpoint after step " + step);
         }
-        if (Objects.equals(damagedStages.get(step), stage)) {
+        if (Objects.equals(damagedParts.get(step), part)) {
             throw new DamagedCheckpointException(
-                    "step-%06d/stage-%d.safetensors: damaged".formatted(step, stage),
+                    "step-%06d/part-%d.safetensors: damaged".formatted(step, part),
                     new IllegalStateException("damaged"));
         }
-        return set.getOrDefault(stage, 0L);
+        return Objects.requireNonNull(set.get(part));
     }
 
     /** The newest complete set; -1 if there is none. */
@@ -103,7 +105,7 @@ final class SimDisk implements CheckpointStore {
         return published.isEmpty() ? -1 : published.lastKey();
     }
 
-    Map<Long, Map<Integer, Long>> published() {
+    Map<Long, Map<Integer, ByteBuffer>> published() {
         return published;
     }
 }

@@ -1,21 +1,21 @@
 package dev.penstock.actors.simulation;
 
-/** A number that is not finite, in the forward of a stage. */
+/** A number that is not finite, in the forward of a rank. */
 final class SimNan {
-    private final int stage;
+    private final int rank;
     private final long step;
     private final boolean always;
     private boolean struck;
 
     /** Of the scenario's step; it strikes again where the step would be left out again. */
     SimNan(Scenario scenario) {
-        this.stage = scenario.nanStep() % scenario.ranks();
+        this.rank = scenario.nanStep() % scenario.grid().ranks();
         this.step = scenario.nanStep();
         this.always = scenario.skips();
     }
 
-    boolean strikes(int atStage, long atStep) {
-        boolean now = atStage == stage && atStep == step && (always || !struck);
+    boolean strikes(int atRank, long atStep) {
+        boolean now = atRank == rank && atStep == step && (always || !struck);
         struck |= now;
         return now;
     }

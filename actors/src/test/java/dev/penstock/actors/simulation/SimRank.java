@@ -1,5 +1,6 @@
 package dev.penstock.actors.simulation;
 
+import dev.penstock.actors.collective.WaitingTime;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameKey;
@@ -12,8 +13,10 @@ import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.rank.RankRunner;
 import dev.penstock.actors.rank.RankStatus;
 import dev.penstock.actors.spi.RankSteps;
+import dev.penstock.actors.spi.StepKind;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -22,20 +25,30 @@ import org.jspecify.annotations.Nullable;
  * A real {@link RankRunner} where a stage and a shard actor would be: one mailbox, one message at a
  * time, and leases that come also while an op lasts.
  */
-final class SimRank {
+final class SimRank implements WaitingTime {
     private static final long LEASE_RENEWALS = 6;
+
+    /** Seconds. */
+    private static final int SOON = 10;
+
+    /** After so many naps in a row, somebody else is probably gone. */
+    private static final int MANY_NAPS = 20;
 
     final RankAssignment birth;
     final SimProcess process;
     private final World world;
     private final RankResources resources;
     private final Consumer<SimRank> end;
-    private final RankStatus status = new RankStatus();
+    private final RankStatus status;
+
+    /** Where an op may wait for others. */
+    private final Optional<Fibre> fibre;
+
     private final Deque<Supplier<RankRunner.Next>> mailbox = new ArrayDeque<>();
     private final Object leases = new Object();
     private @Nullable RankRunner runner;
-    private RankStatus.Moment moment = status.now();
-    private long momentSince;
+    private int naps;
+    private RankRunner.Next next = RankRunner.Next.WAIT;
     private boolean busy;
     private boolean runOpQueued;
     private boolean ended;
@@ -52,20 +65,21 @@ final class SimRank {
     boolean fenced;
 
     SimRank(
-            World world,
+            Simulation simulation,
             SimProcess process,
             RankAssignment birth,
             RankResources resources,
             Consumer<RankEvent> supervisor,
             Consumer<SimRank> end) {
-        this.world = world;
+        this.world = simulation.world;
         this.process = process;
         this.birth = birth;
         this.resources = resources;
         this.supervisor = supervisor;
         this.supervisedSince = birth.epoch();
         this.end = end;
-        this.momentSince = world.now();
+        this.status = new RankStatus(this);
+        this.fibre = simulation.scenario.waitsInOps() ? Optional.of(new Fibre()) : Optional.empty();
         renewLease();
         process.after(world.between(0, 20 * World.MILLISECOND), this::open);
     }
@@ -107,17 +121,13 @@ final class SimRank {
     private void renewLease() {
         if (!ended) {
             var now = status.now();
-            if (!now.equals(moment)) {
-                moment = now;
-                momentSince = world.now();
-            }
             var activity =
                     new RankActivity(
                             now.state(),
                             now.kind(),
                             now.pass(),
                             now.position(),
-                            world.now() - momentSince,
+                            world.now() - now.sinceNanoTime(),
                             now.state().toString());
             var lease = new RankEvent.Lease(birth.rank(), status.epoch(), activity);
             var told = supervisor;
@@ -155,7 +165,7 @@ final class SimRank {
     }
 
     private void requireATimeForEveryOp(RankEvent.StepDone done) {
-        int ops = resources.plan().training().programs().get(birth.rank()).ops().size();
+        int ops = resources.plan().program(StepKind.TRAIN, birth.rank()).ops().size();
         int times = done.timings().opStartNanos().length;
         if (times != ops) {
             world.violated("%s has times of %d ops, the step has %d", this, times, ops);
@@ -176,7 +186,24 @@ final class SimRank {
             supervisedSince = order.epoch();
             supervisor = from;
         }
+        status.hear(order);
+        if (order instanceof RankCommand.Prepare) {
+            requireToLeave(order.epoch(), SOON);
+        }
         put(() -> running().onOrder(order, new Answers(this, from)));
+    }
+
+    /**
+     * Whatever it waits for, in an op or between. Seconds that it stands still do not count, but
+     * for one each time.
+     */
+    private void requireToLeave(int epoch, int seconds) {
+        boolean follows = ended || stuck || epoch() >= epoch;
+        if (!follows && seconds == 0) {
+            world.violated("%s does not prepare for epoch %d", this, epoch);
+        } else if (!follows) {
+            process.after(World.SECOND, () -> requireToLeave(epoch, seconds - 1));
+        }
     }
 
     /** By which a rank knows whom it obeys. */
@@ -225,24 +252,67 @@ final class SimRank {
         if (stuck) {
             return;
         }
+        Supplier<RankRunner.Next> message = mailbox.remove();
+        if (fibre.isEmpty()) {
+            next = message.get();
+            turned();
+        } else if (fibre.get().begin(() -> next = message.get())) {
+            turned();
+        }
+    }
+
+    private void turned() {
         busy = false;
         if (!ended) {
-            follow(mailbox.remove().get());
+            follow(next);
             ifWaiting();
         }
+    }
+
+    @Override
+    public long nanos() {
+        return world.now();
+    }
+
+    /** In an op: this thread stands still, and only this one. */
+    @Override
+    public void pass(int turn) {
+        long most =
+                Math.min(20 * World.MILLISECOND, (World.MILLISECOND / 20) << Math.min(turn, 10));
+        process.after(world.between(0, most), this::goOnInOp);
+        fibre.orElseThrow().rest();
+    }
+
+    private void goOnInOp() {
+        if (!stuck && fibre.orElseThrow().goOn()) {
+            turned();
+        }
+    }
+
+    void endFibre() {
+        fibre.ifPresent(Fibre::end);
     }
 
     private void follow(RankRunner.Next next) {
         switch (next) {
             case WAIT -> {}
-            case RUN_OP -> queueRunOp();
-            case RETRY_LINK -> process.after(world.between(0, World.MILLISECOND), this::queueRunOp);
+            case RUN_OP -> {
+                naps = 0;
+                queueRunOp();
+            }
+            case RETRY_LINK -> process.after(nap(), this::queueRunOp);
             case END -> {
                 ended = true;
                 running().close();
                 end.accept(this);
             }
         }
+    }
+
+    /** Whoever waits for members in a grid may do so until it is ordered out of the epoch. */
+    private long nap() {
+        boolean lasts = !resources.plan().grid().isPipelineAlone() && ++naps > MANY_NAPS;
+        return world.between(0, lasts ? 20 * World.MILLISECOND : World.MILLISECOND);
     }
 
     private void queueRunOp() {
@@ -254,6 +324,11 @@ final class SimRank {
                         return running().runOp();
                     });
         }
+    }
+
+    @Override
+    public String toString() {
+        return "rank %d of epoch %d on %s".formatted(birth.rank(), birth.epoch(), process);
     }
 
     private final class Ears implements FrameListener {

@@ -1,7 +1,11 @@
 package dev.penstock.actors.simulation;
 
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.NonFiniteException;
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StageMirror;
@@ -15,7 +19,9 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,9 +31,16 @@ import org.jspecify.annotations.Nullable;
 /**
  * A stage of one weight with momentum: y = x w. Every state depends on all updates before it, in
  * every bit, and so does every loss. Also its own mirror.
+ *
+ * <p>In a grid there are more weights, so that every member of a group has a part of them to sum: y
+ * = x (w0 + w1 / 10 + w2 / 10 + ...). Every replica has data of its own, and every shard its own
+ * weights, whose products are summed.
  */
 final class SimStage implements StageProgram, StageMirror, TrainedState {
     static final double RATE = 0.02;
+
+    /** Three members' parts, the last one short. */
+    private static final int MANY = 33;
 
     /** Sees every update. */
     @FunctionalInterface
@@ -35,73 +48,98 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         /**
          * Called after each.
          *
-         * @param bits of weight and momentum after the update
+         * @param part first of the ranks that have these parameters
+         * @param bits of weights and momenta after the update
          */
-        void updated(int stage, long step, long bits);
+        void updated(int part, long step, ByteBuffer bits);
     }
 
     private final int stage;
-    private final int stages;
-    private final int microBatches;
+    private final RankPlace place;
+    private final RankGrid grid;
+    private final int rank;
+    private final int part;
     private final Watch watch;
     private final SimNan nan;
     private final DeviceScope scope;
+    private final int weights;
     private final Tensor weight;
     private final Tensor moment;
     private final Tensor gradient;
+    private final Tensor product;
     private final Map<WorkUnit, Float> inputs = new HashMap<>();
+    private StageGroups groups = StageGroups.ALONE;
     private StepKind kind = StepKind.TRAIN;
     private long step;
     private double loss;
 
-    SimStage(int stage, int stages, int microBatches, Watch watch, SimNan nan, Device device) {
+    SimStage(
+            int stage, RankPlace place, Scenario scenario, Watch watch, SimNan nan, Device device) {
         this.stage = stage;
-        this.stages = stages;
-        this.microBatches = microBatches;
+        this.place = place;
+        this.grid = scenario.grid();
+        this.rank = grid.rankAt(place);
+        this.part = scenario.partOf(rank);
         this.watch = watch;
         this.nan = nan;
+        this.weights = grid.isPipelineAlone() ? 1 : MANY;
         this.scope = device.memory().child("stage " + stage, Long.MAX_VALUE);
-        this.weight = scope.tensor("weight", DType.F32, 1, 1);
-        this.moment = scope.tensor("moment", DType.F32, 1, 1);
-        this.gradient = scope.tensor("gradient", DType.F32, 1, 1);
-        set(weight, firstWeight(stage));
+        this.weight = scope.tensor("weight", DType.F32, 1, weights);
+        this.moment = scope.tensor("moment", DType.F32, 1, weights);
+        this.gradient = scope.tensor("gradient", DType.F32, 1, weights);
+        this.product = scope.tensor("product", DType.F32, 1, 1);
+        set(weight, 0, (firstWeight(stage) + 0.1f * place.tensor()) / grid.tensor());
+        for (int i = 1; i < weights; i++) {
+            set(weight, i, 0.001f * i);
+        }
     }
 
     static float firstWeight(int stage) {
         return 0.9f + 0.07f * stage;
     }
 
-    static long firstBits(int stage) {
-        return (long) Float.floatToRawIntBits(firstWeight(stage)) << 32;
+    static float data(StepKind kind, long step, int replica, int microBatch) {
+        return (kind == StepKind.TRAIN ? 1f : 2f)
+                + 0.013f * step
+                + 0.17f * microBatch
+                + 0.29f * replica;
     }
 
-    static float data(StepKind kind, long step, int microBatch) {
-        return (kind == StepKind.TRAIN ? 1f : 2f) + 0.013f * step + 0.17f * microBatch;
+    private static float get(Tensor tensor, int index) {
+        return tensor.segment().getAtIndex(ValueLayout.JAVA_FLOAT, index);
+    }
+
+    private static void set(Tensor tensor, int index, float value) {
+        tensor.segment().setAtIndex(ValueLayout.JAVA_FLOAT, index, value);
     }
 
     private static float get(Tensor tensor) {
-        return tensor.segment().get(ValueLayout.JAVA_FLOAT, 0);
+        return get(tensor, 0);
     }
 
     private static void set(Tensor tensor, float value) {
-        tensor.segment().set(ValueLayout.JAVA_FLOAT, 0, value);
+        set(tensor, 0, value);
     }
 
-    /** Weight and momentum in one number. */
-    long bits() {
-        return (long) Float.floatToRawIntBits(get(weight)) << 32
-                | Integer.toUnsignedLong(Float.floatToRawIntBits(get(moment)));
+    int part() {
+        return part;
     }
 
-    SimStage withBits(long bits) {
-        set(weight, Float.intBitsToFloat((int) (bits >>> 32)));
-        set(moment, Float.intBitsToFloat((int) bits));
+    SimStage withBits(ByteBuffer bits) {
+        MemorySegment both = MemorySegment.ofBuffer(bits);
+        weight.segment().copyFrom(both.asSlice(0, weight.bytes()));
+        moment.segment().copyFrom(both.asSlice(weight.bytes()));
         return this;
     }
 
-    static long bits(List<NamedTensor> state) {
-        return (long) Float.floatToRawIntBits(get(state.getFirst().tensor())) << 32
-                | Integer.toUnsignedLong(Float.floatToRawIntBits(get(state.getLast().tensor())));
+    /** Weights and momenta in one row. */
+    static ByteBuffer bits(List<NamedTensor> state) {
+        MemorySegment weight = state.getFirst().tensor().segment();
+        MemorySegment moment = state.getLast().tensor().segment();
+        var bits = new byte[(int) (weight.byteSize() + moment.byteSize())];
+        MemorySegment.ofArray(bits).copyFrom(weight);
+        MemorySegment.ofArray(bits).asSlice(weight.byteSize()).copyFrom(moment);
+        return ByteBuffer.wrap(bits);
     }
 
     @Override
@@ -120,7 +158,9 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     }
 
     @Override
-    public void connect(StageGroups groups) {}
+    public void connect(StageGroups newGroups) {
+        groups = newGroups;
+    }
 
     @Override
     public void beginStep(StepKind newKind, long newStep) {
@@ -128,19 +168,31 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         step = newStep;
         loss = 0;
         inputs.clear();
-        set(gradient, 0); // what is left of a pass that was cut short
+        gradient.segment().fill((byte) 0); // what is left of a pass that was cut short
+    }
+
+    private static float factor(int index) {
+        return index == 0 ? 1 : 0.1f;
+    }
+
+    private float slope() {
+        float sum = 0;
+        for (int i = 0; i < weights; i++) {
+            sum += factor(i) * get(weight, i);
+        }
+        return sum;
     }
 
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
-        if (kind == StepKind.TRAIN && nan.strikes(stage, step)) {
+        if (kind == StepKind.TRAIN && nan.strikes(rank, step)) {
             throw new NonFiniteException(step, unit, "the activation");
         }
-        float x = input == null ? data(kind, step, unit.microBatch()) : get(input);
+        float x = input == null ? data(kind, step, place.data(), unit.microBatch()) : get(input);
         inputs.put(unit, x);
-        float y = x * get(weight);
+        float y = ofAllShards(x * slope());
         if (output == null) {
-            loss += y / microBatches;
+            loss += y / Scenario.MICRO_BATCHES;
         } else {
             set(output, y);
         }
@@ -156,11 +208,24 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         if (x == null) {
             throw new IllegalStateException("backward without forward of " + unit);
         }
-        float dy = outputGradient == null ? 1f / microBatches : get(outputGradient);
-        set(gradient, get(gradient) + dy * x);
-        if (inputGradient != null) {
-            set(inputGradient, dy * get(weight));
+        float dy =
+                outputGradient == null
+                        ? 1f / (Scenario.MICRO_BATCHES * grid.data())
+                        : get(outputGradient);
+        for (int i = 0; i < weights; i++) {
+            set(gradient, i, get(gradient, i) + dy * x * factor(i));
         }
+        if (inputGradient != null) {
+            set(inputGradient, ofAllShards(dy * slope()));
+        }
+    }
+
+    /** Waits for the others, within the op. */
+    private float ofAllShards(float own) {
+        set(product, own);
+        CollectiveGroup shards = groups.tensor();
+        shards.await(shards.allReduce(product));
+        return get(product);
     }
 
     @Override
@@ -178,43 +243,62 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     }
 
     @Override
+    public Collective reduceGradients() {
+        return groups.replicas().allReduce(gradient);
+    }
+
+    @Override
     public List<SharedGradient> sharedGradients() {
         return List.of();
     }
 
     @Override
     public StepResult finishStep() {
-        var last = stage == stages - 1 ? OptionalDouble.of(loss) : OptionalDouble.empty();
-        double square = (double) get(gradient) * get(gradient);
+        boolean tells = stage == grid.pipeline() - 1 && place.tensor() == 0;
+        var last = tells ? OptionalDouble.of(loss) : OptionalDouble.empty();
         return new StepResult(
-                last,
-                kind == StepKind.TRAIN ? List.of(new TensorNorm("w" + stage, square)) : List.of());
+                last, kind == StepKind.TRAIN && speaks() ? List.of(norm()) : List.of());
+    }
+
+    /** Of all that hold the same, one counts it and writes it down. */
+    private boolean speaks() {
+        return rank == part;
+    }
+
+    private TensorNorm norm() {
+        double square = 0;
+        for (int i = 0; i < weights; i++) {
+            square += (double) get(gradient, i) * get(gradient, i);
+        }
+        return new TensorNorm("w" + part, square);
     }
 
     @Override
     public void update(long committedStep, double clipFactor) {
-        float m = (float) (0.5f * get(moment) + clipFactor * get(gradient));
-        set(moment, m);
-        set(weight, (float) (get(weight) - RATE * m));
-        set(gradient, 0);
-        watch.updated(stage, committedStep, bits());
+        for (int i = 0; i < weights; i++) {
+            float m = (float) (0.5f * get(moment, i) + clipFactor * get(gradient, i));
+            set(moment, i, m);
+            set(weight, i, (float) (get(weight, i) - RATE * m));
+        }
+        gradient.segment().fill((byte) 0);
+        watch.updated(part, committedStep, bits(tensors()));
     }
 
     @Override
     public List<NamedTensor> state() {
-        return tensors();
+        return speaks() ? tensors() : List.of();
     }
 
     @Override
     public List<NamedTensor> tensors() {
         return List.of(
-                new NamedTensor("w" + stage, List.of(1), weight),
-                new NamedTensor("m" + stage, List.of(1), moment));
+                new NamedTensor("w" + part, List.of(weights), weight),
+                new NamedTensor("m" + part, List.of(weights), moment));
     }
 
     @Override
     public List<NamedTensor> gradients() {
-        return List.of(new NamedTensor("w" + stage, List.of(1), gradient));
+        return List.of(new NamedTensor("w" + part, List.of(weights), gradient));
     }
 
     @Override

@@ -17,24 +17,28 @@ record SimStages(Simulation simulation, long from) implements StageProgramFactor
 
     @Override
     public StageProgram create(int stage, RankPlace place, Device device) {
-        return build(stage, device);
+        return build(stage, place, device);
     }
 
     @Override
     public StageMirror mirror(int stage, RankPlace place, Device device) {
-        return build(stage, device);
+        return build(stage, place, device);
     }
 
-    private SimStage build(int stage, Device device) {
+    private SimStage build(int stage, RankPlace place, Device device) {
         var built =
                 new SimStage(
                         stage,
-                        simulation.plan.ranks(),
-                        Scenario.MICRO_BATCHES,
+                        place,
+                        simulation.scenario,
                         simulation.checks,
                         simulation.nan,
                         device);
-        return from == FRESH ? built : built.withBits(simulation.disk.bits(from, stage));
+        if (from == FRESH) {
+            simulation.checks.seen.state(built.part(), 0, SimStage.bits(built.tensors()));
+            return built;
+        }
+        return built.withBits(simulation.disk.bits(from, built.part()));
     }
 
     @Override

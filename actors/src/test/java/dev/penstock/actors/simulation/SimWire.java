@@ -26,11 +26,16 @@ final class SimWire {
     private record Place(int rank, int epoch) {}
 
     private final World world;
+
+    /** Whether every tensor is sent once more at the last moment: it must not change till then. */
+    private final boolean sendsAgain;
+
     private final Map<Place, Port> open = new HashMap<>();
     private String driver = "";
 
-    SimWire(World world) {
+    SimWire(World world, Scenario scenario) {
         this.world = world;
+        this.sendsAgain = !scenario.grid().isPipelineAlone();
     }
 
     /** The media driver dies: every link breaks. */
@@ -91,7 +96,7 @@ final class SimWire {
 
             @Override
             public boolean keepsSentTensors() {
-                return false;
+                return sendsAgain;
             }
 
             @Override
@@ -110,6 +115,7 @@ final class SimWire {
         int credits;
         boolean ranOut;
         long sent;
+        long verified;
         long lastArrival;
 
         Out(Outbound channel) {
@@ -125,6 +131,7 @@ final class SimWire {
         final Map<FrameKey, Integer> arrived = new HashMap<>();
         int held;
         int owed;
+        long verified;
 
         In(Inbound channel) {
             this.channel = channel;
@@ -184,14 +191,18 @@ final class SimWire {
             }
             out.credits--;
             out.sent++;
-            MemorySegment copy = MemorySegment.ofArray(new long[(int) (tensor.byteSize() + 7) / 8]);
-            copy.copyFrom(tensor);
-            MemorySegment payload = copy.asSlice(0, tensor.byteSize());
+            MemorySegment payload = sendsAgain ? tensor : copyOf(tensor);
             out.lastArrival =
                     Math.max(
                             out.lastArrival, world.now() + world.between(0, 2 * World.MILLISECOND));
             peer.process.at(out.lastArrival, () -> peer.arrives(key, payload));
             return OfferResult.SENT;
+        }
+
+        private static MemorySegment copyOf(MemorySegment tensor) {
+            MemorySegment copy = MemorySegment.ofArray(new long[(int) (tensor.byteSize() + 7) / 8]);
+            copy.copyFrom(tensor);
+            return copy.asSlice(0, tensor.byteSize());
         }
 
         private void arrives(FrameKey key, MemorySegment payload) {
@@ -206,6 +217,10 @@ final class SimWire {
             }
             in.channel.slots().get(slot).copyFrom(payload);
             in.arrived.put(key, slot);
+            in.verified++;
+            if (sendsAgain) {
+                tellSender(in, 0);
+            }
             listener.onFrame(key);
         }
 
@@ -218,7 +233,7 @@ final class SimWire {
         @Override
         public long verified(ChannelKey channel) {
             Out out = outs.get(channel);
-            return out == null ? 0 : out.sent;
+            return out == null ? 0 : sendsAgain ? out.verified : out.sent;
         }
 
         @Override
@@ -239,7 +254,7 @@ final class SimWire {
             if (in.held > in.channel.slots().size() - in.channel.credits()) {
                 in.owed++;
             } else {
-                giveCredit(in);
+                tellSender(in, 1);
             }
             return slot;
         }
@@ -254,26 +269,30 @@ final class SimWire {
             in.free.add(slot);
             if (in.owed > 0) {
                 in.owed--;
-                giveCredit(in);
+                tellSender(in, 1);
             }
         }
 
-        private void giveCredit(In in) {
+        private void tellSender(In in, int credits) {
             Port sender = open.get(new Place(in.channel.fromRank(), place.epoch()));
             if (sender != null) {
                 ChannelKey channel = in.channel.channel();
+                long verified = in.verified;
                 sender.process.after(
-                        world.between(0, World.MILLISECOND), () -> sender.onCredit(channel));
+                        world.between(0, World.MILLISECOND),
+                        () -> sender.onTold(channel, credits, verified));
             }
         }
 
-        private void onCredit(ChannelKey channel) {
+        private void onTold(ChannelKey channel, int credits, long verified) {
             Out out = outs.get(channel);
             if (closed || broken || out == null) {
                 return;
             }
-            out.credits++;
-            if (out.ranOut) {
+            boolean news = sendsAgain && verified > out.verified;
+            out.credits += credits;
+            out.verified = Math.max(out.verified, verified);
+            if (news || (out.ranOut && credits > 0)) {
                 out.ranOut = false;
                 listener.onCredit(channel);
             }

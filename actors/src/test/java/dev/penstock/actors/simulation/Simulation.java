@@ -42,6 +42,7 @@ final class Simulation {
     final RunChecks checks;
     final List<SimProcess> processes = new ArrayList<>();
     private final Map<SimProcess, MirrorRegistry> mirrors = new HashMap<>();
+    private final Map<SimProcess, CollectiveRegistry> meetings = new HashMap<>();
     private final List<JournalRecord> journal = new ArrayList<>();
     private SimSupervisor supervisor;
     private @Nullable RunOutcome outcome;
@@ -52,8 +53,8 @@ final class Simulation {
         this.world = new World(seed);
         this.scenario = scenario;
         this.plan = scenario.plan();
-        this.disk = new SimDisk(world, plan.ranks());
-        this.wire = new SimWire(world);
+        this.disk = new SimDisk(world, scenario);
+        this.wire = new SimWire(world, scenario);
         this.nan = new SimNan(scenario);
         this.checks = new RunChecks(this, truth);
         this.supervisor =
@@ -81,11 +82,20 @@ final class Simulation {
 
     /** Until the run has ended, and those who should end with it. */
     Simulation run() {
+        if (scenario.waitsInOps()) {
+            Fibre.within(this::runAll);
+        } else {
+            runAll();
+        }
+        return this;
+    }
+
+    private void runAll() {
         while (outcome == null && world.now() < MOST_TIME && world.violations().isEmpty()) {
             world.step();
         }
         checks.atTheEnd(outcome);
-        return this;
+        processes.forEach(process -> process.ranks.forEach(SimRank::endFibre));
     }
 
     @Nullable RunOutcome outcome() {
@@ -144,7 +154,7 @@ final class Simulation {
     void moveSomeRanks() {
         var ranks = new TreeSet<Integer>();
         for (int i = 0; i < 1 + world.random.nextInt(2); i++) {
-            ranks.add(world.random.nextInt(scenario.ranks()));
+            ranks.add(world.random.nextInt(plan.ranks()));
         }
         supervisor.hear((it, now) -> it.onMove(ranks, now));
     }
@@ -266,6 +276,7 @@ final class Simulation {
         var process = new SimProcess(world, node, rank, anyClock());
         processes.add(process);
         mirrors.put(process, new MirrorRegistry());
+        meetings.put(process, new CollectiveRegistry());
         process.after(world.between(0, 300 * World.MILLISECOND), () -> supervisor.introduceAll());
     }
 
@@ -284,12 +295,12 @@ final class Simulation {
                         disk,
                         FaultInjector.NONE,
                         Objects.requireNonNull(mirrors.get(process)),
-                        new CollectiveRegistry(),
+                        Objects.requireNonNull(meetings.get(process)),
                         CollectiveLibrary.NEVER,
                         new TransferRegistry(true),
                         _ -> {},
                         DeviceFailureListener.NONE);
-        var hosted = new SimRank(world, process, birth, resources, ears, this::ended);
+        var hosted = new SimRank(this, process, birth, resources, ears, this::ended);
         process.ranks.add(hosted);
         return hosted;
     }

@@ -31,7 +31,7 @@ public final class World {
         }
     }
 
-    private static final int KEPT_LINES = 400;
+    private static final int KEPT_LINES = Integer.getInteger("simulation.lines", 400);
 
     public final Random random;
     private final PriorityQueue<Event> events = new PriorityQueue<>();

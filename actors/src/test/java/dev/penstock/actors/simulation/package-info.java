@@ -1,6 +1,7 @@
 /**
- * A run in one thread and virtual time: the real coordinator, ranks and mirrors over imagined
- * processes, messages, links and disks, under random faults that a seed repeats.
+ * A run in virtual time, of which one thread runs at a time: the real coordinator, ranks, mirrors
+ * and collectives over imagined processes, messages, links and disks, under random faults that a
+ * seed repeats.
  */
 @NullMarked
 package dev.penstock.actors.simulation;
