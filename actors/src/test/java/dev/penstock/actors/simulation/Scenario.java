@@ -11,9 +11,11 @@ import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.GatherSettings;
 import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.ParameterResidency;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -26,6 +28,7 @@ import java.util.stream.IntStream;
  * A run and what goes wrong in it.
  *
  * @param grid how its ranks divide the work
+ * @param sharded whether replicas hold a part of the parameters each and gather the others (ZeRO)
  * @param rings whether sums between processes go round
  * @param clipNorm such that some steps are clipped
  * @param nanStep a number of this step is not finite; 0 for none
@@ -34,6 +37,7 @@ import java.util.stream.IntStream;
  */
 record Scenario(
         RankGrid grid,
+        boolean sharded,
         boolean rings,
         String kind,
         int steps,
@@ -103,8 +107,10 @@ record Scenario(
                 new RecoveryPolicy(
                         true, strict ? 1 : 100, window, Duration.ofMinutes(10), nonFinite);
         var ofGrid = new Random(seed + GRID);
+        RankGrid grid = ofGrid.nextInt(3) == 0 ? grid(ofGrid) : RankGrid.pipeline(ranks);
         return new Scenario(
-                ofGrid.nextInt(3) == 0 ? grid(ofGrid) : RankGrid.pipeline(ranks),
+                grid,
+                ofGrid.nextInt(3) == 0 && grid.data() > 1,
                 ofGrid.nextBoolean(),
                 random.nextBoolean() ? "1f1b" : "gpipe",
                 steps,
@@ -131,7 +137,7 @@ record Scenario(
 
     /** Whether ops of a stage wait for other ranks in their midst. */
     boolean waitsInOps() {
-        return grid.tensor() > 1;
+        return grid.tensor() > 1 || sharded;
     }
 
     /** Often close together: a recovery is when the next fault hurts most. */
@@ -166,6 +172,7 @@ record Scenario(
     Scenario undisturbed() {
         return new Scenario(
                 grid,
+                sharded,
                 rings,
                 kind,
                 steps,
@@ -183,7 +190,7 @@ record Scenario(
 
     /** The first of all ranks that have the same parameters, by which these are known. */
     int partOf(int rank) {
-        return grid.replicaGroup(rank).getFirst();
+        return sharded ? rank : grid.replicaGroup(rank).getFirst();
     }
 
     /** How many ranks are the first with their parameters. */
@@ -200,13 +207,13 @@ record Scenario(
             capacities.put(new ChannelKey(FrameKind.ACTIVATION, s - 1, s), MICRO_BATCHES);
             capacities.put(new ChannelKey(FrameKind.GRADIENT, s, s - 1), MICRO_BATCHES);
         }
-        boolean replicated = grid.data() > 1;
-        LoweringOptions options =
-                LoweringOptions.plain()
-                        .withReduction(
-                                replicated
-                                        ? GradientReduction.PER_STEP
-                                        : GradientReduction.SHARED_ONLY);
+        LoweringOptions options = LoweringOptions.plain();
+        if (grid.data() > 1) {
+            options = options.withReduction(GradientReduction.PER_STEP);
+        }
+        if (sharded) {
+            options = options.withGathers(new GatherSettings(ParameterResidency.PER_OP, 1));
+        }
         return new RunPlan(
                 "simulated",
                 "hash",
@@ -217,7 +224,7 @@ record Scenario(
                 new RunSteps(0, steps, clipNorm, evaluateEvery, 2, checkpointEvery),
                 Timeouts.DEFAULT,
                 mirrors,
-                true,
+                !sharded,
                 rings ? 0 : CollectiveForm.NEVER);
     }
 }

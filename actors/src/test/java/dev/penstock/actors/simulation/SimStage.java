@@ -2,6 +2,9 @@ package dev.penstock.actors.simulation;
 
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.FlatTensor;
+import dev.penstock.actors.collective.ShardMap;
+import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RankGrid;
@@ -18,6 +21,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -34,7 +38,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>In a grid there are more weights, so that every member of a group has a part of them to sum: y
  * = x (w0 + w1 / 10 + w2 / 10 + ...). Every replica has data of its own, and every shard its own
- * weights, whose products are summed.
+ * weights, whose products are summed. Where replicas are sharded, each keeps a part of the weights
+ * and gathers the others, which are no numbers once they are released.
  */
 final class SimStage implements StageProgram, StageMirror, TrainedState {
     static final double RATE = 0.02;
@@ -63,15 +68,22 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     private final SimNan nan;
     private final DeviceScope scope;
     private final int weights;
+    private final ShardMap map;
     private final Tensor weight;
-    private final Tensor moment;
     private final Tensor gradient;
+
+    /** Of these, what is this rank's own: all, or its part. */
+    private final Tensor ownWeight;
+
+    private final Tensor ownGradient;
+    private final Tensor moment;
     private final Tensor product;
     private final Map<WorkUnit, Float> inputs = new HashMap<>();
     private StageGroups groups = StageGroups.ALONE;
     private StepKind kind = StepKind.TRAIN;
     private long step;
     private double loss;
+    private Collective gather = SoloGroup.DONE;
 
     SimStage(
             int stage, RankPlace place, Scenario scenario, Watch watch, SimNan nan, Device device) {
@@ -85,13 +97,18 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         this.weights = grid.isPipelineAlone() ? 1 : MANY;
         this.scope = device.memory().child("stage " + stage, Long.MAX_VALUE);
         this.weight = scope.tensor("weight", DType.F32, 1, weights);
-        this.moment = scope.tensor("moment", DType.F32, 1, weights);
+        this.map = new ShardMap(weights, scenario.sharded() ? grid.data() : 1);
+        int own = scenario.sharded() ? place.data() : 0;
+        this.moment = scope.tensor("moment", DType.F32, 1, (int) map.count(own));
         this.gradient = scope.tensor("gradient", DType.F32, 1, weights);
+        this.ownWeight = FlatTensor.stretch(weight, map.from(own), map.count(own));
+        this.ownGradient = FlatTensor.stretch(gradient, map.from(own), map.count(own));
         this.product = scope.tensor("product", DType.F32, 1, 1);
         set(weight, 0, (firstWeight(stage) + 0.1f * place.tensor()) / grid.tensor());
         for (int i = 1; i < weights; i++) {
             set(weight, i, 0.001f * i);
         }
+        forgetOthers();
     }
 
     static float firstWeight(int stage) {
@@ -127,8 +144,8 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     SimStage withBits(ByteBuffer bits) {
         MemorySegment both = MemorySegment.ofBuffer(bits);
-        weight.segment().copyFrom(both.asSlice(0, weight.bytes()));
-        moment.segment().copyFrom(both.asSlice(weight.bytes()));
+        ownWeight.segment().copyFrom(both.asSlice(0, ownWeight.bytes()));
+        moment.segment().copyFrom(both.asSlice(ownWeight.bytes()));
         return this;
     }
 
@@ -168,6 +185,8 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         step = newStep;
         loss = 0;
         inputs.clear();
+        gather = SoloGroup.DONE;
+        forgetOthers();
         gradient.segment().fill((byte) 0); // what is left of a pass that was cut short
     }
 
@@ -175,7 +194,27 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         return index == 0 ? 1 : 0.1f;
     }
 
+    /** What others keep is not known until it is gathered. */
+    private void forgetOthers() {
+        for (int i = 0; map.parts() > 1 && i < weights; i++) {
+            boolean own = map.from(place.data()) <= i && i < map.to(place.data());
+            set(weight, i, own ? get(weight, i) : Float.NaN);
+        }
+    }
+
+    @Override
+    public Collective gather(LayerRange layers, boolean rising) {
+        gather = groups.replicas().allGather(weight, map);
+        return gather;
+    }
+
+    @Override
+    public void release(LayerRange layers) {
+        forgetOthers();
+    }
+
     private float slope() {
+        groups.replicas().await(gather);
         float sum = 0;
         for (int i = 0; i < weights; i++) {
             sum += factor(i) * get(weight, i);
@@ -244,7 +283,9 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     @Override
     public Collective reduceGradients() {
-        return groups.replicas().allReduce(gradient);
+        return map.parts() > 1
+                ? groups.replicas().reduceScatter(gradient, map)
+                : groups.replicas().allReduce(gradient);
     }
 
     @Override
@@ -267,18 +308,18 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     private TensorNorm norm() {
         double square = 0;
-        for (int i = 0; i < weights; i++) {
-            square += (double) get(gradient, i) * get(gradient, i);
+        for (int i = 0; i < moment.columns(); i++) {
+            square += (double) get(ownGradient, i) * get(ownGradient, i);
         }
         return new TensorNorm("w" + part, square);
     }
 
     @Override
     public void update(long committedStep, double clipFactor) {
-        for (int i = 0; i < weights; i++) {
-            float m = (float) (0.5f * get(moment, i) + clipFactor * get(gradient, i));
+        for (int i = 0; i < moment.columns(); i++) {
+            float m = (float) (0.5f * get(moment, i) + clipFactor * get(ownGradient, i));
             set(moment, i, m);
-            set(weight, i, (float) (get(weight, i) - RATE * m));
+            set(ownWeight, i, (float) (get(ownWeight, i) - RATE * m));
         }
         gradient.segment().fill((byte) 0);
         watch.updated(part, committedStep, bits(tensors()));
@@ -292,13 +333,13 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     @Override
     public List<NamedTensor> tensors() {
         return List.of(
-                new NamedTensor("w" + part, List.of(weights), weight),
-                new NamedTensor("m" + part, List.of(weights), moment));
+                new NamedTensor("w" + part, List.of(moment.columns()), ownWeight),
+                new NamedTensor("m" + part, List.of(moment.columns()), moment));
     }
 
     @Override
     public List<NamedTensor> gradients() {
-        return List.of(new NamedTensor("w" + part, List.of(weights), gradient));
+        return List.of(new NamedTensor("w" + part, List.of(moment.columns()), ownGradient));
     }
 
     @Override
