@@ -32,6 +32,10 @@ final class Harms {
             case LOST_MESSAGES -> victim.loseMessagesFor(world.between(0, 50 * World.MILLISECOND));
             case LINK_LOST -> simulation.wire.breakLinksOf(victim);
             case DRIVER_DEATH -> {
+                if (simulation.scenario.hosts() > 0) { // dies with its process alone
+                    simulation.wire.breakLinksOf(victim);
+                    return;
+                }
                 simulation.wire.driverDies();
                 world.after(world.between(0, 100 * World.MILLISECOND), simulation::driverDied);
             }

@@ -94,7 +94,13 @@ class PlantedMistakesTest {
                 "rank/RankWork",
                 "stages.values().forEach(stage -> stage.update(committedStep, clipFactor));",
                 "double own = rank == 0 ? clipFactor : 1;"
-                        + "stages.values().forEach(stage -> stage.update(committedStep, own));");
+                        + "stages.values().forEach(stage -> stage.update(committedStep, own));"),
+        RANKS_WITH_PARTS_COUNT_AS_COPIES(
+                "spi/RunPlan", "return mirrors && wholeReplicas", "return mirrors"),
+        LAST_CHANGE_OF_PLACE_IS_NOT_TOLD(
+                "supervisor/ToldLocations",
+                "changedIn[location.rank()] > known",
+                "changedIn[location.rank()] > (known == NEVER ? known : known + 1)");
 
         private final String type;
         private final String right;

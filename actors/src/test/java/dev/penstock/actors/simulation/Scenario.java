@@ -22,6 +22,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
@@ -30,6 +31,8 @@ import java.util.stream.IntStream;
  * @param grid how its ranks divide the work
  * @param sharded whether replicas hold a part of the parameters each and gather the others (ZeRO)
  * @param rings whether sums between processes go round
+ * @param hosts by whose addresses processes reach each other; 0 if all use one media driver
+ * @param together ranks that a process carries when the run begins; more than one only on hosts
  * @param clipNorm such that some steps are clipped
  * @param nanStep a number of this step is not finite; 0 for none
  * @param proofs whether the death of a process is seen by the supervisor's host
@@ -39,6 +42,8 @@ record Scenario(
         RankGrid grid,
         boolean sharded,
         boolean rings,
+        int hosts,
+        int together,
         String kind,
         int steps,
         double clipNorm,
@@ -92,7 +97,10 @@ record Scenario(
     /** Draws of their own, which leave all others as they are. */
     private static final long SKEW = 1L << 40;
 
+    /** Seeds that follow each other would draw much the same here with the other generator. */
     private static final long GRID = 1L << 41;
+
+    private static final long HOSTS = 1L << 42;
 
     static Scenario of(long seed) {
         var random = new Random(seed);
@@ -106,12 +114,17 @@ record Scenario(
         var policy =
                 new RecoveryPolicy(
                         true, strict ? 1 : 100, window, Duration.ofMinutes(10), nonFinite);
-        var ofGrid = new Random(seed + GRID);
+        var ofGrid = new SplittableRandom(seed + GRID);
         RankGrid grid = ofGrid.nextInt(3) == 0 ? grid(ofGrid) : RankGrid.pipeline(ranks);
+        var ofHosts = new SplittableRandom(seed + HOSTS);
+        int hosts = ofHosts.nextInt(3) == 0 ? 1 + ofHosts.nextInt(3) : 0;
+        int together = hosts == 0 ? 1 : 1 + ofHosts.nextInt(2);
         return new Scenario(
                 grid,
                 ofGrid.nextInt(3) == 0 && grid.data() > 1,
                 ofGrid.nextBoolean(),
+                hosts,
+                together,
                 random.nextBoolean() ? "1f1b" : "gpipe",
                 steps,
                 random.nextBoolean() ? 1.5 : 0,
@@ -127,7 +140,7 @@ record Scenario(
     }
 
     /** Of two to eight ranks. */
-    private static RankGrid grid(Random random) {
+    private static RankGrid grid(SplittableRandom random) {
         int pipeline = 1 + random.nextInt(3);
         int tensor = 1 + random.nextInt(2);
         int least = tensor == 1 ? 2 : 1;
@@ -174,6 +187,8 @@ record Scenario(
                 grid,
                 sharded,
                 rings,
+                0,
+                1,
                 kind,
                 steps,
                 clipNorm,

@@ -17,7 +17,9 @@ import org.jspecify.annotations.Nullable;
 final class SimProcess {
     private static final long MOST_DELAY = 3 * World.MILLISECOND;
 
-    final NodeInfo info;
+    /** One for each rank that it was started for, or one that waits for any. */
+    final List<NodeInfo> nodes;
+
     final Optional<Integer> startedFor;
     final SimClock clock;
     final List<SimRank> ranks = new ArrayList<>();
@@ -40,11 +42,16 @@ final class SimProcess {
 
     int epoch;
 
-    SimProcess(World world, NodeInfo info, Optional<Integer> startedFor, SimClock clock) {
+    SimProcess(World world, List<NodeInfo> nodes, Optional<Integer> startedFor, SimClock clock) {
         this.clock = clock;
         this.world = world;
-        this.info = info;
+        this.nodes = List.copyOf(nodes);
         this.startedFor = startedFor;
+    }
+
+    /** By which it is known to the system, and others of its nodes as well. */
+    NodeInfo info() {
+        return nodes.getFirst();
     }
 
     boolean isAlive() {
@@ -132,9 +139,9 @@ final class SimProcess {
         if (!stopped) {
             turns++;
         }
-        var thread = new VitalSigns.ThreadSigns(info.pid(), starved, 0, 0, turns);
+        var thread = new VitalSigns.ThreadSigns(info().pid(), starved, 0, 0, turns);
         var state = stopped && !starved ? VitalSigns.State.STOPPED : VitalSigns.State.ALIVE;
-        return Optional.of(new VitalSigns(info.pid(), state, List.of(thread)));
+        return Optional.of(new VitalSigns(info().pid(), state, List.of(thread)));
     }
 
     // ---- harm -----------------------------------------------------------------------------------
@@ -204,6 +211,6 @@ final class SimProcess {
 
     @Override
     public String toString() {
-        return "%s (pid %d)".formatted(info.name(), info.pid());
+        return "%s (pid %d)".formatted(info().name(), info().pid());
     }
 }

@@ -5,6 +5,7 @@ import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.FrameListener;
+import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
@@ -36,6 +37,7 @@ final class SimRank implements WaitingTime {
 
     final RankAssignment birth;
     final SimProcess process;
+    final NodeInfo node;
     private final World world;
     private final RankResources resources;
     private final Consumer<SimRank> end;
@@ -67,12 +69,14 @@ final class SimRank implements WaitingTime {
     SimRank(
             Simulation simulation,
             SimProcess process,
+            NodeInfo node,
             RankAssignment birth,
             RankResources resources,
             Consumer<RankEvent> supervisor,
             Consumer<SimRank> end) {
         this.world = simulation.world;
         this.process = process;
+        this.node = node;
         this.birth = birth;
         this.resources = resources;
         this.supervisor = supervisor;

@@ -49,7 +49,7 @@ final class SimSupervisor {
     /** One object, by which a rank knows whom it obeys. */
     private final Consumer<RankEvent> ears = this::hear;
 
-    private final Set<SimProcess> left = new HashSet<>();
+    private final Set<NodeInfo> left = new HashSet<>();
     private final Set<SimProcess> known = new HashSet<>();
     private int ticks;
 
@@ -64,7 +64,11 @@ final class SimSupervisor {
         this.clock = simulation.anyClock();
         this.coordinator = beginning.apply(clock);
         this.process =
-                new SimProcess(world, TestNodes.ofAny("supervisor", pid), Optional.empty(), clock);
+                new SimProcess(
+                        world,
+                        List.of(TestNodes.ofAny("supervisor", pid)),
+                        Optional.empty(),
+                        clock);
         tick();
     }
 
@@ -82,7 +86,10 @@ final class SimSupervisor {
         if (++ticks % TICKS_TO_ASK_AGAIN == 0) {
             simulation.processes.stream()
                     .filter(SimProcess::isAlive)
-                    .filter(node -> !known.contains(node) || coordinator.isSilent(node.info))
+                    .filter(
+                            node ->
+                                    !known.contains(node)
+                                            || node.nodes.stream().anyMatch(coordinator::isSilent))
                     .forEach(this::ask);
         }
         process.after(clock.until(TICK), this::tick);
@@ -175,7 +182,7 @@ final class SimSupervisor {
             case Effect.HostRank(NodeInfo node, RankAssignment birth) -> host(node, birth);
             case Effect.Dismiss(NodeInfo node, HostedRank stray, RankCommand.Stop order) ->
                     dismiss(simulation.process(node), stray, order);
-            case Effect.Leave(NodeInfo node) -> leave(simulation.process(node));
+            case Effect.Leave(NodeInfo node) -> leave(node);
             case Effect.TellRank(int rank, RankCommand order) -> tell(rank, order);
             case Effect.Journal(var entries) -> entries.forEach(simulation::journal);
             case Effect.StartProcess(var rank) ->
@@ -291,30 +298,32 @@ final class SimSupervisor {
 
     /** A node says who it is and what it hosts. */
     void introduced(SimProcess node) {
-        List<SimRank> living = node.ranks.stream().filter(each -> !each.hasEnded()).toList();
         int epoch = node.epoch;
-        if (!left.contains(node)) {
-            node.send(
-                    new Line(this, "node"), () -> hear(it -> introduced(it, node, epoch, living)));
+        for (NodeInfo info : node.nodes) {
+            List<SimRank> living =
+                    node.ranks.stream()
+                            .filter(each -> !each.hasEnded() && each.node.equals(info))
+                            .toList();
+            if (!left.contains(info)) {
+                node.send(
+                        new Line(this, "node"),
+                        () -> hear(it -> introduced(it, node, info, epoch, living)));
+            }
         }
     }
 
     private List<Effect> introduced(
-            RunCoordinator it, SimProcess node, int epoch, List<SimRank> living) {
+            RunCoordinator it, SimProcess node, NodeInfo info, int epoch, List<SimRank> living) {
         known.add(node);
         if (epoch > it.epoch()) {
-            List<Effect> raised = it.onHigherEpoch(node.info, epoch, now());
+            List<Effect> raised = it.onHigherEpoch(info, epoch, now());
             ask(node);
             return raised;
         }
         List<Effect> effects =
-                it.onNode(
-                        node.info,
-                        epoch,
-                        living.stream().map(SimSupervisor::hosted).toList(),
-                        now());
+                it.onNode(info, epoch, living.stream().map(SimSupervisor::hosted).toList(), now());
         living.stream()
-                .filter(each -> it.has(hosted(each), node.info))
+                .filter(each -> it.has(hosted(each), info))
                 .forEach(
                         each -> stages.put(each.birth.rank(), new Stage(each.birth.epoch(), each)));
         return effects;
@@ -329,10 +338,10 @@ final class SimSupervisor {
         if (simulation.isCurrent(this)) {
             simulation.checks.placed(on, birth);
         }
-        on.receive(new Line(this, "node"), () -> hostHere(on, birth));
+        on.receive(new Line(this, "node"), () -> hostHere(on, node, birth));
     }
 
-    private void hostHere(SimProcess on, RankAssignment birth) {
+    private void hostHere(SimProcess on, NodeInfo node, RankAssignment birth) {
         if (birth.epoch() < on.epoch) {
             return;
         }
@@ -349,7 +358,7 @@ final class SimSupervisor {
                         .filter(each -> each.birth.rank() == birth.rank())
                         .filter(each -> each.birth.epoch() == birth.epoch())
                         .findFirst()
-                        .orElseGet(() -> simulation.open(on, birth, ears));
+                        .orElseGet(() -> simulation.open(on, node, birth, ears));
         on.send(new Line(this, "node"), () -> hear(it -> hosted(it, hosted)));
     }
 
@@ -362,14 +371,17 @@ final class SimSupervisor {
         return it.onHosted(birth.rank(), birth.epoch(), now());
     }
 
-    /** Its process ends with it: it was for this rank alone. */
-    private void leave(SimProcess node) {
-        left.add(node);
+    /** Its process ends with it, unless that was for other ranks, too. */
+    private void leave(NodeInfo leaving) {
+        SimProcess node = simulation.process(leaving);
+        left.add(leaving);
         node.receive(
                 new Line(this, "node"),
                 () -> {
-                    node.kill();
-                    simulation.wire.gone(node);
+                    if (left.containsAll(node.nodes)) {
+                        node.kill();
+                        simulation.wire.gone(node);
+                    }
                 });
     }
 

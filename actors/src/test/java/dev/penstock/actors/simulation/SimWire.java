@@ -17,6 +17,7 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * All tensors on their way: slots, credits and epochs as the real data plane has them. Frames of a
@@ -30,11 +31,15 @@ final class SimWire {
     /** Whether every tensor is sent once more at the last moment: it must not change till then. */
     private final boolean sendsAgain;
 
+    /** Where processes have a media driver each and know others by their addresses. */
+    private final boolean onHosts;
+
     private final Map<Place, Port> open = new HashMap<>();
     private String driver = "";
 
     SimWire(World world, Scenario scenario) {
         this.world = world;
+        this.onHosts = scenario.hosts() > 0;
         this.sendsAgain = !scenario.grid().isPipelineAlone();
     }
 
@@ -83,7 +88,7 @@ final class SimWire {
 
             @Override
             public Endpoint open(Opening opening, FrameListener listener) {
-                if (!link.equals(driver)) {
+                if (!onHosts && !link.equals(driver)) {
                     throw new DataPlaneException("no media driver in '%s'".formatted(link));
                 }
                 return new Port(process, opening, listener);
@@ -145,6 +150,7 @@ final class SimWire {
         final SimProcess process;
         final Place place;
         private final FrameListener listener;
+        private final Map<Integer, PeerAddress> addresses;
         private final Map<ChannelKey, Out> outs = new HashMap<>();
         private final Map<ChannelKey, In> ins = new HashMap<>();
         private boolean closed;
@@ -153,6 +159,7 @@ final class SimWire {
         Port(SimProcess process, Opening opening, FrameListener listener) {
             this.process = process;
             this.listener = listener;
+            this.addresses = opening.peers();
             this.place = new Place(opening.rank(), opening.epoch());
             opening.outbound().forEach(each -> outs.put(each.channel(), new Out(each)));
             opening.inbound().forEach(each -> ins.put(each.channel(), new In(each)));
@@ -179,7 +186,10 @@ final class SimWire {
                 return new OfferResult.Failed("closed");
             }
             Port peer = open.get(new Place(out.channel.toRank(), place.epoch()));
-            if (peer == null || process.isCutOff() || peer.process.isCutOff()) {
+            if (peer == null
+                    || process.isCutOff()
+                    || peer.process.isCutOff()
+                    || !isWhereItWasToldToBe(peer)) {
                 return OfferResult.NOT_CONNECTED;
             }
             if (out.credits == 0) {
@@ -197,6 +207,14 @@ final class SimWire {
                             out.lastArrival, world.now() + world.between(0, 2 * World.MILLISECOND));
             peer.process.at(out.lastArrival, () -> peer.arrives(key, payload));
             return OfferResult.SENT;
+        }
+
+        private boolean isWhereItWasToldToBe(Port peer) {
+            return !onHosts
+                    || peer.process
+                            .info()
+                            .address()
+                            .equals(Optional.ofNullable(addresses.get(peer.place.rank())));
         }
 
         private static MemorySegment copyOf(MemorySegment tensor) {

@@ -2,13 +2,13 @@ package dev.penstock.actors.simulation;
 
 import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.collective.shared.CollectiveRegistry;
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.dataplane.direct.TransferRegistry;
 import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.mirror.MirrorRegistry;
 import dev.penstock.actors.node.NodeInfo;
-import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankResources;
@@ -26,6 +26,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeSet;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** One run of a scenario: its processes, its disk, its wire, and whoever supervises it. */
@@ -67,8 +68,14 @@ final class Simulation {
                                         scenario.policy(),
                                         clock.worldClockMs(world),
                                         clock.now(world)));
-        for (int rank = 0; rank < plan.ranks(); rank++) {
-            start(Optional.of(rank));
+        int first = (plan.ranks() + scenario.together() - 1) / scenario.together();
+        for (int process = 0; process < first; process++) {
+            int begin = process;
+            start(
+                    IntStream.range(0, plan.ranks())
+                            .filter(r -> r % first == begin)
+                            .boxed()
+                            .toList());
         }
         for (int spare = 0; spare < scenario.spares(); spare++) {
             start(Optional.empty());
@@ -123,8 +130,12 @@ final class Simulation {
     }
 
     void died(SimProcess process, String how) {
+        NodeInfo node = process.info();
         supervisor.hear(
-                (it, now) -> it.onProcessDied(process.info.pid(), process.startedFor, how, now));
+                (it, now) ->
+                        scenario.hosts() > 0
+                                ? it.onNodeDied(node.process(), true, how, now)
+                                : it.onProcessDied(node.pid(), process.startedFor, how, now));
     }
 
     /** The members of a cluster are known, and what they host; whoever is no member is gone. */
@@ -265,22 +276,53 @@ final class Simulation {
     // ---- processes ------------------------------------------------------------------------------
 
     SimProcess process(NodeInfo node) {
-        return processes.stream().filter(p -> p.info.equals(node)).findFirst().orElseThrow();
+        return processes.stream().filter(p -> p.nodes.contains(node)).findFirst().orElseThrow();
     }
 
     void start(Optional<Integer> rank) {
+        start(rank.stream().toList());
+    }
+
+    /**
+     * A process.
+     *
+     * @param ranks for which it is; none if it is a spare one
+     */
+    private void start(List<Integer> ranks) {
         int pid = pids++;
-        NodeInfo node =
-                rank.map(own -> TestNodes.of("node-" + own, pid, own))
-                        .orElseGet(() -> TestNodes.spare("spare", pid));
-        var process = new SimProcess(world, node, rank, anyClock());
+        Optional<PeerAddress> address = address(pid);
+        List<NodeInfo> nodes = new ArrayList<>();
+        for (int rank : ranks) {
+            nodes.add(node("node-" + ranks.getFirst(), pid, Optional.of(rank), address));
+        }
+        if (nodes.isEmpty()) {
+            nodes.add(node("spare", pid, Optional.empty(), address));
+        }
+        var process = new SimProcess(world, nodes, ranks.stream().findFirst(), anyClock());
         processes.add(process);
         mirrors.put(process, new MirrorRegistry());
         meetings.put(process, new CollectiveRegistry());
         process.after(world.between(0, 300 * World.MILLISECOND), () -> supervisor.introduceAll());
     }
 
-    SimRank open(SimProcess process, RankAssignment birth, Consumer<RankEvent> ears) {
+    private static NodeInfo node(
+            String name, int pid, Optional<Integer> rank, Optional<PeerAddress> address) {
+        return new NodeInfo(name, pid, 0, "", rank, rank.isEmpty(), address);
+    }
+
+    /** Every process has a media driver of its own, where there are hosts. */
+    private Optional<PeerAddress> address(int pid) {
+        return scenario.hosts() == 0
+                ? Optional.empty()
+                : Optional.of(
+                        new PeerAddress(
+                                "host-" + pid % scenario.hosts(),
+                                "driver-of-" + pid,
+                                "10.0.0.%d:%d".formatted(pid % scenario.hosts(), pid)));
+    }
+
+    SimRank open(
+            SimProcess process, NodeInfo node, RankAssignment birth, Consumer<RankEvent> ears) {
         int rank = birth.rank();
         if (process.ranks.stream()
                 .anyMatch(r -> r.birth.rank() == rank && r.birth.epoch() == birth.epoch())) {
@@ -300,7 +342,7 @@ final class Simulation {
                         new TransferRegistry(true),
                         _ -> {},
                         DeviceFailureListener.NONE);
-        var hosted = new SimRank(this, process, birth, resources, ears, this::ended);
+        var hosted = new SimRank(this, process, node, birth, resources, ears, this::ended);
         process.ranks.add(hosted);
         return hosted;
     }
