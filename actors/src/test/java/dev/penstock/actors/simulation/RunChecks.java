@@ -189,7 +189,9 @@ final class RunChecks implements RunListener, SimStage.Watch {
                     world.violated("goes back to %d though all of %d is there", step, journalled);
                 }
                 journalled = step;
-                reported = Math.min(reported, step);
+                // a checkpoint is after a step that was reported, if by a former supervisor
+                boolean before = takenUp && seen.losses.containsKey(step);
+                reported = before ? step : Math.min(reported, step);
             }
             case JournalRecord.Counted _ -> counted.add(world.now());
             case JournalRecord.Failed _ -> budgetWasSpent = isBudgetSpent();
