@@ -160,11 +160,13 @@ final class Failures {
         String cause = "the media driver died: " + how;
         switch (course.phase()) {
             case PLACING -> course.fail(cause, now);
-            case RUNNING, RECOVERING -> {
+            case RUNNING -> {
                 if (!driver.onlyPublishes()) {
                     course.follow(causes.onLinkDied(directory, cause, now), now);
                 }
             }
+            case RECOVERING -> // opens links, whatever is left of the run
+                    course.follow(causes.onLinkDied(directory, cause, now), now);
             case STOPPING -> {} // nobody needs it any more
         }
     }

@@ -45,6 +45,17 @@ class EndOfTheRunTest {
     }
 
     @Test
+    void theEndOfTheMediaDriverCountsInARecoveryThatOpensLinks() {
+        run.saveEvery(2).open().step().step().saves(); // publishing of 2 still under way
+        run.take(run.coordinator.onInterrupt(run.now));
+        run.linkLost(1);
+
+        run.take(run.coordinator.onLinkDied("", "killed", run.now));
+
+        assertThat(run.lastEffects()).contains(new Effect.RestartLink());
+    }
+
+    @Test
     void silenceWhileOnlyThePublishingIsLeftChangesNothing() {
         untilOnlyThePublishingIsLeft().silentBut(0, 1).published(4).stopped(0, 1, 2, 3);
 
