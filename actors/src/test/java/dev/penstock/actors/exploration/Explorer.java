@@ -27,7 +27,7 @@ final class Explorer {
     private static final int CALM = 12;
 
     private final LongHashSet seen = new LongHashSet();
-    private final Deque<ModelWorld.Choice> story = new ArrayDeque<>();
+    private final Deque<Choice> story = new ArrayDeque<>();
     private final long limit;
     private long ends;
     private int longest;
@@ -55,7 +55,7 @@ final class Explorer {
         if (seen.size() >= limit || !seen.add(world.number())) {
             return Optional.empty();
         }
-        List<ModelWorld.Choice> choices = world.choices();
+        List<Choice> choices = Choices.all(world);
         for (int i = 0; i < choices.size(); i++) {
             ModelWorld next = i == choices.size() - 1 ? world : ObjectGraph.copy(world);
             story.push(choices.get(i));
@@ -78,12 +78,12 @@ final class Explorer {
             if (story.size() > LONGEST) {
                 return Optional.of(violation("it never ends"));
             }
-            List<ModelWorld.Choice> choices =
-                    random.nextInt(CALM) == 0 ? world.mishaps() : world.steps();
+            List<Choice> choices =
+                    random.nextInt(CALM) == 0 ? Choices.mishaps(world) : Choices.steps(world);
             if (choices.isEmpty()) {
                 continue; // nothing more may go wrong
             }
-            ModelWorld.Choice choice = choices.get(random.nextInt(choices.size()));
+            Choice choice = choices.get(random.nextInt(choices.size()));
             story.push(choice);
             try {
                 choice.move().happen(world);
@@ -109,7 +109,7 @@ final class Explorer {
                 .replaceAll("result=.*]]]", "..");
     }
 
-    private Optional<Violation> happens(ModelWorld.Choice choice, ModelWorld world) {
+    private Optional<Violation> happens(Choice choice, ModelWorld world) {
         try {
             choice.move().happen(world);
         } catch (RuntimeException e) {

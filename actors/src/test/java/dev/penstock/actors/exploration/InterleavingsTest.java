@@ -2,7 +2,6 @@ package dev.penstock.actors.exploration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.actors.exploration.ModelWorld.Faults;
 import dev.penstock.actors.simulation.QuietLog;
 import java.util.Random;
 import java.util.stream.Stream;
