@@ -3,12 +3,21 @@ package dev.penstock.actors.exploration;
 /**
  * Something that may happen now.
  *
+ * @param wrong whether it is a fault
  * @param what it is called in the story of a violation
  * @param of what that names; made to text only then
  */
-record Choice(Move move, String what, Object... of) {
+record Choice(boolean wrong, Move move, String what, Object... of) {
     interface Move {
         void happen(ModelWorld world);
+    }
+
+    static Choice step(Move move, String what, Object... of) {
+        return new Choice(false, move, what, of);
+    }
+
+    static Choice mishap(Move move, String what, Object... of) {
+        return new Choice(true, move, what, of);
     }
 
     String name() {

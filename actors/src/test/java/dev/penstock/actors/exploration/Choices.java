@@ -34,47 +34,38 @@ final class Choices {
         return steps.choices;
     }
 
+    /** All that a process may do now, and what may befall it. */
+    static List<Choice> of(ModelWorld world, ModelProcess process) {
+        var own = new Choices(world);
+        own.addOfProcess(process);
+        own.addFaultsOf(process);
+        return own.choices;
+    }
+
+    /** All that a supervisor may do now, and what may befall it. */
+    static List<Choice> of(ModelWorld world, ModelSupervisor supervisor) {
+        var own = new Choices(world);
+        own.addOfSupervisor(supervisor.number);
+        own.addFaultsOf(supervisor);
+        return own.choices;
+    }
+
     private void addSteps() {
-        for (ModelProcess process : world.processes) {
-            int before = choices.size();
-            addOfProcess(process);
-            if (world.faults().areOver() && choices.size() > before && isAlone(process)) {
-                choices.subList(0, before).clear();
-                return;
-            }
-        }
+        world.processes.forEach(this::addOfProcess);
         for (int s = 0; s < world.supervisors.size(); s++) {
-            if (world.supervisors.get(s).lives()) {
-                addOfSupervisor(s);
-            }
+            addOfSupervisor(s);
         }
         for (int i = 0; i < world.toStart.size(); i++) {
             int start = i;
             choices.add(
-                    new Choice(
+                    Choice.step(
                             then -> then.start(start),
                             "a process for rank %d starts",
                             world.toStart.get(i)));
         }
         if (choices.isEmpty()) {
-            choices.add(new Choice(ModelWorld::timePasses, "time passes"));
+            choices.add(Choice.step(ModelWorld::timePasses, "time passes"));
         }
-    }
-
-    /**
-     * Whether what it does next concerns nobody else, nor does anybody else change it: then it may
-     * as well do it first.
-     */
-    private boolean isAlone(ModelProcess process) {
-        ModelRank rank = process.rank();
-        boolean mayYetFinish = rank != null && rank.trains() && !rank.mayFinish(world);
-        long active =
-                world.supervisors.stream()
-                        .filter(each -> each.lives() && !each.isInert(world))
-                        .count();
-        return !mayYetFinish
-                && active <= 1
-                && process.orders.stream().filter(orders -> !orders.isEmpty()).count() <= 1;
     }
 
     private void addOfProcess(ModelProcess process) {
@@ -87,7 +78,7 @@ final class Choices {
             if (!orders.isEmpty()) {
                 int from = s;
                 choices.add(
-                        new Choice(
+                        Choice.step(
                                 then -> then.processes.get(p).takeOrder(then, from),
                                 "process %d takes %s of %s",
                                 p,
@@ -98,7 +89,7 @@ final class Choices {
         ModelRank rank = process.rank();
         if (rank != null && rank.mayFinish(world)) {
             choices.add(
-                    new Choice(
+                    Choice.step(
                             then -> then.processes.get(p).finishesPass(then),
                             "rank %d ends its pass",
                             rank.rank));
@@ -107,12 +98,15 @@ final class Choices {
 
     private void addOfSupervisor(int s) {
         ModelSupervisor supervisor = world.supervisors.get(s);
+        if (!supervisor.lives()) {
+            return;
+        }
         for (ModelProcess process : world.processes) {
             int from = process.number;
             List<Word> words = process.words.get(s);
             if (!words.isEmpty()) {
                 choices.add(
-                        new Choice(
+                        Choice.step(
                                 then ->
                                         then.supervisors
                                                 .get(s)
@@ -126,7 +120,7 @@ final class Choices {
         for (int i = 0; i < supervisor.deaths.size(); i++) {
             int which = i;
             choices.add(
-                    new Choice(
+                    Choice.step(
                             then -> then.supervisors.get(s).hearDeath(then, which),
                             "%s hears that process %d died",
                             ModelWorld.name(s),
@@ -134,7 +128,7 @@ final class Choices {
         }
         if (!supervisor.published.isEmpty()) {
             choices.add(
-                    new Choice(
+                    Choice.step(
                             then -> then.supervisors.get(s).hearPublished(then),
                             "%s hears that a checkpoint is whole",
                             ModelWorld.name(s)));
@@ -144,47 +138,62 @@ final class Choices {
     // ---- what may go wrong ----------------------------------------------------------------------
 
     private void addFaults() {
-        Faults faults = world.faults();
-        for (ModelProcess process : world.processes) {
-            for (int s = 0; s < world.supervisors.size() && faults.losses() > 0; s++) {
-                addLosses(process, s);
-            }
-            int p = process.number;
-            if (faults.deaths() > 0 && world.hasTrained() && process.lives()) {
-                choices.add(new Choice(then -> then.isKilled(p), "process %d dies", p));
+        world.processes.forEach(this::addFaultsOf);
+        world.supervisors.forEach(this::addFaultsOf);
+    }
+
+    private void addFaultsOf(ModelProcess process) {
+        if (!process.lives()) {
+            return;
+        }
+        int p = process.number;
+        for (int s = 0; s < world.supervisors.size(); s++) {
+            int from = s;
+            List<Order> orders = process.orders.get(s);
+            if (world.faults().losses() > 0 && !orders.isEmpty()) {
+                choices.add(
+                        Choice.mishap(
+                                then -> then.loses(then.processes.get(p).orders.get(from)),
+                                "%s to process %d is lost",
+                                orders.getFirst(),
+                                p));
             }
         }
+        if (world.faults().deaths() > 0 && process.rank() != null) {
+            choices.add(Choice.mishap(then -> then.isKilled(p), "process %d dies", p));
+        }
+    }
+
+    private void addFaultsOf(ModelSupervisor supervisor) {
+        int s = supervisor.number;
+        for (ModelProcess process : world.processes) {
+            int p = process.number;
+            List<Word> words = process.words.get(s);
+            if (world.faults().losses() > 0 && supervisor.lives() && !words.isEmpty()) {
+                choices.add(
+                        Choice.mishap(
+                                then -> then.loses(then.processes.get(p).words.get(s)),
+                                "%s of process %d is lost",
+                                words.getFirst(),
+                                p));
+            }
+        }
+        if (world.owns(s)) {
+            addTakeOvers();
+        }
+    }
+
+    private void addTakeOvers() {
+        Faults faults = world.faults();
         for (int lost = 0; faults.takeOvers() > 0 && lost <= faults.lostRecords(); lost++) {
             int records = lost;
-            if (world.files.run(lost).filter(run -> run.ending().isEmpty()).isPresent()) {
+            if (world.files().run(lost).filter(run -> run.ending().isEmpty()).isPresent()) {
                 choices.add(
-                        new Choice(
+                        Choice.mishap(
                                 then -> then.takeUp(records),
                                 "B takes the run up, of whose journal %d records are lost",
                                 lost));
             }
-        }
-    }
-
-    private void addLosses(ModelProcess process, int s) {
-        int p = process.number;
-        List<Order> orders = process.orders.get(s);
-        List<Word> words = process.words.get(s);
-        if (process.lives() && !orders.isEmpty()) {
-            choices.add(
-                    new Choice(
-                            then -> then.loses(then.processes.get(p).orders.get(s)),
-                            "%s to process %d is lost",
-                            orders.getFirst(),
-                            p));
-        }
-        if (world.supervisors.get(s).lives() && !words.isEmpty()) {
-            choices.add(
-                    new Choice(
-                            then -> then.loses(then.processes.get(p).words.get(s)),
-                            "%s of process %d is lost",
-                            words.getFirst(),
-                            p));
         }
     }
 }

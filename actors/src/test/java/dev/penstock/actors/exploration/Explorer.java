@@ -6,11 +6,17 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
+import org.agrona.collections.Long2LongHashMap;
 import org.agrona.collections.LongHashSet;
 
 /**
  * Goes through every state that a world can get into, each once, until a promise is broken. What is
- * kept of a state is a number of 64 bits.
+ * kept of a state is a number of 64 bits. Of what may happen next, it tries {@link
+ * Reduction#enough}.
+ *
+ * <p>Where there is too much of that, a bound holds: faults may strike anywhere, but otherwise
+ * nearly always the first of the moves that would have to be tried is made, which is a fair order;
+ * only so many times another one.
  */
 final class Explorer {
     /**
@@ -23,48 +29,83 @@ final class Explorer {
         }
     }
 
+    /** No bound on departures. */
+    static final int ANY = -1;
+
     private static final int LONGEST = 400;
     private static final int CALM = 12;
 
-    private final LongHashSet seen = new LongHashSet();
+    /** By a state's number, how many departures were left when it was gone through. */
+    private final Long2LongHashMap seen = new Long2LongHashMap(Long.MIN_VALUE);
+
+    private final LongHashSet underWay = new LongHashSet();
     private final Deque<Choice> story = new ArrayDeque<>();
     private final long limit;
+    private final int departures;
+    private long moves;
     private long ends;
     private int longest;
 
     /**
      * @param limit of states
+     * @param departures from the fair order, at most; or {@link #ANY}
      */
-    Explorer(long limit) {
+    Explorer(long limit, int departures) {
         this.limit = limit;
+        this.departures = departures;
     }
 
     /** The first violation that is met; empty if there is none, or none within the limit. */
     Optional<Violation> explore(ModelWorld world) {
-        if (world.violation().isPresent()) {
-            return Optional.of(violation(world.violation().get()));
+        story.clear();
+        return exploreFrom(world, departures);
+    }
+
+    private Optional<Violation> exploreFrom(ModelWorld world, int left) {
+        List<Choice> choices = List.of();
+        while (choices.size() <= 1) { // what alone may happen needs no state to be kept
+            if (world.violation().isPresent()) {
+                return Optional.of(violation(world.violation().get()));
+            }
+            if (story.size() > LONGEST) {
+                return Optional.of(violation("it never ends"));
+            }
+            if (world.isOver()) {
+                ends++;
+                longest = Math.max(longest, story.size());
+                return Optional.empty();
+            }
+            choices = Reduction.enough(world);
+            if (choices.size() == 1) {
+                happens(choices.getFirst(), world);
+            }
         }
-        if (story.size() > LONGEST) {
-            return Optional.of(violation("it never ends"));
+        long number = world.number();
+        if (underWay.contains(number)) {
+            return Optional.of(violation("it goes round in circles"));
         }
-        if (world.isOver()) {
-            ends++;
-            longest = Math.max(longest, story.size());
+        if (seen.size() >= limit || seen.get(number) >= left) {
             return Optional.empty();
         }
-        if (seen.size() >= limit || !seen.add(world.number())) {
-            return Optional.empty();
-        }
-        List<Choice> choices = Choices.all(world);
+        seen.put(number, left);
+        underWay.add(number);
         for (int i = 0; i < choices.size(); i++) {
-            ModelWorld next = i == choices.size() - 1 ? world : ObjectGraph.copy(world);
-            story.push(choices.get(i));
-            Optional<Violation> found = happens(choices.get(i), next);
-            story.pop();
+            boolean departs = i > 0 && !choices.get(i).wrong() && left != ANY;
+            if (departs && left == 0) {
+                continue;
+            }
+            ModelWorld next = ObjectGraph.copy(world);
+            int before = story.size();
+            happens(choices.get(i), next);
+            Optional<Violation> found = exploreFrom(next, departs ? left - 1 : left);
             if (found.isPresent()) {
                 return found;
             }
+            while (story.size() > before) {
+                story.pop();
+            }
         }
+        underWay.remove(number);
         return Optional.empty();
     }
 
@@ -84,12 +125,7 @@ final class Explorer {
                 continue; // nothing more may go wrong
             }
             Choice choice = choices.get(random.nextInt(choices.size()));
-            story.push(choice);
-            try {
-                choice.move().happen(world);
-            } catch (RuntimeException e) {
-                world.require(false, "%s", e);
-            }
+            happens(choice, world);
         }
         ends++;
         longest = Math.max(longest, story.size());
@@ -109,13 +145,14 @@ final class Explorer {
                 .replaceAll("result=.*]]]", "..");
     }
 
-    private Optional<Violation> happens(Choice choice, ModelWorld world) {
+    private void happens(Choice choice, ModelWorld world) {
+        story.push(choice);
+        moves++;
         try {
             choice.move().happen(world);
         } catch (RuntimeException e) {
             world.require(false, "%s", e);
         }
-        return explore(world);
     }
 
     boolean sawAll() {
@@ -124,7 +161,7 @@ final class Explorer {
 
     @Override
     public String toString() {
-        return "%,d states, %,d ends, the longest after %d moves"
-                .formatted(seen.size(), ends, longest);
+        return "%,d states, %,d moves, %,d ends, the longest after %d moves"
+                .formatted(seen.size(), moves, ends, longest);
     }
 }

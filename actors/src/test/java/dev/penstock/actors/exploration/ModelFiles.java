@@ -5,17 +5,22 @@ import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.supervisor.Effect;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 
 /** What outlives processes: the journal, the parts of checkpoints, and those that are whole. */
 final class ModelFiles {
+    /** The last record, and the least that says what all before it did: its order is its own. */
     private List<JournalRecord> journal = List.of();
 
     /** By step and epoch, what ranks have written of it. */
     private final Map<List<Long>, Map<Integer, List<ModelRank.Update>>> parts = new HashMap<>();
+
+    private final Set<List<Long>> abandoned = new HashSet<>();
 
     private final Map<Long, List<ModelRank.Update>> checkpoints = new TreeMap<>();
 
@@ -32,9 +37,12 @@ final class ModelFiles {
     }
 
     void write(List<JournalRecord> entries) {
-        List<JournalRecord> more = new ArrayList<>(journal);
-        more.addAll(entries);
-        journal = List.copyOf(more);
+        for (JournalRecord entry : entries) {
+            List<JournalRecord> more =
+                    new ArrayList<>(run(0).map(JournalledRun::records).orElse(List.of()));
+            more.add(entry);
+            journal = List.copyOf(more);
+        }
     }
 
     /** The last records never reached the disk. */
@@ -48,14 +56,16 @@ final class ModelFiles {
     }
 
     void abandon(long step, int epoch) {
-        parts.remove(List.of(step, (long) epoch));
+        abandoned.add(List.of(step, (long) epoch));
     }
 
     void publish(ModelWorld world, Effect.Publish publish) {
-        Map<Integer, List<ModelRank.Update>> of =
-                parts.getOrDefault(List.of(publish.step(), (long) publish.epoch()), Map.of());
+        List<Long> key = List.of(publish.step(), (long) publish.epoch());
+        Map<Integer, List<ModelRank.Update>> of = parts.getOrDefault(key, Map.of());
         world.require(
-                of.size() == ModelWorld.RANKS && of.values().stream().distinct().count() == 1,
+                !abandoned.contains(key)
+                        && of.size() == ModelWorld.RANKS
+                        && of.values().stream().distinct().count() == 1,
                 "a checkpoint of step %d is made of %s",
                 publish.step(),
                 of);

@@ -51,6 +51,21 @@ final class ModelProcess {
         return rank;
     }
 
+    boolean hasOrders() {
+        for (List<Order> some : orders) {
+            if (!some.isEmpty()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether it may do something now. */
+    boolean mayMove(ModelWorld world) {
+        ModelRank there = rank;
+        return lives && (hasOrders() || (there != null && there.mayFinish(world)));
+    }
+
     void hearsOfASupervisor() {
         orders.add(new ArrayList<>());
         words.add(new ArrayList<>());
@@ -60,7 +75,7 @@ final class ModelProcess {
         switch (orders.get(from).removeFirst()) {
             case Order.Ask(int asked) -> {
                 epoch = Math.max(epoch, asked);
-                introduces(from);
+                introduces(world, from);
             }
             case Order.Host(RankAssignment birth) -> host(world, birth, from);
             case Order.Tell(int birth, RankCommand command) -> {
@@ -94,9 +109,9 @@ final class ModelProcess {
         return new HostedRank(rank.rank, rank.birth);
     }
 
-    private void introduces(int to) {
+    private void introduces(ModelWorld world, int to) {
         List<HostedRank> hosted = rank == null ? List.of() : List.of(hosted(rank));
-        words.get(to).add(new Word.Introduction(epoch, hosted));
+        world.says(number, to, new Word.Introduction(epoch, hosted));
     }
 
     private void host(ModelWorld world, RankAssignment birth, int from) {
@@ -104,7 +119,7 @@ final class ModelProcess {
             return;
         }
         ModelRank there = rank;
-        words.get(from).add(new Word.Hosted(birth.rank(), birth.epoch()));
+        world.says(number, from, new Word.Hosted(birth.rank(), birth.epoch()));
         if (there == null || there.birth != birth.epoch()) {
             boolean isFormer = there == null || there.birth < birth.epoch();
             world.require(isFormer, "%s and one before it in one process", there);

@@ -59,11 +59,6 @@ final class ModelRank {
         return applied;
     }
 
-    /** Whether this state is after the step, or will be when its commit is told again. */
-    boolean reaches(long step) {
-        return applied.size() == step || ready == step;
-    }
-
     private void comeBack(ModelWorld world, StateSource start) {
         switch (start) {
             case StateSource.Kept _ -> {}
@@ -81,7 +76,7 @@ final class ModelRank {
     }
 
     private void tell(ModelWorld world, RankEvent event) {
-        world.says(process, supervisor, event);
+        world.says(process, supervisor, new Word.Event(event));
     }
 
     /** Returns whether it lives on. */
@@ -89,7 +84,7 @@ final class ModelRank {
         if (order.epoch() > epoch) {
             supervisor = from;
         } else if (order.epoch() < epoch || isAnothers(order, from)) {
-            world.says(process, from, new RankEvent.Refused(rank, epoch));
+            world.says(process, from, new Word.Event(new RankEvent.Refused(rank, epoch)));
             return true;
         }
         boolean leads =
@@ -130,6 +125,7 @@ final class ModelRank {
         saved = null;
         back = false;
         var held = new RankEvent.HeldState(rank, applied.size(), ready);
+        world.holds(epoch, held);
         tell(world, new RankEvent.Prepared(rank, epoch, held, List.of()));
     }
 

@@ -27,8 +27,8 @@ final class ModelSupervisor {
     /** Where a supervisor tells a rank what to do. */
     private record Stage(int process, int birth) {}
 
-    private final int number;
-    final RunCoordinator coordinator;
+    final int number;
+    private final Shared<RunCoordinator> coordinator;
 
     /** By rank, the process that had it when this one took the run up. */
     private final Map<Integer, String> placed;
@@ -45,7 +45,7 @@ final class ModelSupervisor {
 
     ModelSupervisor(int number, RunCoordinator coordinator, Map<Integer, String> placed) {
         this.number = number;
-        this.coordinator = coordinator;
+        this.coordinator = new Shared<>(coordinator);
         this.placed = placed;
     }
 
@@ -53,25 +53,30 @@ final class ModelSupervisor {
         return lives;
     }
 
-    /** Whether it hears nothing and does nothing more before time passes. */
-    boolean isInert(ModelWorld world) {
-        return world.toStart.isEmpty()
-                && deaths.isEmpty()
-                && published.isEmpty()
-                && world.processes.stream()
-                        .allMatch(
-                                each ->
-                                        each.orders.get(number).isEmpty()
-                                                && each.words.get(number).isEmpty()
-                                                && (each.rank() == null
-                                                        || each.rank().supervisor() != number));
+    int epoch() {
+        return coordinator.look().epoch();
+    }
+
+    /** Whether it may hear something now. */
+    boolean mayMove(ModelWorld world) {
+        return lives
+                && !(deaths.isEmpty()
+                        && published.isEmpty()
+                        && world.processes.stream()
+                                .allMatch(each -> each.words.get(number).isEmpty()));
+    }
+
+    /** Whether it has heard of a process. */
+    boolean knows(ModelProcess process) {
+        return known.contains(process.number)
+                || stages.values().stream().anyMatch(each -> each.process() == process.number);
     }
 
     // ---- what it hears --------------------------------------------------------------------------
 
     void ask(ModelProcess process) {
         if (lives && process.lives()) {
-            process.orders.get(number).add(new Order.Ask(coordinator.epoch()));
+            process.orders.get(number).add(new Order.Ask(coordinator.look().epoch()));
         }
     }
 
@@ -83,10 +88,10 @@ final class ModelSupervisor {
                         rank,
                         new Stage(process.number, birth),
                         (old, young) -> young.birth() > old.birth() ? young : old);
-                perform(world, coordinator.onHosted(rank, birth, world.now()));
+                perform(world, coordinator.change().onHosted(rank, birth, world.now()));
             }
             case Word.Event(RankEvent event) ->
-                    perform(world, coordinator.onRankEvent(event, world.now()));
+                    perform(world, coordinator.change().onRankEvent(event, world.now()));
         }
     }
 
@@ -96,17 +101,18 @@ final class ModelSupervisor {
             return; // its last words
         }
         known.add(process.number);
-        if (epoch > coordinator.epoch()) {
-            perform(world, coordinator.onHigherEpoch(process.info, epoch, world.now()));
+        if (epoch > coordinator.look().epoch()) {
+            perform(world, coordinator.change().onHigherEpoch(process.info, epoch, world.now()));
             ask(process);
             return;
         }
-        if (epoch < coordinator.epoch()) {
+        if (epoch < coordinator.look().epoch()) {
             ask(process);
         }
-        List<Effect> effects = coordinator.onNode(process.info, epoch, hosted, world.now());
+        List<Effect> effects =
+                coordinator.change().onNode(process.info, epoch, hosted, world.now());
         hosted.stream()
-                .filter(each -> coordinator.has(each, process.info))
+                .filter(each -> coordinator.look().has(each, process.info))
                 .forEach(
                         each ->
                                 stages.put(
@@ -118,23 +124,27 @@ final class ModelSupervisor {
         ModelProcess dead = world.processes.get(deaths.remove(which));
         String process = dead.info.process();
         heardDead.add(dead.number);
-        perform(world, coordinator.onNodeDied(process, false, "killed", world.now()));
+        perform(world, coordinator.change().onNodeDied(process, false, "killed", world.now()));
         int rank = dead.info.rank().orElseThrow();
         if (process.equals(placed.get(rank))) {
-            perform(world, coordinator.onNowhere(rank, world.now()));
+            perform(world, coordinator.change().onNowhere(rank, world.now()));
         }
     }
 
     void hearPublished(ModelWorld world) {
-        perform(world, coordinator.onPublished(published.removeFirst(), world.now()));
+        perform(world, coordinator.change().onPublished(published.removeFirst(), world.now()));
     }
 
     // ---- what it does ---------------------------------------------------------------------------
 
     private void perform(ModelWorld world, List<Effect> effects) {
+        if (coordinator.look().epoch() > ModelWorld.LAST_EPOCH) {
+            leaves(world);
+            world.reachesBound();
+        }
         for (Effect effect : effects) {
             if (effect instanceof Effect.Journal && !world.owns(number)) {
-                lives = false; // its journal is another's
+                leaves(world); // its journal is another's
             }
             if (!lives) {
                 return;
@@ -143,34 +153,38 @@ final class ModelSupervisor {
         }
     }
 
+    /** Nobody hears what is said to it any more. */
+    private void leaves(ModelWorld world) {
+        lives = false;
+        deaths.clear();
+        published.clear();
+        world.processes.forEach(each -> each.words.get(number).clear());
+    }
+
     private void perform(ModelWorld world, Effect effect) {
         switch (effect) {
             case Effect.Journal(var entries) -> world.write(entries);
             case Effect.HostRank(NodeInfo node, RankAssignment birth) ->
-                    orders(world, node).add(new Order.Host(birth));
+                    order(world, ModelProcess.numberOf(node), new Order.Host(birth));
             case Effect.TellRank(int rank, RankCommand command) -> {
                 Stage stage = stages.get(rank);
                 world.require(stage != null, "rank %d is told %s and lives nowhere", rank, command);
-                if (stage != null && world.processes.get(stage.process()).lives()) {
-                    world.processes
-                            .get(stage.process())
-                            .orders
-                            .get(number)
-                            .add(new Order.Tell(stage.birth(), command));
+                if (stage != null) {
+                    order(world, stage.process(), new Order.Tell(stage.birth(), command));
                 }
             }
             case Effect.Dismiss(NodeInfo node, HostedRank stray, RankCommand.Stop command) ->
-                    orders(world, node).add(new Order.Dismiss(stray, command));
+                    order(world, ModelProcess.numberOf(node), new Order.Dismiss(stray, command));
             case Effect.StartProcess(Optional<Integer> rank) -> rank.ifPresent(world.toStart::add);
             case Effect.Publish publish -> {
-                world.files.publish(world, publish);
+                world.publish(publish);
                 published.add(
                         new Publication(publish.step(), publish.bytes(), 0, Optional.empty()));
             }
-            case Effect.Abandon(long step, int epoch) -> world.files.abandon(step, epoch);
+            case Effect.Abandon abandon -> world.abandon(abandon);
             case Effect.Notify(var call) -> call.accept(NOBODY);
             case Effect.Finish(RunOutcome end) -> {
-                lives = false;
+                leaves(world);
                 if (world.owns(number)) {
                     world.end(end);
                 }
@@ -181,8 +195,11 @@ final class ModelSupervisor {
         }
     }
 
-    private List<Order> orders(ModelWorld world, NodeInfo node) {
-        return world.processes.get(ModelProcess.numberOf(node)).orders.get(number);
+    private void order(ModelWorld world, int to, Order order) {
+        ModelProcess process = world.processes.get(to);
+        if (process.lives()) {
+            process.orders.get(number).add(order);
+        }
     }
 
     // ---- time -----------------------------------------------------------------------------------
@@ -191,10 +208,10 @@ final class ModelSupervisor {
         if (!lives) {
             return;
         }
-        perform(world, coordinator.onTick(world.now()));
+        perform(world, coordinator.change().onTick(world.now()));
         if (asksAgain) {
             for (ModelProcess process : world.processes) {
-                if (!known.contains(process.number) || coordinator.isSilent(process.info)) {
+                if (!known.contains(process.number) || coordinator.look().isSilent(process.info)) {
                     ask(process);
                 }
             }
@@ -211,8 +228,11 @@ final class ModelSupervisor {
                             RankActivity.State.IDLE, StepKind.TRAIN, 0, 0, stillNanos, "waits");
             perform(
                     world,
-                    coordinator.onRankEvent(
-                            new RankEvent.Lease(rank.rank, rank.epoch(), activity), world.now()));
+                    coordinator
+                            .change()
+                            .onRankEvent(
+                                    new RankEvent.Lease(rank.rank, rank.epoch(), activity),
+                                    world.now()));
         }
     }
 }

@@ -12,6 +12,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.actors.supervisor.Effect;
 import dev.penstock.actors.supervisor.RunCoordinator;
 import dev.penstock.actors.supervisor.TestCoordinators;
 import dev.penstock.schedules.generate.OneForwardOneBackward;
@@ -23,9 +24,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,7 +40,7 @@ final class ModelWorld {
     private static final long TICK = 750_000_000L;
     private static final int TICKS_TO_ASK_AGAIN = 3;
     private static final int PATIENCE = 400;
-    private static final int LAST_EPOCH = 4;
+    static final int LAST_EPOCH = 4;
 
     private static final RunPlan PLAN = plan();
 
@@ -51,18 +50,21 @@ final class ModelWorld {
     /** Ranks for which a process was asked for. */
     final List<Integer> toStart = new ArrayList<>();
 
-    final ModelFiles files = new ModelFiles();
+    private final Shared<ModelFiles> files = new Shared<>(new ModelFiles());
     private Faults faults;
     private long now;
-    private boolean anyRankWasLost;
 
-    /** By epoch and pass, who has begun it. */
-    private final Map<List<Long>, Set<Integer>> begun = new HashMap<>();
+    /** By epoch and pass, who has begun it, and after what. */
+    private final Map<List<Long>, Map<Integer, List<ModelRank.Update>>> begun = new HashMap<>();
+
+    /** By epoch, what ranks held when it began. */
+    private final Map<Integer, Map<Integer, RankEvent.HeldState>> held = new TreeMap<>();
 
     /** By epoch, the supervisor in whose name ranks opened links. */
     private final Map<Integer, Integer> owners = new TreeMap<>();
 
     private @Nullable RunOutcome outcome;
+    private boolean reachedBound;
     private @Nullable String violation;
 
     ModelWorld(Faults faults) {
@@ -115,13 +117,30 @@ final class ModelWorld {
         return ObjectGraph.numberOf(this, now);
     }
 
-    /** Whether nothing that follows is of interest. */
+    /** Whether nothing more is to happen. */
     boolean isOver() {
-        return outcome != null
-                || supervisors.stream().anyMatch(each -> each.coordinator.epoch() > LAST_EPOCH);
+        return (outcome != null || reachedBound) && !somethingIsOnItsWay();
+    }
+
+    /** A supervisor would raise the epoch beyond the last that is looked at; it leaves instead. */
+    void reachesBound() {
+        reachedBound = true;
     }
 
     // ---- what may happen ------------------------------------------------------------------------
+
+    /** To be looked at only. */
+    ModelFiles files() {
+        return files.look();
+    }
+
+    void publish(Effect.Publish publish) {
+        files.change().publish(this, publish);
+    }
+
+    void abandon(Effect.Abandon abandon) {
+        files.change().abandon(abandon.step(), abandon.epoch());
+    }
 
     Faults faults() {
         return faults;
@@ -146,7 +165,6 @@ final class ModelWorld {
     }
 
     void isDead(int p) {
-        anyRankWasLost = true;
         supervisors.stream().filter(ModelSupervisor::lives).forEach(each -> each.deaths.add(p));
     }
 
@@ -157,13 +175,14 @@ final class ModelWorld {
 
     // ---- what ranks do --------------------------------------------------------------------------
 
-    /** Whether a pass has begun, so that a death is not one of a run that has done nothing. */
-    boolean hasTrained() {
-        return !begun.isEmpty();
+    void says(int process, int to, Word word) {
+        if (supervisors.get(to).lives()) {
+            processes.get(process).words.get(to).add(word);
+        }
     }
 
-    void says(int process, int to, RankEvent event) {
-        processes.get(process).words.get(to).add(new Word.Event(event));
+    void holds(int epoch, RankEvent.HeldState state) {
+        held.computeIfAbsent(epoch, _ -> new TreeMap<>()).put(state.rank(), state);
     }
 
     void opensLinks(ModelRank rank) {
@@ -175,31 +194,22 @@ final class ModelWorld {
     }
 
     void begins(ModelRank rank, long pass) {
-        begun.computeIfAbsent(List.of((long) rank.epoch(), pass), _ -> new TreeSet<>())
-                .add(rank.rank);
-        for (ModelProcess process : processes) {
-            ModelRank other = process.rank();
-            if (other != null && other.epoch() == rank.epoch() && hasBegun(other, pass)) {
-                require(other.applied().equals(rank.applied()), "%s trains with %s", rank, other);
-            }
-        }
-    }
-
-    private boolean hasBegun(ModelRank rank, long pass) {
-        return begun.getOrDefault(List.of((long) rank.epoch(), pass), Set.of()).contains(rank.rank);
+        var all = begun.computeIfAbsent(List.of((long) rank.epoch(), pass), _ -> new TreeMap<>());
+        all.put(rank.rank, rank.applied());
+        require(all.values().stream().distinct().count() == 1, "ranks train after %s", all);
     }
 
     boolean haveAllBegun(int epoch, long pass) {
-        return begun.getOrDefault(List.of((long) epoch, pass), Set.of()).size() == RANKS;
+        return begun.getOrDefault(List.of((long) epoch, pass), Map.of()).size() == RANKS;
     }
 
     void writes(ModelRank rank, long step) {
         require(rank.applied().size() == step, "%s saves step %d", rank, step);
-        files.writePart(rank, step);
+        files.change().writePart(rank, step);
     }
 
     List<ModelRank.Update> checkpoint(long step) {
-        Optional<List<ModelRank.Update>> state = files.checkpoint(step);
+        Optional<List<ModelRank.Update>> state = files.look().checkpoint(step);
         require(state.isPresent(), "there is no checkpoint of step %d", step);
         return state.orElse(List.of());
     }
@@ -221,8 +231,9 @@ final class ModelWorld {
 
     void takeUp(int lost) {
         faults = faults.afterATakeOver();
-        files.lose(lost);
-        JournalledRun run = files.run(0).orElseThrow().withPublished(files.newestCheckpoint());
+        files.change().lose(lost);
+        JournalledRun run =
+                files.look().run(0).orElseThrow().withPublished(files.look().newestCheckpoint());
         enter(TestCoordinators.takeUpNamed(run, PLAN, RecoveryPolicy.DEFAULT, now), run.placed());
     }
 
@@ -233,22 +244,22 @@ final class ModelWorld {
 
     void write(List<JournalRecord> entries) {
         for (JournalRecord entry : entries) {
-            if (entry instanceof JournalRecord.RolledBack && !anyRankWasLost) {
-                long commit = files.commit();
+            if (entry instanceof JournalRecord.RolledBack(int epoch, long _)) {
+                long commit = files.look().commit();
+                var states = held.getOrDefault(epoch, Map.of()).values();
                 boolean all =
-                        processes.stream()
-                                .map(ModelProcess::rank)
-                                .allMatch(rank -> rank != null && rank.reaches(commit));
+                        states.size() == RANKS
+                                && states.stream().allMatch(each -> each.reaches(commit));
                 require(!all || commit == 0, "all reach step %d, and go back", commit);
             }
         }
-        files.write(entries);
+        files.change().write(entries);
     }
 
     void end(RunOutcome end) {
         outcome = end;
         require(end instanceof RunOutcome.Completed, "the run ended so: %s", end);
-        List<ModelRank.Update> last = files.checkpoint(STEPS).orElse(List.of());
+        List<ModelRank.Update> last = files.look().checkpoint(STEPS).orElse(List.of());
         require(last.size() == STEPS, "the last checkpoint is %s", last);
     }
 
@@ -266,7 +277,7 @@ final class ModelWorld {
             }
             boolean asksAgain = now / TICK % TICKS_TO_ASK_AGAIN == 0;
             supervisors.forEach(each -> each.onTick(this, asksAgain));
-            if (outcome != null || violation != null || somethingIsOnItsWay()) {
+            if (outcome != null || reachedBound || violation != null || somethingIsOnItsWay()) {
                 return;
             }
         }
@@ -275,19 +286,7 @@ final class ModelWorld {
 
     private boolean somethingIsOnItsWay() {
         return !toStart.isEmpty()
-                || processes.stream()
-                        .anyMatch(
-                                each ->
-                                        each.orders.stream().anyMatch(some -> !some.isEmpty())
-                                                || hasWords(each));
-    }
-
-    private boolean hasWords(ModelProcess process) {
-        for (int s = 0; s < supervisors.size(); s++) {
-            if (supervisors.get(s).lives() && !process.words.get(s).isEmpty()) {
-                return true;
-            }
-        }
-        return false;
+                || processes.stream().anyMatch(each -> each.mayMove(this))
+                || supervisors.stream().anyMatch(each -> each.mayMove(this));
     }
 }
