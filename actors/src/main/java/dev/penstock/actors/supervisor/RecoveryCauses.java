@@ -156,7 +156,8 @@ final class RecoveryCauses {
         if (!driver.findOlderThan(damaged.step())) {
             return new NextAction.Broken(
                     cause
-                            + "; the run began with this checkpoint and has no other; try --resume, which takes the newest that is whole");
+                            + "; the run began with this checkpoint and has no other; try --resume,"
+                            + " which takes the newest that is whole");
         }
         return raiseUnless(budget.spendOnLiving(cause, now), cause, now);
     }
@@ -255,7 +256,8 @@ final class RecoveryCauses {
 
     /**
      * A node says which ranks it hosts. One that nobody else has is taken into the run; one that
-     * lives elsewhere too, or comes when all is decided, is sent away.
+     * lives elsewhere too, or comes when all is decided, is sent away. Of one that is the run's it
+     * may have said so before, and was not heard.
      */
     NextAction onHostedRanks(NodeInfo node, int epoch, List<HostedRank> hosted, long now) {
         for (HostedRank each : hosted) {
@@ -267,6 +269,9 @@ final class RecoveryCauses {
             } else if (!ranks.isTheOne(each, node)) {
                 LOG.warn("run {} has no use for {} of {}", plan.runId(), each, node);
                 out.add(new Effect.Dismiss(node, each, new RankCommand.Stop(ranks.epoch())));
+            } else if (recovery.isPreparing() && !ranks.listens(rank)) {
+                ranks.hosted(rank, now);
+                recovery.onHosted(rank, each.birthEpoch(), now);
             }
         }
         Optional<Integer> absent = node.rank().filter(rank -> isAbsent(rank, node, hosted));

@@ -193,9 +193,16 @@ public final class RunCoordinator {
         return ranks.isTheOne(hosted, node);
     }
 
-    /** Whether a rank that lives there says nothing. */
+    /**
+     * Whether a rank that lives there says nothing, or cannot be told to prepare: that it is hosted
+     * was said, and lost, before the epoch was raised.
+     */
     public boolean isSilent(NodeInfo node) {
-        return ranks.on(node).stream().anyMatch(ranks::isSilent);
+        return ranks.on(node).stream()
+                .anyMatch(
+                        rank ->
+                                ranks.isSilent(rank)
+                                        || (recovery.isPreparing() && !ranks.listens(rank)));
     }
 
     /** Proof that a rank lives nowhere; of use to a supervisor that took the run up. */

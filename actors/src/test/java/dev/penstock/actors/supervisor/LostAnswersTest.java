@@ -3,6 +3,7 @@ package dev.penstock.actors.supervisor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankCommand;
 import java.time.Duration;
@@ -81,6 +82,21 @@ class LostAnswersTest {
         two.take(two.coordinator.onNode(node, 3, List.of(), two.now)).prepared(0);
 
         assertThat(births(two, 1)).isEqualTo(3);
+    }
+
+    /** It renews its lease, so it is not silent, and nobody can tell it anything. */
+    @Test
+    void aRankOfWhichItIsNotKnownThatItIsHostedIsFoundWhenTheEpochHasRisen() {
+        var node = TestNodes.of("n9", 9, 1);
+        run.open().step().dies(1).prepared(0, 2, 3);
+        run.take(run.coordinator.onNode(node, run.now)).dies(2);
+        run.forgetTold();
+
+        assertThat(run.coordinator.isSilent(node)).isTrue();
+        run.take(run.coordinator.onNode(node, 3, List.of(new HostedRank(1, 2)), run.now));
+
+        assertThat(run.told(RankCommand.Prepare.class)).hasSize(1);
+        assertThat(run.coordinator.isSilent(node)).isFalse();
     }
 
     private long births(int rank) {
