@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Random;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.TestReporter;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -16,8 +15,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 /**
  * Whatever the order of messages and wherever these faults strike: no rank applies a step twice,
  * all apply it with one clip factor, ranks that open links in an epoch have one supervisor, nobody
- * goes back below a commit that all ranks reach, a checkpoint has the parts of one epoch, and the
- * run completes.
+ * goes back below a commit that all ranks reach, a checkpoint has the parts of one epoch, and from
+ * wherever it has got, the run completes if nothing more goes wrong.
  *
  * <p>{@code -Dexploration.all=true}, which is in the nightly profile, tries faults that take
  * minutes.
@@ -45,7 +44,6 @@ class InterleavingsTest {
     private static final List<Range> NIGHTLY =
             List.of(
                     new Range(new Faults(0, 1, 0, 0), Explorer.ANY),
-                    new Range(new Faults(0, 0, 1, 0), Explorer.ANY),
                     new Range(new Faults(0, 0, 1, 1), Explorer.ANY),
                     new Range(new Faults(1, 0, 1, 1), 1),
                     new Range(new Faults(0, 1, 1, 1), 1),
@@ -56,14 +54,10 @@ class InterleavingsTest {
                 IN_EVERY_BUILD.stream(), ALL ? NIGHTLY.stream() : Stream.<Range>empty());
     }
 
-    /** What is wrong with the protocol, as far as this shows in a few seconds. */
+    /** What is wrong with the protocol, as far as take-overs in a few thousand states show it. */
     static Optional<Explorer.Violation> firstViolation() {
-        return Stream.of(
-                        new Range(new Faults(0, 0, 0, 0), Explorer.ANY),
-                        new Range(new Faults(0, 0, 1, 1), 2))
-                .map(range -> explorer(range).explore(new ModelWorld(range.faults())))
-                .flatMap(Optional::stream)
-                .findFirst();
+        var range = new Range(new Faults(0, 0, 1, 1), 1);
+        return explorer(range).explore(new ModelWorld(range.faults()));
     }
 
     private static Explorer explorer(Range range) {
@@ -90,12 +84,12 @@ class InterleavingsTest {
 
     @ParameterizedTest
     @MethodSource("ranges")
-    void everyInterleavingKeepsThePromises(Range range, TestReporter reporter) {
+    void everyInterleavingKeepsThePromises(Range range) {
         var explorer = explorer(range);
 
         var violation = explorer.explore(new ModelWorld(range.faults()));
 
-        reporter.publishEntry(range.toString(), explorer.toString());
+        System.out.printf("%s: %s%n", range, explorer);
         assertThat(violation).as(explorer::toString).isEmpty();
         assertThat(explorer.sawAll()).as(explorer::toString).isTrue();
     }

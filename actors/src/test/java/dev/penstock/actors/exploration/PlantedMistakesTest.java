@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * The power of {@link InterleavingsTest}: each of these mistakes, planted into the real
- * coordinator, is found within the bounds of every build.
+ * coordinator, is found by going through take-overs near a fair order of messages.
  */
 @ExtendWith(QuietLog.class)
 class PlantedMistakesTest {
@@ -26,7 +26,6 @@ class PlantedMistakesTest {
                 "rank/RankEvent",
                 "committedStep == step || readyStep == step",
                 "committedStep >= step || readyStep == step"),
-        COMMIT_IS_FORGOTTEN_AT_A_TAKE_OVER("journal/JournalledRun", "commit = next;", ""),
         STATES_OF_DIFFERENT_STEPS_COUNT_AS_ONE(
                 "supervisor/RecoveryPhase",
                 "allMatch(answer -> answer.state().reaches(step))",
@@ -34,9 +33,7 @@ class PlantedMistakesTest {
         BACK_TO_THE_CHECKPOINT_THOUGH_ALL_REACH_THE_COMMIT(
                 "supervisor/RecoveryDecision",
                 "!under.attempt().wantsBack() && under.allReach(commit)",
-                "!under.attempt().wantsBack() && under.allReach(commit) && commit % 2 == 0"),
-        CHECKPOINT_WITHOUT_A_RANKS_PART(
-                "supervisor/SaveRound", "answered.cardinality() == ranks", "rank >= 0");
+                "!under.attempt().wantsBack() && under.allReach(commit) && commit % 2 == 0");
 
         private final String type;
         private final String right;

@@ -11,9 +11,9 @@ import java.util.List;
  * <p>Whatever happens, happens to one process or one supervisor; these share nothing but what is on
  * its way between them, of which one adds at the end while another takes from the front, and the
  * files. So it is enough to try all that may happen to one of them, faults included, if nothing
- * that the others do can give it something else to choose from. That is so if nothing more can come
- * to it where nothing waits for it now. What is left of faults is shared too, but one that is left
- * to try now is not needed later: who waits for it can only lose it.
+ * that the others do can give it something else to choose from: if nothing more can come to it
+ * where nothing waits for it now. All share how much may still go wrong; a fault that is spent
+ * elsewhere first only takes choices away from it, and each of those is tried now.
  */
 final class Reduction {
     private final ModelWorld world;
