@@ -29,12 +29,12 @@ final class SeededRuns {
     }
 
     /**
-     * Returns the first seed below this one whose run violates something or breaks off, with what
-     * it violates.
+     * Returns the first of these seeds whose run violates something or breaks off, with what it
+     * violates.
      */
-    static Optional<String> firstFailure(long seeds) {
+    static Optional<String> firstFailure(long first, long end) {
         var runs = new SeededRuns();
-        for (long seed = 0; seed < seeds; seed++) {
+        for (long seed = first; seed < end; seed++) {
             try {
                 var violations = runs.of(seed).world.violations();
                 if (!violations.isEmpty()) {
