@@ -64,7 +64,7 @@ final class RecoveryCauses {
 
     private NextAction onDead(RecoveryAttempt before, List<Integer> gone, String cause, long now) {
         gone.forEach(ranks::vacate);
-        Optional<String> refused = budget.spend(cause, now);
+        Optional<String> refused = spend(cause, now);
         if (refused.isPresent()) {
             return new NextAction.Broken(refused.get());
         }
@@ -73,6 +73,11 @@ final class RecoveryCauses {
             attempt = attempt.detectedAfter(ranks.silentNanos(rank, now));
         }
         return recovery.raise(attempt, cause, now);
+    }
+
+    /** Why there may be no other recovery, if it is one. */
+    private Optional<String> spend(String cause, long now) {
+        return recovery.isCounted(cause, now) ? Optional.empty() : budget.spend(cause, now);
     }
 
     /**
@@ -90,7 +95,7 @@ final class RecoveryCauses {
             return onDead(attempt, gone, cause, now);
         }
         linkDiedWith(gone);
-        return withOtherDriver(onDead(attempt, gone, cause, now));
+        return withOtherDriver(onDead(attempt, gone, cause, now), now);
     }
 
     /** Ranks say nothing any more, which proves nothing. */
@@ -123,13 +128,13 @@ final class RecoveryCauses {
     /** A media driver is gone, and with it every link of its host. */
     NextAction onLinkDied(String directory, String cause, long now) {
         links.died(directory);
-        return withOtherDriver(raiseUnless(budget.spend(cause, now), cause, now));
+        return withOtherDriver(raiseUnless(spend(cause, now), cause, now), now);
     }
 
     /** Ranks are gone, and the media driver with them. */
     NextAction onDeadWithLink(List<Integer> gone, String cause, long now) {
         linkDiedWith(gone);
-        return withOtherDriver(onDead(gone, cause, now));
+        return withOtherDriver(onDead(gone, cause, now), now);
     }
 
     private void linkDiedWith(List<Integer> gone) {
@@ -140,9 +145,9 @@ final class RecoveryCauses {
         nodes.forEach(links::diedWith);
     }
 
-    private NextAction withOtherDriver(NextAction turn) {
+    private NextAction withOtherDriver(NextAction turn, long now) {
         if (turn instanceof NextAction.GoOn) {
-            out.add(new Effect.RestartLink());
+            recovery.restartLink(now);
         }
         return turn;
     }

@@ -63,6 +63,11 @@ final class RecoveryDriver {
     /** Until then the recovery under way decides nothing. */
     private long pausesUntilNanos;
 
+    private final MemoryPause memoryPause = new MemoryPause();
+
+    /** Whether a media driver is to be started when the pause is over. */
+    private boolean owesLink;
+
     /** When ranks were told last to prepare. */
     private long toldToPrepareNanos;
 
@@ -129,6 +134,9 @@ final class RecoveryDriver {
         startedOver = isUnderWay() ? startedOver + 1 : 0;
         pausesUntilNanos = startedOver <= AT_ONCE ? now : raisedNanos + apart(); // may be negative
         raisedNanos = now;
+        if (startedOver == 0) {
+            memoryPause.begin(now);
+        }
         LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
         ranks.enter(epoch);
         out.add(new Effect.Journal(new JournalRecord.EpochRaised(epoch, cause)));
@@ -140,14 +148,31 @@ final class RecoveryDriver {
             }
         }
         toldToPrepareNanos = now;
-        Preparing under = decision.askAhead(Preparing.begin(attempt, now));
+        if (memoryPause.lengthen(cause, now)) {
+            patience.tellPause(memoryPause.untilNanos() - now);
+        }
+        long since = Math.max(now, memoryPause.untilNanos()); // nobody is late in a pause
+        Preparing under = decision.askAhead(Preparing.begin(attempt, since));
         phase = decideIfReady(under, now);
         return NextAction.GO_ON;
     }
 
+    /** Whether this failure has been counted with another one of the same try. */
+    boolean isCounted(String cause, long now) {
+        return isPreparing() && memoryPause.knows(cause, now);
+    }
+
+    /** Has a media driver started, not before there may be memory for it. */
+    void restartLink(long now) {
+        owesLink = memoryPause.isOn(now);
+        if (!owesLink) {
+            out.add(new Effect.RestartLink());
+        }
+    }
+
     /**
-     * What fails again and again, such as links where shared memory is full, is given time to pass:
-     * a run bears only so many recoveries, which would be over in a second.
+     * What fails again and again is given time to pass: a run bears only so many recoveries, which
+     * would be over in a second.
      *
      * @return how far apart tries are
      */
@@ -241,7 +266,8 @@ final class RecoveryDriver {
         if (links.areDown()
                 || driver.publishing()
                 || driver.looksForOlder()
-                || now < pausesUntilNanos) {
+                || now < pausesUntilNanos
+                || memoryPause.isOn(now)) {
             return under;
         }
         boolean majority = 2 * under.prepared().size() > ranks.size();
@@ -339,6 +365,9 @@ final class RecoveryDriver {
         RecoveryPhase under = phase;
         if (under == null) {
             return NextAction.GO_ON;
+        }
+        if (owesLink) {
+            restartLink(now);
         }
         under = patience.explain(under, now);
         if (under instanceof Preparing preparing) {

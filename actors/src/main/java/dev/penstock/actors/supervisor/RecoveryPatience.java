@@ -57,6 +57,14 @@ final class RecoveryPatience {
         return under.with(say(under.attempt(), text, now));
     }
 
+    /** Says how long nothing is tried because shared memory was full. */
+    void tellPause(long nanos) {
+        String text =
+                "recovering in epoch %d: shared memory was full; tries again in %.0f s"
+                        .formatted(ranks.epoch(), nanos / 1e9);
+        out.notify(listener -> listener.onStall(text));
+    }
+
     private RecoveryAttempt say(RecoveryAttempt attempt, String text, long now) {
         out.notify(listener -> listener.onStall(text));
         return attempt.waits(

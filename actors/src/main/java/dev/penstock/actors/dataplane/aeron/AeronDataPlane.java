@@ -8,14 +8,17 @@ import dev.penstock.actors.dataplane.FrameRefusal;
 import dev.penstock.actors.dataplane.Opening;
 import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.dataplane.PeerAddress;
+import dev.penstock.actors.dataplane.SharedMemoryFullException;
 import dev.penstock.actors.dataplane.Transport;
 import io.aeron.Aeron;
+import io.aeron.ErrorCode;
 import io.aeron.ExclusivePublication;
 import io.aeron.Subscription;
 import io.aeron.exceptions.AeronException;
 import io.aeron.exceptions.ClientTimeoutException;
 import io.aeron.exceptions.ConductorServiceTimeoutException;
 import io.aeron.exceptions.DriverTimeoutException;
+import io.aeron.exceptions.RegistrationException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -245,10 +248,13 @@ public final class AeronDataPlane implements DataPlane {
         return driver.subscription(channel, stream, _ -> poller.wake(), inbox::onUnavailable);
     }
 
-    private static DataPlaneException cannotOpen(int rank, AeronException cause) {
-        return new DataPlaneException(
-                "open rank %d: the media driver refused: %s".formatted(rank, cause.getMessage()),
-                cause);
+    static DataPlaneException cannotOpen(int rank, AeronException cause) {
+        String refusal =
+                "open rank %d: the media driver refused: %s".formatted(rank, cause.getMessage());
+        return cause instanceof RegistrationException answer
+                        && answer.errorCode() == ErrorCode.STORAGE_SPACE
+                ? new SharedMemoryFullException(refusal, cause)
+                : new DataPlaneException(refusal, cause);
     }
 
     private static OutboundChannel outbound(Outbound channel, PeerLink link) {

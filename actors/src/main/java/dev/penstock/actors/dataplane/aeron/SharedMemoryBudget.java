@@ -1,6 +1,7 @@
 package dev.penstock.actors.dataplane.aeron;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.SharedMemoryFullException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -39,7 +40,7 @@ final class SharedMemoryBudget {
         if (wanted <= freeBytes) {
             return;
         }
-        throw new DataPlaneException(
+        throw new SharedMemoryFullException(
                 "the data plane wants %d bytes in %s (3 x %d for each of %d publications and %d for the driver), free are %d; %s"
                         .formatted(
                                 wanted,
@@ -48,7 +49,8 @@ final class SharedMemoryBudget {
                                 publications,
                                 DRIVER_BYTES,
                                 freeBytes,
-                                advice(publications, freeBytes)));
+                                advice(publications, freeBytes)),
+                null);
     }
 
     private static String advice(int publications, long freeBytes) {

@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.SharedMemoryFullException;
+import io.aeron.ErrorCode;
+import io.aeron.exceptions.RegistrationException;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -80,10 +83,25 @@ class DriverStartTest {
         long free = 40L << 20;
 
         assertThatThrownBy(() -> SharedMemoryBudget.require(parent, 8 << 20, 4, free))
-                .isInstanceOf(DataPlaneException.class)
+                .isInstanceOf(SharedMemoryFullException.class)
                 .hasMessageContaining("wants 119554048 bytes")
                 .hasMessageContaining("free are 41943040")
                 .hasMessageContaining("lower data-plane.term-length to 1048576 bytes");
+    }
+
+    @Test
+    void aLogForWhichThereIsNoRoomIsToldFromOtherRefusals() {
+        var full = new RegistrationException(7, 0, ErrorCode.STORAGE_SPACE, "insufficient storage");
+        var other = new RegistrationException(7, 0, ErrorCode.INVALID_CHANNEL, "no such interface");
+
+        assertThat(AeronDataPlane.cannotOpen(2, full))
+                .isInstanceOf(SharedMemoryFullException.class)
+                .hasMessageContainingAll("open rank 2", "insufficient storage")
+                .message()
+                .matches(SharedMemoryFullException::isReasonOf);
+        assertThat(AeronDataPlane.cannotOpen(2, other))
+                .isNotInstanceOf(SharedMemoryFullException.class)
+                .hasMessageContainingAll("open rank 2", "no such interface");
     }
 
     @Test
