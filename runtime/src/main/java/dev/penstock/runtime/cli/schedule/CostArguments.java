@@ -192,15 +192,28 @@ final class CostArguments {
         return measured;
     }
 
+    /** What is wrong with the options, whatever the schedule and the files. */
+    void check(OptionProblems problems) {
+        check(problems, String.join(",", costs));
+    }
+
+    /** The same of costs that stand elsewhere. */
+    static void check(OptionProblems problems, String costs) {
+        try {
+            var _ = UnitCosts.parse(costs);
+        } catch (InvalidCostsException e) {
+            e.problems().forEach(problem -> problems.add("--costs: " + problem));
+        }
+    }
+
     /**
      * @throws BadInputException with everything that is wrong with them
      */
     UnitCosts units() {
-        try {
-            return UnitCosts.parse(String.join(",", costs));
-        } catch (InvalidCostsException e) {
-            throw new BadInputException("--costs: " + String.join("\n--costs: ", e.problems()));
-        }
+        var problems = new OptionProblems();
+        check(problems);
+        problems.orThrow();
+        return UnitCosts.parse(String.join(",", costs));
     }
 
     /**

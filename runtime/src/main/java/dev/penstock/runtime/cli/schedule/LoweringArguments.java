@@ -8,8 +8,6 @@ import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.lower.ParameterResidency;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -45,6 +43,9 @@ final class LoweringArguments {
         NONE,
         FULL
     }
+
+    /** As many as a configuration's model may have. */
+    private static final int MOST_LAYERS = 10_000;
 
     @Option(
             names = "--gathers",
@@ -89,7 +90,9 @@ final class LoweringArguments {
      * @throws BadInputException with everything that does not go together
      */
     LoweringOptions options() {
-        requireSense();
+        var problems = new OptionProblems();
+        check(problems);
+        problems.orThrow();
         LoweringOptions options = LoweringOptions.plain();
         if (split || merge) {
             options = options.withBackward(split ? BackwardParts.SPLIT : BackwardParts.MERGED);
@@ -153,26 +156,21 @@ final class LoweringArguments {
         }
     }
 
-    private void requireSense() {
-        List<String> problems = new ArrayList<>();
+    /** What does not go together, or makes no sense. */
+    void check(OptionProblems problems) {
         if (split && merge) {
             problems.add("expected --split-backward or --merge-backward, got both");
         }
-        requireWithGathers(problems, "--look-ahead", lookAhead, 0);
-        requireWithGathers(problems, "--layers", layers, 1);
-        if (!problems.isEmpty()) {
-            throw new BadInputException(String.join("\n", problems));
-        }
+        requireWithGathers(problems, "--look-ahead", lookAhead, 0, OptionProblems.MOST);
+        requireWithGathers(problems, "--layers", layers, 1, MOST_LAYERS);
     }
 
     private void requireWithGathers(
-            List<String> problems, String option, @Nullable Integer value, int least) {
+            OptionProblems problems, String option, @Nullable Integer value, int least, int most) {
         if (value != null && gathers == null) {
             problems.add("expected --gathers beside %s; try --gathers per-pass".formatted(option));
         }
-        if (value != null && value < least) {
-            problems.add("expected %s of %d or more, got %d".formatted(option, least, value));
-        }
+        problems.count(option, value, least, most);
     }
 
     /** What users call it: {@code per-pass}. */

@@ -61,6 +61,12 @@ final class MemoryArguments {
 
     private final List<String> problems = new ArrayList<>();
 
+    /** What is wrong with the options, whatever the order. */
+    void check(OptionProblems found) {
+        found.count("--batch", batch, 1, OptionProblems.MOST);
+        found.count("--replicas", replicas, 1, OptionProblems.MOST);
+    }
+
     /**
      * Conditions with the limits that were asked for.
      *
@@ -128,9 +134,6 @@ final class MemoryArguments {
     private Optional<MemoryLimit> limit(GivenOrder given, Schedule order, List<Long> limits) {
         PipelineShape shape = order.shape();
         int sequences = sequences(given.config(), shape.microBatches());
-        if (replicas < 1) {
-            problems.add("expected --replicas of 1 or more, got " + replicas);
-        }
         Optional<ModelShape> trained =
                 model == null
                         ? given.config().map(PlannedModel::of)
@@ -167,7 +170,7 @@ final class MemoryArguments {
         if (batch == null) {
             return config.map(c -> c.batch().sequencesPerMicroBatch()).orElse(1);
         }
-        if (batch < 1 || batch % microBatches != 0) {
+        if (batch % microBatches != 0) {
             problems.add(
                     "--batch: expected a multiple of %d micro-batches, got %d"
                             .formatted(microBatches, batch));

@@ -60,6 +60,13 @@ final class OrderArguments {
             description = "Overrides a key of the configuration; may be repeated.")
     private List<String> overrides = new ArrayList<>();
 
+    /** What is wrong with the options of a generated order. */
+    void check(OptionProblems problems) {
+        if (kind != null) {
+            shape.check(problems);
+        }
+    }
+
     /**
      * Reads or generates the order.
      *

@@ -74,6 +74,11 @@ final class ScheduleCompareCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
+        var problems = new OptionProblems();
+        ShapeArguments.check(problems, ranks, microBatches, chunks, slices);
+        CostArguments.check(problems, costs);
+        lowering.check(problems);
+        problems.orThrow();
         FamilyComparison comparison;
         LoweringOptions added = lowering.options();
         try {

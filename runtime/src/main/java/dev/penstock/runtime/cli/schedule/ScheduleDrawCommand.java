@@ -54,6 +54,11 @@ final class ScheduleDrawCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
+        var problems = new OptionProblems();
+        order.check(problems);
+        lowering.check(problems);
+        costs.check(problems);
+        problems.orThrow();
         Schedule schedule = lowering.applied(order.read());
         ScheduleValidator.validate(schedule).orThrow();
         Timeline timeline = ScheduleSimulator.simulate(schedule, costs.model(schedule));

@@ -57,6 +57,12 @@ final class ScheduleGenerateCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
+        var problems = new OptionProblems();
+        shape.check(problems);
+        slices.check(problems);
+        costs.check(problems);
+        lowering.check(problems);
+        problems.orThrow();
         var given = GivenOrder.of(order());
         if (computeOnly && lowering.addsOps()) {
             throw new BadInputException(

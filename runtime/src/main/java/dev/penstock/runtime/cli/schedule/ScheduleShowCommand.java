@@ -77,6 +77,10 @@ final class ScheduleShowCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
+        var problems = new OptionProblems();
+        order.check(problems);
+        lowering.check(problems);
+        problems.orThrow();
         GivenOrder given = order.read();
         Schedule schedule = lowered ? lowering.lowered(given) : lowering.applied(given);
         if (json) {

@@ -43,6 +43,11 @@ final class ScheduleSimulateCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
+        var problems = new OptionProblems();
+        order.check(problems);
+        lowering.check(problems);
+        costs.check(problems);
+        problems.orThrow();
         GivenOrder given = order.read();
         Schedule schedule = lowering.asRun(given);
         ScheduleValidator.validate(schedule).orThrow();

@@ -97,8 +97,9 @@ final class ScheduleSlicesCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
+        requireGoodOptions();
         ModelShape trained = HardwareModel.shape(model, tokens);
-        requireGood(trained.sequence());
+        requireFits(trained.sequence());
         PipelineShape shape = new PipelineShape(ranks, 1, batch, List.of(1));
         List<SliceCost> costs = new ArrayList<>();
         for (int sequences = 1; sequences <= batch; sequences++) {
@@ -126,32 +127,31 @@ final class ScheduleSlicesCommand extends PenstockCommand {
         return joint.makespanNanos() <= equal.makespanNanos() ? joint : equal;
     }
 
-    private void requireGood(int sequence) {
-        List<String> problems = new ArrayList<>();
-        requirePositive("--ranks", ranks, problems);
-        requirePositive("--batch", batch, problems);
-        requirePositive("--slice-grid", grid, problems);
-        if (problems.isEmpty() && sequence % grid != 0) {
-            problems.add(
-                    "--slice-grid: expected a divisor of %d tokens, got %d"
-                            .formatted(sequence, grid));
-        }
-        if (problems.isEmpty()) {
-            long points = sequence / grid;
-            if (batch * points * points > MOST_SLICES) {
-                problems.add(
-                        "--slice-grid: expected at most %d slices to look at, got %d sequences of %d x %d; try --slice-grid %d"
-                                .formatted(MOST_SLICES, batch, points, points, grid * 4));
-            }
-        }
-        if (!problems.isEmpty()) {
-            throw new BadInputException(String.join("\n", problems));
+    private void requireGoodOptions() {
+        var problems = new OptionProblems();
+        problems.count("--ranks", ranks, 1, OptionProblems.MOST);
+        problems.count("--batch", batch, 1, OptionProblems.MOST);
+        problems.count("--tokens", tokens, 1, OptionProblems.MOST);
+        problems.count("--slice-grid", grid, 1, OptionProblems.MOST);
+        problems.orThrow();
+        if ((long) ranks * batch > OptionProblems.MOST) {
+            throw new BadInputException(
+                    "--ranks and --batch: expected at most %d ranks times sequences, got %d x %d"
+                            .formatted(OptionProblems.MOST, ranks, batch));
         }
     }
 
-    private static void requirePositive(String option, int value, List<String> problems) {
-        if (value < 1) {
-            problems.add("expected %s of 1 or more, got %d".formatted(option, value));
+    private void requireFits(int sequence) {
+        if (sequence % grid != 0) {
+            throw new BadInputException(
+                    "--slice-grid: expected a divisor of %d tokens, got %d"
+                            .formatted(sequence, grid));
+        }
+        long points = sequence / grid;
+        if (points * points > MOST_SLICES / batch) {
+            throw new BadInputException(
+                    "--slice-grid: expected at most %d slices to look at, got %d sequences of %d x %d; try --slice-grid %d"
+                            .formatted(MOST_SLICES, batch, points, points, grid * 4L));
         }
     }
 

@@ -2,7 +2,6 @@ package dev.penstock.runtime.cli.schedule;
 
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
@@ -74,7 +73,12 @@ final class ScheduleValidateCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        requirePositive("--buffers", buffers);
+        var problems = new OptionProblems();
+        order.check(problems);
+        lowering.check(problems);
+        problems.count("--buffers", buffers, 1, OptionProblems.MOST);
+        memory.check(problems);
+        problems.orThrow();
         GivenOrder given = order.read();
         boolean changes = !lowering.options().equals(LoweringOptions.plain());
         // what it holds is judged when it is as it will run
@@ -172,12 +176,5 @@ final class ScheduleValidateCommand extends PenstockCommand {
                 limit,
                 at.map(TextPosition::line).orElse(null),
                 at.map(TextPosition::column).orElse(null));
-    }
-
-    private static void requirePositive(String option, @Nullable Integer value) {
-        if (value != null && value < 1) {
-            throw new BadInputException(
-                    "expected %s of 1 or more, got %d".formatted(option, value));
-        }
     }
 }

@@ -7,7 +7,6 @@ import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Predicate;
@@ -102,18 +101,9 @@ final class ShapeArguments {
      *     are wrong
      */
     PipelineShape shape(String kind) {
-        List<String> problems = new ArrayList<>();
-        check("--ranks", ranks, "rank", "ranks", problems);
-        check("--micro-batches", microBatches, "micro-batch", "micro-batches", problems);
-        if (chunks != null) {
-            check("--chunks", chunks, "chunk", "chunks", problems);
-        }
-        for (int slice : slices) {
-            check("--slices", slice, "slice or token", "of them", problems);
-        }
-        if (!problems.isEmpty()) {
-            throw new BadInputException(String.join("\n", problems));
-        }
+        var problems = new OptionProblems();
+        check(problems);
+        problems.orThrow();
         try {
             ScheduleKind known = Generators.kind(kind);
             int stagesPerRank = chunks == null ? usualChunks(known) : chunks;
@@ -123,12 +113,29 @@ final class ShapeArguments {
         }
     }
 
-    private static void check(
-            String option, int value, String one, String many, List<String> problems) {
-        if (value < 1 || value > PipelineShape.MAX_UNITS) {
+    /** What is wrong with the options, whatever the kind. */
+    void check(OptionProblems problems) {
+        check(problems, ranks, microBatches, chunks, slices);
+        problems.count("--group", group, "micro-batch", "micro-batches");
+        if (memoryLimit != null && !(memoryLimit > 0 && memoryLimit <= OptionProblems.MOST)) {
             problems.add(
-                    "%s: expected 1 %s to %d %s, got %d"
-                            .formatted(option, one, PipelineShape.MAX_UNITS, many, value));
+                    "--memory-limit: expected more than 0 and at most %d micro-batches, got %s"
+                            .formatted(OptionProblems.MOST, memoryLimit));
+        }
+    }
+
+    /** The same of options of a shape that stand elsewhere. */
+    static void check(
+            OptionProblems problems,
+            int ranks,
+            int microBatches,
+            @Nullable Integer chunks,
+            List<Integer> slices) {
+        problems.count("--ranks", ranks, "rank", "ranks");
+        problems.count("--micro-batches", microBatches, "micro-batch", "micro-batches");
+        problems.count("--chunks", chunks, "chunk", "chunks");
+        for (int slice : slices) {
+            problems.count("--slices", slice, "slice or token", "of them");
         }
     }
 

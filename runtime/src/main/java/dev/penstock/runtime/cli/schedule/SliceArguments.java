@@ -54,6 +54,12 @@ final class SliceArguments {
         return rule == Rule.PLANNED;
     }
 
+    /** What is wrong with the options. */
+    void check(OptionProblems problems) {
+        problems.count("--tokens", tokens, 1, OptionProblems.MOST);
+        problems.count("--slice-grid", grid, 1, OptionProblems.MOST);
+    }
+
     /**
      * The shape with the lengths that were asked for; what was chosen is told.
      *

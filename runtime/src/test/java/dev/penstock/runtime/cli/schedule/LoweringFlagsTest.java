@@ -163,8 +163,8 @@ class LoweringFlagsTest {
                 .contains(
                         "got both",
                         "expected --gathers beside --look-ahead",
-                        "expected --look-ahead of 0 or more, got -1",
-                        "expected --layers of 1 or more, got 0");
+                        "--look-ahead: expected 0 to 67108864, got -1",
+                        "--layers: expected 1 to 10000, got 0");
         assertThat(computeOnly.err()).contains("--compute-only");
         assertThat(unknown.err()).contains("per-micro-batch", "sometimes");
     }

@@ -418,6 +418,53 @@ class ScheduleCommandTest {
         assertThat(badInput("convert", HAND_WRITTEN, "-o", "/nowhere/x.txt")).contains("/nowhere");
     }
 
+    @Test
+    void everyOptionThatCountsTooMuchIsSaidAtOnce() {
+        String many = "=2000000000";
+        String[] lowering = {"--gathers=per-pass", "--look-ahead" + many, "--layers" + many};
+        String[] lowered = {"--look-ahead: expected 0 to", "--layers: expected 1 to 10000"};
+
+        for (String command : List.of("show", "draw", "simulate", "validate")) {
+            assertThat(
+                            badInput(
+                                    command,
+                                    join(
+                                            lowering,
+                                            "--kind=interleaved-1f1b",
+                                            "--ranks=0",
+                                            "--group" + many,
+                                            "--memory-limit=-1")))
+                    .as(command)
+                    .contains(lowered)
+                    .contains("--ranks: expected 1 rank", "--group: expected 1 micro-batch")
+                    .contains("--memory-limit: expected more than 0");
+        }
+        assertThat(badInput("validate", HAND_WRITTEN, "--buffers=0", "--replicas" + many))
+                .contains("--buffers: expected 1 to", "--replicas: expected 1 to");
+        assertThat(badInput("simulate", "--kind=gpipe", "--chunks=0", "--costs=a=1"))
+                .contains("--chunks: expected 1 chunk", "--costs: unknown cost 'a'");
+        assertThat(
+                        badInput(
+                                "generate",
+                                join(
+                                        lowering,
+                                        "gpipe",
+                                        "--micro-batches=0",
+                                        "--slice-grid=0",
+                                        "--tokens" + many,
+                                        "--costs=a=1")))
+                .contains(lowered)
+                .contains("--micro-batches: expected 1", "--slice-grid: expected 1 to")
+                .contains("--tokens: expected 1 to", "--costs: unknown cost 'a'");
+        assertThat(badInput("compare", join(lowering, "--ranks=0", "--slices=0", "--costs=a=1")))
+                .contains(lowered)
+                .contains("--ranks: expected 1 rank", "--slices: expected 1", "--costs: unknown");
+    }
+
+    private static String badInput(String command, String[] arguments) {
+        return badInput(join(new String[] {command}, arguments));
+    }
+
     private static String badInput(String... arguments) {
         Cli answer = Cli.run(join(new String[] {"schedule"}, arguments));
         assertThat(answer.exitCode()).isEqualTo(ExitCode.BAD_INPUT);

@@ -124,7 +124,7 @@ class SliceLengthsTest {
             assertThat(generate.err()).contains("--hardware, or from several runs with --profile");
         }
         assertThat(generate("terapipe", "--slice-lengths=balanced", "--tokens=0").err())
-                .contains("--tokens: expected 1 or more, got 0");
+                .contains("--tokens: expected 1 to 67108864, got 0");
         assertThat(generate("terapipe", "--slice-lengths=balanced", "--tokens=100").err())
                 .contains("in multiples of 8 tokens");
     }
@@ -189,10 +189,42 @@ class SliceLengthsTest {
 
         assertThat(wrong.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(wrong.err())
-                .contains("expected --ranks of 1 or more, got 0")
-                .contains("expected --batch of 1 or more, got 0");
+                .contains("--ranks: expected 1 to 67108864, got 0")
+                .contains("--batch: expected 1 to 67108864, got 0");
         assertThat(Cli.run("schedule", "slices", "--tokens=100", "--hardware=" + LAPTOPS).err())
                 .contains("--slice-grid: expected a divisor of 100 tokens, got 8");
+    }
+
+    @Test
+    void aBatchThatNoPipelineCouldHoldIsRefused() {
+        Cli large =
+                Cli.run(
+                        "schedule",
+                        "slices",
+                        "--batch=2000000000",
+                        "--ranks=2000000000",
+                        "--tokens=2000000000",
+                        "--slice-grid=2000000000",
+                        "--hardware=" + LAPTOPS);
+        Cli product =
+                Cli.run("schedule", "slices", "--batch=60000", "--ranks=60000", "--hardware=no");
+        Cli cuts =
+                Cli.run(
+                        "schedule",
+                        "slices",
+                        "--batch=67108864",
+                        "--ranks=1",
+                        "--tokens=67108864",
+                        "--slice-grid=1",
+                        "--hardware=" + LAPTOPS);
+
+        assertThat(List.of(large.exitCode(), product.exitCode(), cuts.exitCode()))
+                .containsOnly(ExitCode.BAD_INPUT);
+        assertThat(large.err())
+                .contains("--batch: expected 1 to", "--ranks: expected 1 to")
+                .contains("--tokens: expected 1 to", "--slice-grid: expected 1 to");
+        assertThat(product.err()).contains("ranks times sequences, got 60000 x 60000");
+        assertThat(cuts.err()).contains("slices to look at");
     }
 
     private static Cli planned(String... options) {
