@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.VitalSigns;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
@@ -189,22 +190,43 @@ final class StageProcesses implements AutoCloseable {
         for (Process child : children) {
             if (!hasRank.test(child.pid())) {
                 child.destroyForcibly();
-                continue;
             }
+        }
+        end(children, PATIENCE);
+    }
+
+    /**
+     * Ends these processes by the end of their input; at once those that are suspended, which would
+     * not notice it.
+     *
+     * @param patience for each of them
+     */
+    static void end(List<Process> children, Duration patience) {
+        for (Process child : children) {
             try {
                 child.getOutputStream().close();
             } catch (IOException e) {
                 child.destroy();
             }
+            if (isSuspended(child)) {
+                child.destroyForcibly();
+            }
         }
         for (Process child : children) {
-            awaitEnd(child);
+            awaitEnd(child, patience);
         }
     }
 
-    private static void awaitEnd(Process child) {
+    static boolean isSuspended(Process child) {
+        return LinuxVitals.ofThisHost()
+                .of(child.pid(), Optional.empty())
+                .filter(signs -> signs.state() == VitalSigns.State.STOPPED)
+                .isPresent();
+    }
+
+    private static void awaitEnd(Process child, Duration patience) {
         try {
-            if (!child.waitFor(PATIENCE.toMillis(), TimeUnit.MILLISECONDS)) {
+            if (!child.waitFor(patience.toMillis(), TimeUnit.MILLISECONDS)) {
                 child.destroyForcibly();
                 child.waitFor(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
             }

@@ -1,11 +1,17 @@
 package dev.penstock.runtime.launch;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -37,6 +43,31 @@ class StageProcessesTest {
                 .startsWith("its process 4711 ended with exit code 134 (signal 6), saying: noise\n")
                 .endsWith("# A fatal error has been detected")
                 .hasSizeLessThan(1000);
+    }
+
+    /** It would not notice that its input ends, and the others' patience is not for it. */
+    @Test
+    @Timeout(60)
+    @EnabledOnOs(OS.LINUX)
+    void aSuspendedProcessIsNotWaitedFor() throws Exception {
+        Process suspended = new ProcessBuilder("cat").start();
+        Process polite = new ProcessBuilder("cat").start();
+        try {
+            assertThat(suspend(suspended).waitFor()).isZero();
+            await().until(() -> StageProcesses.isSuspended(suspended));
+
+            StageProcesses.end(List.of(suspended, polite), Duration.ofHours(1));
+
+            assertThat(suspended.exitValue()).isEqualTo(137);
+            assertThat(polite.exitValue()).isZero();
+        } finally {
+            suspended.destroyForcibly();
+            polite.destroyForcibly();
+        }
+    }
+
+    private static Process suspend(Process child) throws IOException {
+        return new ProcessBuilder("kill", "-STOP", Long.toString(child.pid())).start();
     }
 
     private Path said(String text) throws IOException {
