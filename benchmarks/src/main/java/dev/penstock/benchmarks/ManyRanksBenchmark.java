@@ -9,6 +9,8 @@ import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalFile;
+import dev.penstock.actors.journal.JournalledRun;
+import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
@@ -34,8 +36,11 @@ import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -58,11 +63,13 @@ public final class ManyRanksBenchmark {
     private static final int WARM = 20;
     private static final long MICRO = 1_000;
 
+    /** A rank's node, and the epoch in which it was born there. */
+    private record Home(NodeInfo node, int birth) {}
+
     private final int ranks;
     private final RunPlan plan;
     private final Serialization wire;
     private final JournalFile journal;
-    private final RunCoordinator coordinator;
     private final RunListener listener =
             new RunListener() {
                 @Override
@@ -71,11 +78,17 @@ public final class ManyRanksBenchmark {
                 }
             };
     private final Deque<Supplier<List<Effect>>> answers = new ArrayDeque<>();
+
+    /** Where each rank lives. */
+    private final Map<Integer, Home> homes = new HashMap<>();
+
+    private RunCoordinator coordinator;
     private long now = 1;
     private long spent;
     private long writing;
     private long bytes;
     private long longest;
+    private long answered;
     private boolean weighs;
     private boolean back;
     private long committed;
@@ -117,7 +130,7 @@ public final class ManyRanksBenchmark {
                         ? List.of(10, 100, 1000)
                         : Arrays.stream(arguments).map(Integer::parseInt).toList();
         out.printf(
-                "%6s %18s %16s %10s %18s %13s %12s %15s%n",
+                "%6s %18s %16s %10s %18s %13s %12s %12s %18s %14s %12s %15s%n",
                 "ranks",
                 "placing ms",
                 "a step ms",
@@ -125,6 +138,10 @@ public final class ManyRanksBenchmark {
                 "recovery ms",
                 "recovery KiB",
                 "largest KiB",
+                "answers KiB",
+                "take-over ms",
+                "take-over KiB",
+                "answers KiB",
                 "journal B/step");
         ActorSystem system =
                 ActorSystem.create(
@@ -147,7 +164,9 @@ public final class ManyRanksBenchmark {
         out.printf(
                 "%nms: of the supervisor's thread, behind it those of the journal's writes to disk;"
                         + " a step is the mean of %d; KiB: orders to all ranks as they are serialized;"
-                        + " a recovery: one host dies, another takes its rank%n",
+                        + " a recovery: one host dies, another takes its rank; a take-over: another"
+                        + " host dies, and the supervisor with it; answers: of the ranks to these"
+                        + " orders%n",
                 STEPS);
         books(out, sizes);
     }
@@ -198,19 +217,69 @@ public final class ManyRanksBenchmark {
         bytes = 0;
         runTo(WARM + STEPS + 1);
         double stepKib = bytes / 1024.0;
+        answers.clear();
+        String recovery =
+                comesBack(
+                        List.of(
+                                () ->
+                                        coordinator.onNodeDied(
+                                                node(ranks - 1, ranks - 1).process(),
+                                                false,
+                                                "killed",
+                                                now),
+                                () -> coordinator.onNode(node(ranks, ranks - 1), now)));
+        recovery = "%s %12.2f".formatted(recovery, longest / 1024.0);
+        double answersKib = answered / 1024.0;
+        answers.clear();
+        coordinator = takeUp(file);
+        String takeOver = comesBack(introductions(ranks / 2));
+        out.printf(
+                "%6d %18s %16s %10.1f %s %12.1f %s %12.1f %15d%n",
+                ranks,
+                placing,
+                step,
+                stepKib,
+                recovery,
+                answersKib,
+                takeOver,
+                answered / 1024.0,
+                perStep);
+    }
+
+    /** What a recovery costs that begins like this. */
+    private String comesBack(List<Supplier<List<Effect>>> beginning) {
         bytes = 0;
         longest = 0;
+        answered = 0;
+        back = false;
         took(1);
-        answers.clear();
-        answers.add(
-                () ->
-                        coordinator.onNodeDied(
-                                node(ranks - 1, ranks - 1).process(), false, "killed", now));
-        answers.add(() -> coordinator.onNode(node(ranks, ranks - 1), now));
-        runUntilBack();
-        out.printf(
-                "%6d %18s %16s %10.1f %18s %13.1f %12.2f %15d%n",
-                ranks, placing, step, stepKib, took(1), bytes / 1024.0, longest / 1024.0, perStep);
+        answers.addAll(beginning);
+        while (!back) {
+            next();
+        }
+        return "%18s %13.1f".formatted(took(1), bytes / 1024.0);
+    }
+
+    private RunCoordinator takeUp(Path file) {
+        JournalledRun run = JournalledRun.of(JournalFile.read(file)).orElseThrow();
+        return RunCoordinator.of(
+                new RunBeginning.TakenUp(run, true), plan, RecoveryPolicy.DEFAULT, 0, now);
+    }
+
+    /** All nodes say what they host, but that of one rank, in whose place there is another. */
+    private List<Supplier<List<Effect>>> introductions(int lost) {
+        Map<NodeInfo, List<HostedRank>> hosted = new LinkedHashMap<>();
+        homes.forEach(
+                (rank, home) ->
+                        hosted.computeIfAbsent(home.node(), _ -> new ArrayList<>())
+                                .add(new HostedRank(rank, home.birth())));
+        hosted.remove(node(lost, lost));
+        hosted.put(node(ranks + 1, lost), List.of());
+        int epoch = coordinator.epoch();
+        List<Supplier<List<Effect>>> words = new ArrayList<>();
+        hosted.forEach((node, some) -> words.add(() -> coordinator.onNode(node, epoch, some, now)));
+        words.add(() -> coordinator.onNowhere(lost, now));
+        return words;
     }
 
     /** What was spent since this was asked last, on one of so many: in all, and writing of it. */
@@ -245,12 +314,6 @@ public final class ManyRanksBenchmark {
         }
     }
 
-    private void runUntilBack() {
-        while (!back) {
-            next();
-        }
-    }
-
     private void next() {
         now += MICRO;
         long start = System.nanoTime();
@@ -261,9 +324,10 @@ public final class ManyRanksBenchmark {
 
     private void perform(Effect effect) {
         switch (effect) {
-            case Effect.HostRank(NodeInfo _, var birth) -> {
+            case Effect.HostRank(NodeInfo node, var birth) -> {
                 weigh(birth);
                 int rank = birth.rank();
+                homes.put(rank, new Home(node, birth.epoch()));
                 answers.add(() -> coordinator.onHosted(rank, birth.epoch(), now));
                 hear(new RankEvent.Opened(rank, birth.epoch(), "cpu", "kernels"));
             }
@@ -292,15 +356,18 @@ public final class ManyRanksBenchmark {
         }
     }
 
-    private void weigh(Object message) {
-        if (weighs) {
-            long size = wire.serialize(message).get().length;
-            bytes += size;
-            longest = Math.max(longest, size);
-        }
+    private void weigh(Object order) {
+        long size = size(order);
+        bytes += size;
+        longest = Math.max(longest, size);
+    }
+
+    private long size(Object message) {
+        return weighs ? wire.serialize(message).get().length : 0;
     }
 
     private void hear(RankEvent event) {
+        answered += size(event);
         answers.add(() -> coordinator.onRankEvent(event, now));
     }
 
