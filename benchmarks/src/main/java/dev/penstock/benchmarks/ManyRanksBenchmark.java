@@ -12,8 +12,10 @@ import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.RankLocations;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
@@ -81,6 +83,9 @@ public final class ManyRanksBenchmark {
 
     /** Where each rank lives. */
     private final Map<Integer, Home> homes = new HashMap<>();
+
+    /** What each rank has put together from what it was told. */
+    private final Map<Integer, RankLocations> locations = new HashMap<>();
 
     private RunCoordinator coordinator;
     private long now = 1;
@@ -328,6 +333,7 @@ public final class ManyRanksBenchmark {
                 weigh(birth);
                 int rank = birth.rank();
                 homes.put(rank, new Home(node, birth.epoch()));
+                locations.put(rank, RankLocations.NONE.with(birth.links().changed()));
                 answers.add(() -> coordinator.onHosted(rank, birth.epoch(), now));
                 hear(new RankEvent.Opened(rank, birth.epoch(), "cpu", "kernels"));
             }
@@ -388,9 +394,14 @@ public final class ManyRanksBenchmark {
                                 .filter(other -> other != rank)
                                 .mapToObj(other -> new RankEvent.HeldState(other, committed, -1))
                                 .toList();
-                hear(new RankEvent.Prepared(rank, epoch, held, others));
+                LocationDigests known = locations.getOrDefault(rank, RankLocations.NONE).digests();
+                hear(new RankEvent.Prepared(rank, epoch, held, others, known));
             }
-            case RankCommand.Resume _ -> hear(new RankEvent.Resumed(rank, epoch, "cpu", "kernels"));
+            case RankCommand.Resume resume -> {
+                locations.computeIfPresent(
+                        rank, (_, known) -> known.with(resume.links().changed()));
+                hear(new RankEvent.Resumed(rank, epoch, "cpu", "kernels"));
+            }
             case RankCommand.Save _, RankCommand.Fence _, RankCommand.Stop _ -> {}
         }
     }

@@ -7,8 +7,8 @@ import java.util.List;
  * What a rank needs to open its links in an epoch, besides what it knows from earlier ones.
  *
  * @param epoch the epoch of the run
- * @param changed the locations that are not what they were in the last epoch that the rank was
- *     known to have entered; all of them for a rank that is born
+ * @param changed the locations that may not be what the rank held when it prepared, by rising rank;
+ *     all of them for a rank that is born
  * @param fills ranks whose mirrors are to be filled, as in {@link
  *     dev.penstock.actors.mirror.MirrorLayout}
  * @param link the directory of the media driver; empty if the process knows it or it has not

@@ -36,8 +36,14 @@ public sealed interface RankEvent extends WireMessage {
      *
      * @param state what it holds of its own stages
      * @param mirrors what it holds of other ranks' stages
+     * @param locations what it knows of where all ranks live
      */
-    record Prepared(int rank, int epoch, HeldState state, List<HeldState> mirrors)
+    record Prepared(
+            int rank,
+            int epoch,
+            HeldState state,
+            List<HeldState> mirrors,
+            LocationDigests locations)
             implements RankEvent {
         public Prepared {
             mirrors = List.copyOf(mirrors);
@@ -49,7 +55,8 @@ public sealed interface RankEvent extends WireMessage {
                     rank,
                     epoch,
                     state.withoutGradients(),
-                    mirrors.stream().map(HeldState::withoutGradients).toList());
+                    mirrors.stream().map(HeldState::withoutGradients).toList(),
+                    locations);
         }
     }
 

@@ -45,6 +45,11 @@ public record RankLocations(List<RankLocation> byRank) {
         return new RankLocations(locations);
     }
 
+    /** What a supervisor has to know of these to tell what has changed. */
+    public LocationDigests digests() {
+        return LocationDigests.of(byRank);
+    }
+
     /** For each rank, the lowest one that lives in the same process. */
     public List<Integer> homes() {
         return byRank.stream().map(RankLocation::home).toList();

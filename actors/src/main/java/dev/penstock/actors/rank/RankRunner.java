@@ -316,7 +316,7 @@ public final class RankRunner implements AutoCloseable {
         enter(prepare.epoch());
         long ready = uncommitted == null ? NOTHING : uncommitted.step();
         var held = new RankEvent.HeldState(rank, committedStep, ready);
-        tell(new RankEvent.Prepared(rank, epoch, held, work.heldMirrors()));
+        tell(new RankEvent.Prepared(rank, epoch, held, work.heldMirrors(), locations.digests()));
         return Next.WAIT;
     }
 

@@ -63,7 +63,7 @@ final class FirstPlacement {
             }
             if (!ranks.listens(rank)) {
                 out.host(List.of(birth(rank)));
-            } else if (ranks.lastEntered(rank).isEmpty()) {
+            } else if (!ranks.isOpen(rank)) {
                 var links = told.linksOf(rank, fills);
                 out.tell(rank, new RankCommand.Resume(new StateSource.Fresh(), links));
             }

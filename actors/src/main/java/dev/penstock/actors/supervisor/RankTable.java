@@ -3,6 +3,7 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankEvent;
 import java.time.Duration;
@@ -13,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -29,6 +29,10 @@ final class RankTable {
         private final int rank;
         private @Nullable NodeInfo node;
         private RankEvent.@Nullable Opened opened;
+
+        /** What it held of all locations when it last prepared. */
+        private LocationDigests heldLocations = LocationDigests.NONE;
+
         private @Nullable RankActivity activity;
         private boolean hosted;
         private boolean stopped;
@@ -135,8 +139,10 @@ final class RankTable {
                         resumed.rank(), resumed.epoch(), resumed.device(), resumed.fingerprint()));
     }
 
-    void prepared(int rank) {
-        rows[rank].found = false;
+    void prepared(RankEvent.Prepared prepared) {
+        Row row = rows[prepared.rank()];
+        row.found = false;
+        row.heldLocations = prepared.locations();
     }
 
     void heardFrom(int rank, long now) {
@@ -242,10 +248,14 @@ final class RankTable {
         return rows[rank].silent;
     }
 
-    /** The last epoch in which the rank, where it lives now, is known to have opened its links. */
-    OptionalInt lastEntered(int rank) {
-        RankEvent.Opened opened = rows[rank].opened;
-        return opened == null ? OptionalInt.empty() : OptionalInt.of(opened.epoch());
+    /** Whether the rank, where it lives now, has ever opened its links. */
+    boolean isOpen(int rank) {
+        return rows[rank].opened != null;
+    }
+
+    /** What the rank held of all locations when it last prepared; nothing if it never did. */
+    LocationDigests heldLocations(int rank) {
+        return rows[rank].heldLocations;
     }
 
     boolean hasNode(int rank) {

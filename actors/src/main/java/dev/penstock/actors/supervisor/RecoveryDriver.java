@@ -215,7 +215,7 @@ final class RecoveryDriver {
 
     NextAction onPrepared(RankEvent.Prepared prepared, long now) {
         if (phase instanceof Preparing under) {
-            ranks.prepared(prepared.rank());
+            ranks.prepared(prepared);
             // gradients are a step only to a commit that will be told again
             var counts = driver.repeatsCommit() ? prepared : prepared.withoutGradients();
             phase = decideIfReady(under.answered(counts), now);

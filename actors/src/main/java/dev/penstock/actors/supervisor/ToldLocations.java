@@ -3,23 +3,21 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.rank.EpochLinks;
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankLocation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
 /**
- * The locations of all ranks as they are told in an epoch. What a rank has been told before is not
- * told again: in a run of a thousand ranks, of which one has moved, a thousand orders would
- * otherwise name a thousand addresses each.
+ * The locations of all ranks as they are told in an epoch. What a rank holds is not told again: in
+ * a run of a thousand ranks, of which one has moved, a thousand orders would otherwise name a
+ * thousand addresses each.
  *
- * <pre>
- *   location of rank   0   1   2   3
- *   changed in epoch   1   5   1   3       a rank that is known to have entered epoch 3 is told of 1
- * </pre>
- *
- * A rank may have heard of later epochs than it is known to have entered. What it is told then
- * overwrites all that has changed since the earlier one, so it ends with the same.
+ * <p>A rank says what it holds, by digests, when it prepares. No supervisor has to remember what it
+ * told whom, so one that takes a run up tells no more than any other. Until the rank leaves the
+ * epoch, what it holds can only become what is told in this epoch, so an order that comes late or
+ * twice leads to the same.
  */
 final class ToldLocations {
     /** Before all epochs. */
@@ -27,14 +25,13 @@ final class ToldLocations {
 
     private final RankTable ranks;
     private final Links links;
-    private final List<RankLocation> locations = new ArrayList<>();
-    private final int[] changedIn;
+    private List<RankLocation> locations = List.of();
+    private LocationDigests digests = LocationDigests.NONE;
     private int settledIn = NEVER;
 
     ToldLocations(RankTable ranks, Links links) {
         this.ranks = ranks;
         this.links = links;
-        this.changedIn = new int[ranks.size()];
     }
 
     /**
@@ -42,40 +39,37 @@ final class ToldLocations {
      * epoch is told in the next one.
      */
     void settle(MirrorLayout mirrors) {
-        int epoch = ranks.epoch();
-        if (settledIn == epoch) {
+        if (settledIn == ranks.epoch()) {
             return;
         }
-        settledIn = epoch;
+        settledIn = ranks.epoch();
         List<PeerAddress> addresses = links.now(ranks.addresses());
         List<Integer> homes = ranks.homes();
+        List<RankLocation> now = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
             Optional<PeerAddress> address =
                     addresses.isEmpty() ? Optional.empty() : Optional.of(addresses.get(rank));
-            var location = new RankLocation(rank, homes.get(rank), mirrors.holderOf(rank), address);
-            if (rank == locations.size()) {
-                locations.add(location);
-                changedIn[rank] = epoch;
-            } else if (!location.equals(locations.get(rank))) {
-                locations.set(rank, location);
-                changedIn[rank] = epoch;
-            }
+            now.add(new RankLocation(rank, homes.get(rank), mirrors.holderOf(rank), address));
         }
+        digests = LocationDigests.of(now);
+        locations = List.copyOf(now);
     }
 
     /** What a rank that lives needs to open its links in this epoch. */
     EpochLinks linksOf(int rank, List<Integer> fills) {
-        return links(rank, fills, ranks.lastEntered(rank).orElse(NEVER));
+        LocationDigests held = ranks.heldLocations(rank);
+        return links(
+                rank,
+                fills,
+                locations.stream().filter(each -> digests.mayDiffer(held, each.rank())).toList());
     }
 
     /** What a rank that is born knows: everything, whatever was heard of it. */
     EpochLinks linksAtBirth(int rank, List<Integer> fills) {
-        return links(rank, fills, NEVER);
+        return links(rank, fills, locations);
     }
 
-    private EpochLinks links(int rank, List<Integer> fills, int known) {
-        List<RankLocation> changed =
-                locations.stream().filter(location -> changedIn[location.rank()] > known).toList();
+    private EpochLinks links(int rank, List<Integer> fills, List<RankLocation> changed) {
         String link = links.of(ranks.node(rank).orElseThrow());
         return new EpochLinks(ranks.epoch(), changed, fills, link);
     }

@@ -1,5 +1,6 @@
 package dev.penstock.actors.exploration;
 
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
@@ -126,7 +127,8 @@ final class ModelRank {
         back = false;
         var held = new RankEvent.HeldState(rank, applied.size(), ready);
         world.holds(epoch, held);
-        tell(world, new RankEvent.Prepared(rank, epoch, held, List.of()));
+        // it opens no links: orders that differ only in places would be other states
+        tell(world, new RankEvent.Prepared(rank, epoch, held, List.of(), LocationDigests.NONE));
     }
 
     private void onBeginPass(ModelWorld world, RankCommand.BeginPass begin) {

@@ -10,6 +10,7 @@ import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.rank.RankLocations;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RecoveryReport;
@@ -54,6 +55,10 @@ final class CoordinatedRun implements RunListener {
     private final List<RecoveryReport> recoveries = new ArrayList<>();
     private final Map<Integer, Integer> births = new HashMap<>();
     private final Map<Integer, Long> pids = new HashMap<>();
+
+    /** What each rank has put together from what it was told. */
+    private final Map<Integer, RankLocations> locations = new HashMap<>();
+
     private Timeouts timeouts = Timeouts.DEFAULT;
     private RunSteps steps = new RunSteps(0, 4, 0, 0, 0, 0);
     private RunPlan plan;
@@ -118,9 +123,15 @@ final class CoordinatedRun implements RunListener {
                     if (order instanceof RankCommand.BeginPass begin) {
                         pass = begin;
                     }
+                    if (order instanceof RankCommand.Resume resume) {
+                        locations.computeIfPresent(
+                                rank, (_, held) -> held.with(resume.links().changed()));
+                    }
                 }
-                case Effect.HostRank(_, RankAssignment birth) ->
-                        births.put(birth.rank(), birth.epoch());
+                case Effect.HostRank(_, RankAssignment birth) -> {
+                    births.put(birth.rank(), birth.epoch());
+                    locations.put(birth.rank(), RankLocations.NONE.with(birth.links().changed()));
+                }
                 case Effect.Notify(var call) -> call.accept(this);
                 case Effect.AskRoom(var nodes) -> asked = nodes;
                 case Effect.ReadVitals(var nodes) -> readVitals(nodes);
@@ -320,18 +331,24 @@ final class CoordinatedRun implements RunListener {
 
     CoordinatedRun preparedAt(int rank, long committedStep, long readyStep) {
         var held = new RankEvent.HeldState(rank, committedStep, readyStep);
-        return says(new RankEvent.Prepared(rank, epoch, held, List.of()));
+        return says(prepared(rank, epoch, held, List.of()));
     }
 
     CoordinatedRun preparedIn(int wrongEpoch, int rank) {
         var held = new RankEvent.HeldState(rank, applied, -1);
-        return says(new RankEvent.Prepared(rank, wrongEpoch, held, List.of()));
+        return says(prepared(rank, wrongEpoch, held, List.of()));
     }
 
     CoordinatedRun preparedWithMirror(int rank, int mirrored, long step) {
         var held = new RankEvent.HeldState(rank, step, -1);
         var mirror = new RankEvent.HeldState(mirrored, step, -1);
-        return says(new RankEvent.Prepared(rank, epoch, held, List.of(mirror)));
+        return says(prepared(rank, epoch, held, List.of(mirror)));
+    }
+
+    private RankEvent.Prepared prepared(
+            int rank, int inEpoch, RankEvent.HeldState held, List<RankEvent.HeldState> mirrors) {
+        var known = locations.getOrDefault(rank, RankLocations.NONE).digests();
+        return new RankEvent.Prepared(rank, inEpoch, held, mirrors, known);
     }
 
     CoordinatedRun resumed(int... some) {

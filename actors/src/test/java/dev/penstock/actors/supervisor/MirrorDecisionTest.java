@@ -6,6 +6,7 @@ import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
@@ -193,7 +194,8 @@ class MirrorDecisionTest {
                                                 rank,
                                                 2,
                                                 state,
-                                                List.of(state((rank + 3) % RANKS, 1, -1)))));
+                                                List.of(state((rank + 3) % RANKS, 1, -1)),
+                                                LocationDigests.NONE)));
 
         assertThat(resumes()).isEmpty();
         take(coordinator.onRoom(Map.of(1, node(3)), true, ++now));
@@ -208,15 +210,17 @@ class MirrorDecisionTest {
         stepDone(1);
         kill(1);
         var ofOne = List.of(state(1, 1, -1));
-        says(new RankEvent.Prepared(0, 2, state(0, 1, -1), List.of()));
-        says(new RankEvent.Prepared(2, 2, state(2, 1, -1), ofOne));
-        says(new RankEvent.Prepared(3, 2, state(3, 1, -1), ofOne));
+        says(new RankEvent.Prepared(0, 2, state(0, 1, -1), List.of(), LocationDigests.NONE));
+        says(new RankEvent.Prepared(2, 2, state(2, 1, -1), ofOne, LocationDigests.NONE));
+        says(new RankEvent.Prepared(3, 2, state(3, 1, -1), ofOne, LocationDigests.NONE));
         assertThat(effects).contains(new Effect.AskRoom(Map.of(1, node(2))));
 
         kill(2);
-        says(new RankEvent.Prepared(0, 3, state(0, 1, -1), List.of(state(2, 1, -1))));
+        says(
+                new RankEvent.Prepared(
+                        0, 3, state(0, 1, -1), List.of(state(2, 1, -1)), LocationDigests.NONE));
         take(coordinator.onRoom(Map.of(1, node(2)), true, ++now));
-        says(new RankEvent.Prepared(3, 3, state(3, 1, -1), ofOne));
+        says(new RankEvent.Prepared(3, 3, state(3, 1, -1), ofOne, LocationDigests.NONE));
 
         var both = Map.of(1, node(3), 2, node(0));
         assertThat(effects).containsOnlyOnce(new Effect.AskRoom(both));
@@ -314,7 +318,8 @@ class MirrorDecisionTest {
                                                         rank,
                                                         epoch,
                                                         state,
-                                                        mirrors.getOrDefault(rank, List.of())),
+                                                        mirrors.getOrDefault(rank, List.of()),
+                                                        LocationDigests.NONE),
                                                 ++now)));
     }
 

@@ -15,6 +15,7 @@ import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.EpochLinks;
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
@@ -90,6 +91,30 @@ class OneRankTest {
                                     assertThat(done.timings().opStartNanos())
                                             .hasSameSizeAs(plan.training().program(0).ops()));
         }
+    }
+
+    @Test
+    void itSaysWhichLocationsItHoldsWhenItPrepares() {
+        var birth = new RankAssignment(0, new StateSource.Fresh(), links(0));
+        try (var rank =
+                new RankRunner(birth, resources, new RankStatus(), supervisor, _ -> new Deaf())) {
+            order(rank, new RankCommand.Prepare(1));
+            assertThat(lastPrepared().locations())
+                    .isEqualTo(LocationDigests.of(links(0).changed()));
+
+            order(rank, new RankCommand.Resume(new StateSource.Fresh(), nothingNew()));
+            order(rank, new RankCommand.Prepare(1));
+            assertThat(lastPrepared().locations())
+                    .isEqualTo(LocationDigests.of(links(0).changed()));
+        }
+    }
+
+    private RankEvent.Prepared lastPrepared() {
+        return (RankEvent.Prepared) events.getLast();
+    }
+
+    private static EpochLinks nothingNew() {
+        return new EpochLinks(1, List.of(), List.of(), "");
     }
 
     /** Else both would hold memory of the device until the next recovery. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankEvent.HeldState;
 import dev.penstock.actors.supervisor.RecoveryAttempt.Origin;
@@ -165,7 +166,7 @@ class RecoveryPhaseTest {
     private static RankEvent.Prepared holding(
             int rank, long committed, long ready, HeldState... mirrors) {
         var state = new HeldState(rank, committed, ready);
-        return new RankEvent.Prepared(rank, EPOCH, state, List.of(mirrors));
+        return new RankEvent.Prepared(rank, EPOCH, state, List.of(mirrors), LocationDigests.NONE);
     }
 
     private static NodeInfo node(int rank) {

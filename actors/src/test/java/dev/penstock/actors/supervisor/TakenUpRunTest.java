@@ -9,6 +9,7 @@ import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.StateSource;
@@ -337,7 +338,10 @@ class TakenUpRunTest implements RunListener {
 
     private void prepared(int rank, long committed, long ready) {
         var state = new RankEvent.HeldState(rank, committed, ready);
-        take(coordinator.onRankEvent(new RankEvent.Prepared(rank, 2, state, List.of()), now));
+        take(
+                coordinator.onRankEvent(
+                        new RankEvent.Prepared(rank, 2, state, List.of(), LocationDigests.NONE),
+                        now));
     }
 
     private void allResume() {

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Test;
 class ToldLocationsTest {
     private static final int RANKS = 6;
 
-    private final RankTable ranks = new RankTable(RANKS);
-    private final ToldLocations told = new ToldLocations(ranks, new Links(ranks));
+    private RankTable ranks = new RankTable(RANKS);
+    private ToldLocations told = new ToldLocations(ranks, new Links(ranks));
 
     /** What each rank has put together from all that it was told. */
     private final RankLocations[] known = new RankLocations[RANKS];
@@ -36,7 +36,7 @@ class ToldLocationsTest {
     void whoIsBornIsToldEverythingAndWhoStaysWhatHasChanged() {
         enters(1, MirrorLayout.ring(RANKS));
         assertThat(linksOf(0).changed()).hasSize(RANKS);
-        IntStream.range(0, RANKS).forEach(this::opens);
+        IntStream.range(0, RANKS).forEach(this::hears);
 
         moves(3);
         enters(2, MirrorLayout.ring(RANKS));
@@ -48,10 +48,10 @@ class ToldLocationsTest {
         assertThat(told.linksAtBirth(0, List.of()).changed())
                 .as("it is born again where it was heard to live")
                 .hasSize(RANKS);
-        opens(0);
+        hears(0);
         enters(3, MirrorLayout.ring(RANKS));
         assertThat(linksOf(0).changed()).isEmpty();
-        assertThat(linksOf(1).changed()).as("it was never heard to enter epoch 2").hasSize(1);
+        assertThat(linksOf(1).changed()).as("its order of epoch 2 was lost").hasSize(1);
     }
 
     @Test
@@ -63,16 +63,51 @@ class ToldLocationsTest {
         told.settle(MirrorLayout.ring(RANKS));
 
         assertThat(linksOf(0)).isEqualTo(before);
-        IntStream.range(0, RANKS).forEach(this::opens);
+        IntStream.range(0, RANKS).forEach(this::hears);
         enters(2, MirrorLayout.none(RANKS));
         assertThat(linksOf(0).changed()).hasSize(1);
     }
 
-    /** Against a table of all locations: moves at random, orders and answers that are lost. */
+    @Test
+    void whoeverTakesTheRunUpTellsOnlyWhatHasChanged() {
+        enters(1, MirrorLayout.ring(RANKS));
+        IntStream.range(0, RANKS).forEach(this::hears);
+
+        isTakenUp();
+        moves(3);
+        enters(2, MirrorLayout.ring(RANKS));
+
+        assertThat(linksOf(0).changed()).hasSize(1);
+        assertThat(linksOf(3).changed()).hasSize(RANKS);
+    }
+
+    @Test
+    void anOrderThatComesTwiceLeadsToTheSame() {
+        enters(1, MirrorLayout.ring(RANKS));
+        IntStream.range(0, RANKS).forEach(this::hears);
+        moves(3);
+        enters(2, MirrorLayout.ring(RANKS));
+        EpochLinks order = linksOf(0);
+        hears(0);
+
+        known[0] = known[0].with(order.changed());
+        answers(0); // to an order that came late: it is past its answer
+
+        assertThat(known[0].byRank()).isEqualTo(linksOf(3).changed());
+        assertThat(linksOf(0).changed()).isEmpty();
+    }
+
+    /**
+     * Against a table of all locations: moves at random, orders and answers that are lost, and
+     * supervisors that take the run up.
+     */
     @Test
     void everyRankKnowsAllPlacesWhateverWasLost() {
         var random = new SplittableRandom(7);
         for (int epoch = 1; epoch <= 2_000; epoch++) {
+            if (random.nextInt(10) == 0) {
+                isTakenUp();
+            }
             for (int rank = 0; rank < RANKS; rank++) {
                 if (random.nextInt(5) == 0) {
                     moves(rank);
@@ -84,30 +119,43 @@ class ToldLocationsTest {
             enters(epoch, mirrors);
             for (int rank = 0; rank < RANKS; rank++) {
                 if (random.nextInt(3) > 0) {
-                    hears(rank, mirrors);
-                    if (random.nextInt(3) > 0) {
-                        opens(rank);
-                    }
+                    hears(rank);
+                    assertThat(known[rank].addresses().values())
+                            .containsExactlyElementsOf(ranks.addresses());
+                    assertThat(known[rank].homes()).isEqualTo(ranks.homes());
+                    assertThat(known[rank].mirrors(List.of())).isEqualTo(mirrors);
                 }
             }
         }
     }
 
-    private void hears(int rank, MirrorLayout mirrors) {
-        EpochLinks order = linksOf(rank);
-        known[rank] = known[rank].with(order.changed());
-        assertThat(known[rank].addresses().values()).containsExactlyElementsOf(ranks.addresses());
-        assertThat(known[rank].homes()).isEqualTo(ranks.homes());
-        assertThat(known[rank].mirrors(List.of())).isEqualTo(mirrors);
+    private void hears(int rank) {
+        known[rank] = known[rank].with(linksOf(rank).changed());
     }
 
     private EpochLinks linksOf(int rank) {
         return told.linksOf(rank, List.of());
     }
 
+    /** In a new epoch, of which all ranks say what they hold at its beginning. */
     private void enters(int epoch, MirrorLayout mirrors) {
         ranks.enter(epoch);
+        IntStream.range(0, RANKS).forEach(this::answers);
         told.settle(mirrors);
+    }
+
+    private void answers(int rank) {
+        var state = new RankEvent.HeldState(rank, 0, -1);
+        var digests = known[rank].digests();
+        ranks.prepared(new RankEvent.Prepared(rank, ranks.epoch(), state, List.of(), digests));
+    }
+
+    private void isTakenUp() {
+        RankTable before = ranks;
+        ranks = new RankTable(RANKS);
+        told = new ToldLocations(ranks, new Links(ranks));
+        IntStream.range(0, RANKS)
+                .forEach(rank -> ranks.placed(rank, before.node(rank).orElseThrow(), 0));
     }
 
     private void moves(int rank) {
@@ -121,9 +169,5 @@ class ToldLocationsTest {
         ranks.vacate(rank);
         ranks.placed(rank, node, 0);
         known[rank] = RankLocations.NONE;
-    }
-
-    private void opens(int rank) {
-        ranks.opened(new RankEvent.Opened(rank, ranks.epoch(), "device", "kernels"));
     }
 }
