@@ -63,7 +63,7 @@ final class RecoveryDriver {
     /** Until then the recovery under way decides nothing. */
     private long pausesUntilNanos;
 
-    private final MemoryPause memoryPause = new MemoryPause();
+    private final RecoveryPatience.MemoryPause memoryPause = new RecoveryPatience.MemoryPause();
 
     /** Whether a media driver is to be started when the pause is over. */
     private boolean owesLink;
