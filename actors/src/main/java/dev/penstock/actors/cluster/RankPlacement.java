@@ -22,12 +22,16 @@ import java.util.function.IntPredicate;
  *
  * First the longest part is made as short as the nodes allow, then hosts change as rarely as
  * possible. Up to {@value #EXACT} nodes the answer is the best one; beyond that, it is found by
- * taking the host, and on it the node, that reaches furthest. A thousand nodes ask as they come, so
- * what counting alone refuses is not tried. Pure.
+ * taking the host, and on it the node, that reaches furthest, and where nodes are of many sizes a
+ * run may be told to wait although a search of all orders would find places. A thousand nodes ask
+ * as they come, so what counting alone refuses is not tried. Pure.
  */
 public final class RankPlacement {
     /** Up to so many nodes, all orders of nodes are looked at. */
     static final int EXACT = 11;
+
+    /** So many lengths of the longest part are tried one by one before nodes are too few. */
+    private static final int TRIES = 64;
 
     /**
      * Ranks that belong on one node.
@@ -156,7 +160,29 @@ public final class RankPlacement {
         int ranks = groups.stream().mapToInt(group -> group.ranks().size()).sum();
         int counted = least(1, ranks, this::mayFit);
         int most = least(counted, ranks, longest -> parts(longest).isPresent());
-        return most > ranks ? Optional.empty() : parts(most);
+        if (most <= ranks) {
+            return parts(most);
+        }
+        return rooms.size() <= EXACT ? Optional.empty() : oneByOne(counted, ranks);
+    }
+
+    /**
+     * Reaching furthest may fail with longer parts where it does not with shorter ones, as a large
+     * node takes small groups that smaller ones could have had:
+     *
+     * <pre>
+     *   groups   2 2 2 2 2 2 12        longest 3:  a: 2 2 2   b: 2 2 2   c: 12
+     *   nodes    a 6  b 6  c 12        longest 4:  c: 2 2 2 2   a: 2 2   nobody: 12
+     * </pre>
+     */
+    private Optional<List<Part>> oneByOne(int from, int to) {
+        int step = Math.max(1, (to - from) / TRIES);
+        for (int longest = from; longest <= to; longest += step) {
+            if (parts(longest).isPresent()) {
+                return parts(longest);
+            }
+        }
+        return Optional.empty();
     }
 
     private Optional<List<Part>> parts(int most) {

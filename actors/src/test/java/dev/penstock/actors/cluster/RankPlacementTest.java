@@ -91,6 +91,27 @@ class RankPlacementTest {
     }
 
     /** Beyond the exact search the answer must still be a sound one. */
+    /** Only parts of three groups leave the largest node to the largest group. */
+    @Test
+    void aLargeNodeIsKeptForALargeGroupAlsoAmongManyNodes() {
+        List<Group> groups = new ArrayList<>();
+        for (int rank = 0; rank < 6; rank++) {
+            groups.add(new Group(List.of(rank), 2));
+        }
+        groups.add(new Group(List.of(6), 12));
+        groups.add(new Group(List.of(7), 1));
+        List<Room> rooms = new ArrayList<>();
+        rooms.add(room("a", "east", 6));
+        rooms.add(room("b", "west", 6));
+        rooms.add(room("large", "north", 12));
+        for (int node = 0; node < RankPlacement.EXACT; node++) {
+            rooms.add(room("small" + node, "south" + node, 1));
+        }
+
+        assertThat(placed(groups, rooms))
+                .isEqualTo(List.of("a", "a", "a", "b", "b", "b", "large", "small0"));
+    }
+
     @Test
     void manyNodesAreFilledHostByHost() {
         List<Room> rooms = new ArrayList<>();
