@@ -307,8 +307,17 @@ final class KeptRun {
         }
     }
 
-    /** The supervisor wants drivers where there are none. */
-    void restartLink() {
+    /**
+     * The supervisor wants drivers where there are none.
+     *
+     * @param gone directories of drivers that are gone, as far as it knows
+     */
+    void restartLink(Set<String> gone) {
+        shares.driversAreGone(gone);
+        restartLink();
+    }
+
+    private void restartLink() {
         if (!shares.restartDrivers()) {
             linkRestarted("", ""); // nobody needs one
         }

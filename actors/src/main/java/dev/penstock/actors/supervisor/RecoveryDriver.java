@@ -166,7 +166,7 @@ final class RecoveryDriver {
     void restartLink(long now) {
         owesLink = memoryPause.isOn(now);
         if (!owesLink) {
-            out.add(new Effect.RestartLink());
+            out.add(new Effect.RestartLink(links.down()));
         }
     }
 

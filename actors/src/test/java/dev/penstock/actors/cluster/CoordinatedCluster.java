@@ -45,12 +45,16 @@ final class CoordinatedCluster {
 
     /** A member that has not introduced itself. */
     NodeOffer joins(String name, String place, int ranks) {
+        return joins(name, place, "host of " + place, ranks);
+    }
+
+    NodeOffer joins(String name, String place, String host, int ranks) {
         long uid = nextUid++;
         var offer =
                 new NodeOffer(
                         name,
                         address(place),
-                        "host of " + place,
+                        host,
                         1, // as in a container
                         uid,
                         "0.1",
@@ -203,8 +207,9 @@ final class CoordinatedCluster {
         return did();
     }
 
-    CoordinatedCluster wantsDrivers() {
-        coordinator.onRestartLink(RUN, now);
+    /** The supervisor wants drivers where there are none. */
+    CoordinatedCluster wantsDrivers(String... gone) {
+        coordinator.onRestartLink(RUN, Set.of(gone), now);
         return did();
     }
 

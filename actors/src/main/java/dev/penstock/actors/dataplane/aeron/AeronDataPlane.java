@@ -2,6 +2,7 @@ package dev.penstock.actors.dataplane.aeron;
 
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.DriverGoneException;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.FrameRefusal;
@@ -11,8 +12,10 @@ import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.dataplane.SharedMemoryFullException;
 import dev.penstock.actors.dataplane.Transport;
 import io.aeron.Aeron;
+import io.aeron.CommonContext;
 import io.aeron.ErrorCode;
 import io.aeron.ExclusivePublication;
+import io.aeron.Image;
 import io.aeron.Subscription;
 import io.aeron.exceptions.AeronException;
 import io.aeron.exceptions.ClientTimeoutException;
@@ -73,8 +76,8 @@ public final class AeronDataPlane implements DataPlane {
      * Connects to a running media driver, opens the UDP endpoint if the settings want one, and
      * starts the poller.
      *
-     * @throws DataPlaneException if no driver answers in the settings' directory, or the endpoint
-     *     cannot be bound
+     * @throws DriverGoneException if no driver answers in the settings' directory
+     * @throws DataPlaneException if the endpoint cannot be bound
      */
     public static AeronDataPlane start(AeronSettings settings) {
         AeronDataPlane plane = new AeronDataPlane(settings);
@@ -94,7 +97,7 @@ public final class AeronDataPlane implements DataPlane {
                             .errorHandler(this::onError)
                             .subscriberErrorHandler(this::onError));
         } catch (AeronException e) {
-            throw new DataPlaneException(
+            throw new DriverGoneException(
                     "no media driver answers in %s: %s; is it running, with this run's directory?"
                             .formatted(settings.directory(), e.getMessage()),
                     e);
@@ -245,7 +248,18 @@ public final class AeronDataPlane implements DataPlane {
     }
 
     private Subscription subscription(String channel, int stream, Inbox inbox) {
-        return driver.subscription(channel, stream, _ -> poller.wake(), inbox::onUnavailable);
+        return driver.subscription(
+                channel, stream, _ -> poller.wake(), image -> onUnavailable(inbox, image));
+    }
+
+    /** Of a driver that is gone, the client takes all images away before it says so. */
+    private void onUnavailable(Inbox inbox, Image image) {
+        boolean driverLives =
+                CommonContext.isDriverActive(
+                        settings.directory().toFile(), DRIVER_TIMEOUT.toMillis(), LOG::trace);
+        if (driverLives) {
+            inbox.onUnavailable(image);
+        }
     }
 
     static DataPlaneException cannotOpen(int rank, AeronException cause) {
@@ -302,16 +316,25 @@ public final class AeronDataPlane implements DataPlane {
             LOG.warn("the data plane's Aeron client reports an error", error);
             return;
         }
-        String sentence =
-                error instanceof DriverTimeoutException
-                        ? "the media driver in %s died or stood still for %d s"
-                                .formatted(settings.directory(), DRIVER_TIMEOUT.toSeconds())
-                        : "this process stood still for too long and the media driver in %s has given it up"
-                                .formatted(settings.directory());
-        DataPlaneException failure =
-                new DataPlaneException(sentence + ": " + error.getMessage(), error);
+        DataPlaneException failure = failure(error);
         endpoints.values().forEach(endpoint -> endpoint.fail(failure));
         poller.wake();
+    }
+
+    private DataPlaneException failure(Throwable error) {
+        if (error instanceof DriverTimeoutException) {
+            return new DriverGoneException(
+                    "the media driver in %s died or stood still for %d s: %s"
+                            .formatted(
+                                    settings.directory(),
+                                    DRIVER_TIMEOUT.toSeconds(),
+                                    error.getMessage()),
+                    error);
+        }
+        return new DataPlaneException(
+                "this process stood still for too long and the media driver in %s has given it up: %s"
+                        .formatted(settings.directory(), error.getMessage()),
+                error);
     }
 
     @Override

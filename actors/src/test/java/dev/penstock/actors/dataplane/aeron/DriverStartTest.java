@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.DriverGoneException;
 import dev.penstock.actors.dataplane.SharedMemoryFullException;
 import io.aeron.ErrorCode;
 import io.aeron.exceptions.RegistrationException;
@@ -107,7 +108,7 @@ class DriverStartTest {
     @Test
     void noDriverInADirectoryIsSaidInWords() {
         assertThatThrownBy(() -> AeronDataPlane.start(AeronSettings.ipc(parent, 1)))
-                .isInstanceOf(DataPlaneException.class)
+                .isInstanceOf(DriverGoneException.class)
                 .hasMessageContaining("no media driver answers in " + parent);
     }
 

@@ -6,6 +6,7 @@ import static dev.penstock.actors.dataplane.aeron.TwoRanks.forward;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.penstock.actors.dataplane.DriverGoneException;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.Inbound;
@@ -134,7 +135,9 @@ class SeveralProcessesTest {
         assertThat(deaths.peek()).contains("ended with code 137");
         await().atMost(Duration.ofSeconds(10)).until(() -> !heard.failures.isEmpty());
         assertThat(Duration.ofNanos(System.nanoTime() - killed)).isLessThan(Duration.ofSeconds(8));
-        assertThat(heard.failures.peek()).hasMessageContaining("died or stood still");
+        assertThat(heard.failures.peek())
+                .isInstanceOf(DriverGoneException.class)
+                .hasMessageContaining("died or stood still");
     }
 
     @Test
