@@ -170,6 +170,15 @@ final class RecoveryDriver {
         }
     }
 
+    /** Somebody waits for the run to end: nothing is put off any more because memory was full. */
+    NextAction hurry(long now) {
+        memoryPause.end(now);
+        if (owesLink) {
+            restartLink(now);
+        }
+        return retry(now);
+    }
+
     /**
      * What fails again and again is given time to pass: a run bears only so many recoveries, which
      * would be over in a second.
