@@ -47,6 +47,9 @@ public final class AeronDataPlane implements DataPlane {
 
     private static final Logger LOG = LoggerFactory.getLogger(AeronDataPlane.class);
 
+    /** Of a process that has a limit for its files, or on a file system that has. */
+    private static final String MAY_NOT_GROW = "File too large";
+
     private final AeronSettings settings;
     private final Aeron aeron;
     private final DriverRequests driver;
@@ -265,10 +268,16 @@ public final class AeronDataPlane implements DataPlane {
     static DataPlaneException cannotOpen(int rank, AeronException cause) {
         String refusal =
                 "open rank %d: the media driver refused: %s".formatted(rank, cause.getMessage());
-        return cause instanceof RegistrationException answer
-                        && answer.errorCode() == ErrorCode.STORAGE_SPACE
+        return isFull(cause)
                 ? new SharedMemoryFullException(refusal, cause)
                 : new DataPlaneException(refusal, cause);
+    }
+
+    /** The driver's own code for it is for full disks only, not for files that may not grow. */
+    private static boolean isFull(AeronException refusal) {
+        return refusal instanceof RegistrationException answer
+                && (answer.errorCode() == ErrorCode.STORAGE_SPACE
+                        || String.valueOf(answer.getMessage()).contains(MAY_NOT_GROW));
     }
 
     private static OutboundChannel outbound(Outbound channel, PeerLink link) {

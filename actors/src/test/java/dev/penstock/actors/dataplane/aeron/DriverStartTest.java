@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.DriverGoneException;
+import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.dataplane.SharedMemoryFullException;
 import io.aeron.ErrorCode;
 import io.aeron.exceptions.RegistrationException;
@@ -18,6 +19,8 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(60)
@@ -103,6 +106,31 @@ class DriverStartTest {
         assertThat(AeronDataPlane.cannotOpen(2, other))
                 .isNotInstanceOf(SharedMemoryFullException.class)
                 .hasMessageContainingAll("open rank 2", "no such interface");
+    }
+
+    /** As {@code penstock chaos} has it, or a limit of the system. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void aLogThatMayNotGrowHasNoRoom() throws Exception {
+        try (MediaDriverProcess driver =
+                        MediaDriverProcess.start(settings(), Duration.ofSeconds(30), _ -> {});
+                AeronDataPlane plane =
+                        AeronDataPlane.start(AeronSettings.ipc(driver.directory(), 1))) {
+            assertThat(noFileOfMayGrow(driver.pid()).waitFor()).isZero();
+
+            assertThatThrownBy(
+                            () ->
+                                    plane.open(
+                                            0,
+                                            List.of(),
+                                            List.of(new Outbound(TwoRanks.FORWARD, 1, 1)),
+                                            new RecordingListener()))
+                    .isInstanceOf(SharedMemoryFullException.class);
+        }
+    }
+
+    private static Process noFileOfMayGrow(long pid) throws IOException {
+        return new ProcessBuilder("prlimit", "--pid", Long.toString(pid), "--fsize=1").start();
     }
 
     @Test
