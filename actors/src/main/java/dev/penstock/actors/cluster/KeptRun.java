@@ -258,7 +258,11 @@ final class KeptRun {
             }
             case ClusterNode.DriverStarted(String _, long _, String directory) ->
                     shares.driverStarted(node, directory)
-                            .ifPresent(former -> linkRestarted(former, directory));
+                            .ifPresent(
+                                    former -> {
+                                        linkRestarted(former, directory);
+                                        tellMovedDrivers();
+                                    });
             case ClusterNode.DriverRefused(String _, long _, String how) -> {
                 if (shares.hasDriver(node)) {
                     onDriverDied(node, how, now);
@@ -375,6 +379,16 @@ final class KeptRun {
         Set<Integer> found = takeover.onKept(node, kept);
         seating.adopted(found);
         found.forEach(rank -> seat(rank, node));
+        if (supervised) {
+            tellMovedDrivers();
+        }
+    }
+
+    /** Ranks of a late share may name drivers of which nobody has told the supervisor. */
+    private void tellMovedDrivers() {
+        if (!shares.lacksDriver() && !shares.awaitsDrivers()) {
+            takeover.movedDrivers().forEach(this::linkRestarted);
+        }
     }
 
     /**

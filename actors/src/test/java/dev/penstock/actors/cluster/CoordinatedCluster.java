@@ -165,11 +165,20 @@ final class CoordinatedCluster {
 
     CoordinatedCluster hasKept(String place, boolean ownsDriver, Integer... ranks) {
         String driver = "driver of " + place;
+        return hasKept(place, List.of(driver), driver, ownsDriver, ranks);
+    }
+
+    CoordinatedCluster hasKept(
+            String place,
+            List<String> namedDrivers,
+            String driver,
+            boolean ownsDriver,
+            Integer... ranks) {
         return reports(
                 new ClusterNode.ShareKept(
                         address(place),
                         List.of(ranks),
-                        driver,
+                        namedDrivers,
                         driver,
                         ownsDriver,
                         Optional.empty()));
