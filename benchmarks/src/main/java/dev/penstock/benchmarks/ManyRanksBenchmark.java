@@ -388,14 +388,9 @@ public final class ManyRanksBenchmark {
             }
             case RankCommand.Prepare _ -> {
                 var held = new RankEvent.HeldState(rank, committed, -1);
-                List<RankEvent.HeldState> others =
-                        IntStream.range(0, ranks / STAGES)
-                                .map(replica -> replica * STAGES + rank % STAGES)
-                                .filter(other -> other != rank)
-                                .mapToObj(other -> new RankEvent.HeldState(other, committed, -1))
-                                .toList();
                 LocationDigests known = locations.getOrDefault(rank, RankLocations.NONE).digests();
-                hear(new RankEvent.Prepared(rank, epoch, held, others, known));
+                // its own state is the mirror of all replicas
+                hear(new RankEvent.Prepared(rank, epoch, held, List.of(held), known));
             }
             case RankCommand.Resume resume -> {
                 locations.computeIfPresent(

@@ -157,8 +157,13 @@ final class ClusterCoordinator {
         return kept != null && !kept.hasEnded() && kept.takeIn(processes);
     }
 
-    void onRestartLink(String run, long now) {
-        with(run, now, KeptRun::restartLink);
+    /**
+     * Media drivers are wanted where there are none.
+     *
+     * @param gone directories of drivers that are gone, as far as the supervisor knows
+     */
+    void onRestartLink(String run, Set<String> gone, long now) {
+        with(run, now, kept -> kept.restartLink(gone));
     }
 
     // ---- nodes ------------------------------------------------------------------------------

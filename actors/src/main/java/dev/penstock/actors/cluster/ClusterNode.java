@@ -146,8 +146,8 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
      * The answer to {@link AdoptRun}: a share waited for another owner.
      *
      * @param ranks that the node was told to host
-     * @param firstDriver directory of the driver that the node joined first; empty if it joined
-     *     none
+     * @param namedDrivers directories of the drivers that its ranks said they use; they do not say
+     *     it again when they go over to another
      * @param driver directory of the one that it started last, or else of the one that it uses
      * @param ownsDriver whether that one lives with this node
      * @param key as it was handed to the node
@@ -155,13 +155,14 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
     public record ShareKept(
             String node,
             List<Integer> ranks,
-            String firstDriver,
+            List<String> namedDrivers,
             String driver,
             boolean ownsDriver,
             Optional<RunKey> key)
             implements Report {
         public ShareKept {
             ranks = List.copyOf(ranks);
+            namedDrivers = List.copyOf(namedDrivers);
         }
     }
 

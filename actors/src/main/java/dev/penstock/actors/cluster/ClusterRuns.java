@@ -397,7 +397,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                     coordinator.onPlaced(run, rank, process, now);
             case RunManager.TakeIn(var processes, var answer) ->
                     answer.complete(coordinator.takeIn(run, processes));
-            case RunManager.RestartLink _ -> coordinator.onRestartLink(run, now);
+            case RunManager.RestartLink(var gone) -> coordinator.onRestartLink(run, gone, now);
         }
     }
 

@@ -3,6 +3,7 @@ package dev.penstock.actors.cluster;
 import dev.penstock.actors.spi.ProcessSupply;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
@@ -27,7 +28,7 @@ record KeeperSupply(Consumer<RunManager.Said> keeper) implements ProcessSupply {
     }
 
     @Override
-    public void restartLink() {
-        keeper.accept(new RunManager.RestartLink());
+    public void restartLink(Set<String> gone) {
+        keeper.accept(new RunManager.RestartLink(gone));
     }
 }

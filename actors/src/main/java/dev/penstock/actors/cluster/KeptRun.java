@@ -258,7 +258,11 @@ final class KeptRun {
             }
             case ClusterNode.DriverStarted(String _, long _, String directory) ->
                     shares.driverStarted(node, directory)
-                            .ifPresent(former -> linkRestarted(former, directory));
+                            .ifPresent(
+                                    former -> {
+                                        linkRestarted(former, directory);
+                                        tellMovedDrivers();
+                                    });
             case ClusterNode.DriverRefused(String _, long _, String how) -> {
                 if (shares.hasDriver(node)) {
                     onDriverDied(node, how, now);
@@ -307,8 +311,17 @@ final class KeptRun {
         }
     }
 
-    /** The supervisor wants drivers where there are none. */
-    void restartLink() {
+    /**
+     * The supervisor wants drivers where there are none.
+     *
+     * @param gone directories of drivers that are gone, as far as it knows
+     */
+    void restartLink(Set<String> gone) {
+        shares.driversAreGone(gone);
+        restartLink();
+    }
+
+    private void restartLink() {
         if (!shares.restartDrivers()) {
             linkRestarted("", ""); // nobody needs one
         }
@@ -366,6 +379,16 @@ final class KeptRun {
         Set<Integer> found = takeover.onKept(node, kept);
         seating.adopted(found);
         found.forEach(rank -> seat(rank, node));
+        if (supervised) {
+            tellMovedDrivers();
+        }
+    }
+
+    /** Ranks of a late share may name drivers of which nobody has told the supervisor. */
+    private void tellMovedDrivers() {
+        if (!shares.lacksDriver() && !shares.awaitsDrivers()) {
+            takeover.movedDrivers().forEach(this::linkRestarted);
+        }
     }
 
     /**

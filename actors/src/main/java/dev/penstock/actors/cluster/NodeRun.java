@@ -9,6 +9,7 @@ import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
+import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankResources;
@@ -16,9 +17,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -67,12 +70,14 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
     private final @Nullable HostedRun run;
     private final List<Integer> ranks = new ArrayList<>();
 
+    /** What its ranks said of the drivers that they use, when they began. */
+    private final Set<String> namedDrivers = new LinkedHashSet<>();
+
     /** What the owner's orders were answered with, by their numbers. */
     private final Map<Long, ClusterNode.Answer> answers = new HashMap<>();
 
     private ActorRef<ClusterNode.Report> owner;
     private @Nullable RankResources resources;
-    private String firstDriver = "";
     private String ownDriver = "";
     private Optional<String> driverEnded = Optional.empty();
     private Optional<RunKey> key = Optional.empty();
@@ -209,9 +214,10 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                         open.resources(
                                 Path.of(host.driverDirectory()), host.key().map(RunKey::secret));
                 resources = shared;
-                firstDriver = host.driverDirectory();
                 key = host.key();
             }
+            PeerAddress address = shared.dataPlane().address();
+            namedDrivers.add(address.driverDirectory());
             for (int rank : host.ranks()) {
                 var info =
                         new NodeInfo(
@@ -221,7 +227,7 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
                                 offer.version(),
                                 Optional.of(rank),
                                 false,
-                                Optional.of(shared.dataPlane().address()));
+                                Optional.of(address));
                 getContext()
                         .watchWith(
                                 getContext().spawnAnonymous(NodeActor.create(info, shared)),
@@ -273,7 +279,8 @@ final class NodeRun extends AbstractBehavior<NodeRun.Command> {
         boolean owns = !ownDriver.isEmpty() && driverEnded.isEmpty();
         String driver = owns ? ownDriver : used; // ranks may have to go over to their node's own
         owner.tell(
-                new ClusterNode.ShareKept(offer.address(), ranks, firstDriver, driver, owns, key));
+                new ClusterNode.ShareKept(
+                        offer.address(), ranks, List.copyOf(namedDrivers), driver, owns, key));
         return sayDriverDied();
     }
 

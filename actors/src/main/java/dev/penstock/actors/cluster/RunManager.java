@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
@@ -87,8 +88,12 @@ final class RunManager extends AbstractBehavior<RunManager.Command> {
     record TakeIn(Map<Integer, String> processes, CompletableFuture<Boolean> answer)
             implements Said {}
 
-    /** The supervisor wants drivers where there are none. */
-    record RestartLink() implements Said {}
+    /**
+     * The supervisor wants drivers where there are none.
+     *
+     * @param gone directories of drivers that are gone, as far as it knows
+     */
+    record RestartLink(Set<String> gone) implements Said {}
 
     private static final Logger LOG = LoggerFactory.getLogger(RunManager.class);
     private static final Duration TICK = Duration.ofSeconds(1);

@@ -45,23 +45,32 @@ final class RunShares {
      * @param directory empty while it starts
      * @param former directory of the one whose place it takes; empty if it is the host's first
      * @param awaited whether the supervisor waits for it
+     * @param doubtful address of a node that did not say that its driver died, and may be dead, too
      */
     private record Driver(
-            String owner, Optional<String> directory, String former, boolean awaited) {
+            String owner,
+            Optional<String> directory,
+            String former,
+            boolean awaited,
+            String doubtful) {
         static Driver first(String owner) {
-            return new Driver(owner, Optional.empty(), "", false);
+            return new Driver(owner, Optional.empty(), "", false, "");
         }
 
         Driver died() {
-            return new Driver("", Optional.empty(), directory.orElse(former), true);
+            return new Driver("", Optional.empty(), directory.orElse(former), true, "");
+        }
+
+        Driver diedUntold() {
+            return new Driver("", Optional.empty(), directory.orElse(former), true, owner);
         }
 
         Driver startedAgainBy(String next) {
-            return new Driver(next, Optional.empty(), former, true);
+            return new Driver(next, Optional.empty(), former, true, "");
         }
 
         Driver isIn(String place) {
-            return new Driver(owner, Optional.of(place), former, false);
+            return new Driver(owner, Optional.of(place), former, false, "");
         }
     }
 
@@ -413,6 +422,15 @@ final class RunShares {
         return directory;
     }
 
+    /** Drivers in these directories are gone, whether their nodes have said so or not. */
+    void driversAreGone(Set<String> directories) {
+        drivers.replaceAll(
+                (_, had) ->
+                        had.directory().filter(directories::contains).isPresent()
+                                ? had.diedUntold()
+                                : had);
+    }
+
     /**
      * Has a driver started on each host that has lost its own; whether there is any to wait for.
      */
@@ -421,7 +439,7 @@ final class RunShares {
         for (Share share : shares.values()) {
             NodeOffer node = share.node;
             Driver driver = drivers.get(node.host());
-            if (driver != null && driver.owner().isEmpty()) {
+            if (driver != null && driver.owner().isEmpty() && mayStart(node, driver)) {
                 drivers.put(node.host(), driver.startedAgainBy(node.address()));
                 orders.give(
                         new ClusterEffect.StartDriver(run, node.address(), orders.nextNumber()));
@@ -429,5 +447,9 @@ final class RunShares {
             any |= driver != null && driver.awaited(); // a host's first one comes with its share
         }
         return any;
+    }
+
+    private boolean mayStart(NodeOffer node, Driver after) {
+        return !node.address().equals(after.doubtful()) || isAlone(node);
     }
 }

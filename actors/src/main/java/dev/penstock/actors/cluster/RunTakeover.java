@@ -112,7 +112,7 @@ final class RunTakeover {
                     });
         }
         shares.adopt(node, kept, ranks);
-        drivers.put(kept.firstDriver(), node.host());
+        kept.namedDrivers().forEach(named -> drivers.put(named, node.host()));
         drivers.put(kept.driver(), node.host());
         return ranks;
     }

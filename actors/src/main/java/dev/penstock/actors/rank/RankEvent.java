@@ -35,7 +35,9 @@ public sealed interface RankEvent extends WireMessage {
      * The rank is stopped with closed links, ready for {@link RankCommand.Resume}.
      *
      * @param state what it holds of its own stages
-     * @param mirrors what it holds of other ranks' stages
+     * @param mirrors what it holds of other ranks' stages; by its own number, what all that hold
+     *     the same by the plan find here: to say that of each would take as many words as there are
+     *     replicas, of each replica
      * @param locations what it knows of where all ranks live
      */
     record Prepared(

@@ -13,6 +13,7 @@ import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
@@ -133,11 +134,21 @@ public final class RankWork implements AutoCloseable {
 
     /** Returns the states that this rank holds for others. */
     List<RankEvent.HeldState> heldMirrors() {
-        return mirrors.held().stream()
+        return states(rank, resources.plan(), mirrors.held());
+    }
+
+    /**
+     * What this rank's own state is to those that hold the same is said once, by its own number.
+     */
+    static List<RankEvent.HeldState> states(int rank, RunPlan plan, List<HeldMirror> held) {
+        return held.stream()
                 .map(
                         mirror ->
                                 new RankEvent.HeldState(
-                                        mirror.rank(), mirror.committedStep(), mirror.readyStep()))
+                                        plan.isCopy(rank, mirror.rank()) ? rank : mirror.rank(),
+                                        mirror.committedStep(),
+                                        mirror.readyStep()))
+                .distinct()
                 .toList();
     }
 

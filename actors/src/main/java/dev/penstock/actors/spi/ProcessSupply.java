@@ -2,6 +2,7 @@ package dev.penstock.actors.spi;
 
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
@@ -14,7 +15,7 @@ public interface ProcessSupply {
                 public void start(Optional<Integer> rank) {}
 
                 @Override
-                public void restartLink() {}
+                public void restartLink(Set<String> gone) {}
             };
 
     /**
@@ -50,6 +51,10 @@ public interface ProcessSupply {
         return CompletableFuture.completedStage(true);
     }
 
-    /** Starts another media driver and tells the supervisor its directory. */
-    void restartLink();
+    /**
+     * Starts media drivers for those that are gone, and tells the supervisor their directories.
+     *
+     * @param gone directories of drivers that are gone; empty text for one that is not known
+     */
+    void restartLink(Set<String> gone);
 }

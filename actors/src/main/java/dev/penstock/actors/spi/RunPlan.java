@@ -75,9 +75,23 @@ public record RunPlan(
 
     /** Other ranks that hold all that this one does, rising, if they are to serve as mirrors. */
     public List<Integer> copiesOf(int rank) {
-        return mirrors && wholeReplicas
+        return replicasAreCopies()
                 ? grid.replicaGroup(rank).stream().filter(other -> other != rank).toList()
                 : List.of();
+    }
+
+    /** Whether another rank is one of a rank's {@link #copiesOf}. */
+    public boolean isCopy(int rank, int other) {
+        RankPlace place = grid.placeOf(rank);
+        RankPlace there = grid.placeOf(other);
+        return replicasAreCopies()
+                && other != rank
+                && there.pipeline() == place.pipeline()
+                && there.tensor() == place.tensor();
+    }
+
+    private boolean replicasAreCopies() {
+        return mirrors && wholeReplicas;
     }
 
     /** The stages that a rank holds, rising. */

@@ -79,8 +79,16 @@ public sealed interface Effect {
         }
     }
 
-    /** Start another media driver; the answer is {@code onLinkRestarted}. */
-    record RestartLink() implements Effect {}
+    /**
+     * Start other media drivers for those that are gone; each answer is {@code onLinkRestarted}.
+     *
+     * @param gone their directories; empty text for one that is not known
+     */
+    record RestartLink(Set<String> gone) implements Effect {
+        public RestartLink {
+            gone = Set.copyOf(gone);
+        }
+    }
 
     /**
      * Look at these nodes' processes and at this one, as far as they are on this host; the answer

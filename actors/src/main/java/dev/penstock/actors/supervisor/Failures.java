@@ -1,5 +1,6 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.dataplane.DriverGoneException;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankEvent;
@@ -151,7 +152,15 @@ final class Failures {
         } else if (lost.epoch() == ranks.epoch()
                 && !course.is(Phase.STOPPING)
                 && !driver.onlyPublishes()) {
-            course.follow(causes.onLinkLost(lost.reason(), now), now);
+            Optional<NodeInfo> missing =
+                    ranks.node(lost.rank())
+                            .filter(Links::names)
+                            .filter(_ -> DriverGoneException.isReasonOf(lost.reason()));
+            course.follow(
+                    missing.isPresent()
+                            ? causes.onDriverMissed(missing.get(), lost.reason(), now)
+                            : causes.onLinkLost(lost.reason(), now),
+                    now);
         }
     }
 

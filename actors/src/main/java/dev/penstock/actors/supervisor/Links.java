@@ -44,6 +44,16 @@ final class Links {
         died(current(node));
     }
 
+    /** Whether a node says which of several drivers it uses. */
+    static boolean names(NodeInfo node) {
+        return node.address().isPresent();
+    }
+
+    /** Directories of drivers that are gone; {@link #ANY} if one is not known. */
+    Set<String> down() {
+        return Set.copyOf(down);
+    }
+
     /** Whether a rank would find no driver. Nobody waits for one that no rank uses. */
     boolean areDown() {
         return !down.isEmpty()

@@ -478,7 +478,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                                             new RoomAnswered(ranks, error == null && granted));
             case Effect.ReadVitals(Set<NodeInfo> looked) ->
                     getContext().getSelf().tell(vitals(looked));
-            case Effect.RestartLink _ -> services.processes().restartLink();
+            case Effect.RestartLink(Set<String> gone) -> services.processes().restartLink(gone);
             case Effect.Publish publish -> publish(publish);
             case Effect.Abandon(long step, int epoch) ->
                     services.checkpoints().abandon(step, epoch);

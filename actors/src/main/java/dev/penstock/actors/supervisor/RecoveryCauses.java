@@ -125,6 +125,15 @@ final class RecoveryCauses {
                 .orElseGet(() -> recovery.raise(recovery.after(cause, now), cause, now));
     }
 
+    /**
+     * A rank finds that its media driver is gone. Nobody may have said so because whoever started
+     * it died as well, on another host, where that takes long to prove.
+     */
+    NextAction onDriverMissed(NodeInfo node, String cause, long now) {
+        links.diedWith(node);
+        return withOtherDriver(onLinkLost(cause, now), now);
+    }
+
     /** A media driver is gone, and with it every link of its host. */
     NextAction onLinkDied(String directory, String cause, long now) {
         links.died(directory);

@@ -57,7 +57,7 @@ final class RecoveryDecision {
             return goOn(under, new RestartSource.Memory(), now);
         }
         Optional<Map<Integer, Integer>> holders =
-                even ? under.holders(missing, commit) : Optional.empty();
+                even ? under.holders(plan, missing, commit) : Optional.empty();
         if (holders.isPresent()) {
             Map<Integer, NodeInfo> nodes = nodes(holders.get());
             if (!under.room().isAbout(nodes)) {
@@ -100,7 +100,7 @@ final class RecoveryDecision {
         }
         told.settle(mirrors);
         List<Integer> fills = mirrors.fills();
-        under.prepared().keySet().forEach(rank -> resume(rank, source.ofLiving(), fills));
+        under.prepared().ranks().forEach(rank -> resume(rank, source.ofLiving(), fills));
         host(source, fills, missing.stream().filter(ranks::hasNode).toList());
         missing.stream()
                 .filter(rank -> !ranks.hasNode(rank))
@@ -193,7 +193,7 @@ final class RecoveryDecision {
         }
         List<Integer> fills = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            if (!under.holds(layout.holderOf(rank), rank, driver.lastCommit())) {
+            if (!under.holds(plan, layout.holderOf(rank), rank, driver.lastCommit())) {
                 fills.add(rank);
             }
         }

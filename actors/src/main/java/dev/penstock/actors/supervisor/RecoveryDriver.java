@@ -166,8 +166,17 @@ final class RecoveryDriver {
     void restartLink(long now) {
         owesLink = memoryPause.isOn(now);
         if (!owesLink) {
-            out.add(new Effect.RestartLink());
+            out.add(new Effect.RestartLink(links.down()));
         }
+    }
+
+    /** Somebody waits for the run to end: nothing is put off any more because memory was full. */
+    NextAction hurry(long now) {
+        memoryPause.end(now);
+        if (owesLink) {
+            restartLink(now);
+        }
+        return retry(now);
     }
 
     /**

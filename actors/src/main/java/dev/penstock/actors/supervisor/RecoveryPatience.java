@@ -149,11 +149,18 @@ final class RecoveryPatience {
 
         private int failedTries;
         private long untilNanos;
+        private boolean over;
 
         /** A recovery begins. */
         void begin(long now) {
             failedTries = 0;
             untilNanos = now;
+        }
+
+        /** Now, and of all that would follow. */
+        void end(long now) {
+            untilNanos = Math.min(untilNanos, now);
+            over = true;
         }
 
         boolean isOn(long now) {
@@ -179,7 +186,7 @@ final class RecoveryPatience {
          * @return whether it has to wait longer than it would have had to
          */
         boolean lengthen(String cause, long now) {
-            if (isOn(now) || !SharedMemoryFullException.isReasonOf(cause)) {
+            if (over || isOn(now) || !SharedMemoryFullException.isReasonOf(cause)) {
                 return false;
             }
             untilNanos = now + (FIRST.toNanos() << Math.min(failedTries, MOST_DOUBLINGS));

@@ -2,12 +2,15 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.spi.RunPlan;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /**
  * Where a recovery stands in an epoch.
@@ -46,18 +49,14 @@ sealed interface RecoveryPhase {
     record Preparing(
             RecoveryAttempt attempt,
             long sinceNanos,
-            SortedMap<Integer, RankEvent.Prepared> prepared,
+            Answers prepared,
             RankSet askedFor,
             HoldersRoom room)
             implements RecoveryPhase {
-        public Preparing {
-            prepared = Collections.unmodifiableSortedMap(new TreeMap<>(prepared));
-        }
-
         /** An epoch begins: nothing was answered or decided in it. */
         static Preparing begin(RecoveryAttempt attempt, long now) {
             return new Preparing(
-                    attempt, now, new TreeMap<>(), RankSet.NONE, new HoldersRoom.Unasked());
+                    attempt, now, Answers.NONE, RankSet.NONE, new HoldersRoom.Unasked());
         }
 
         @Override
@@ -72,16 +71,13 @@ sealed interface RecoveryPhase {
 
         /** A rank answered. */
         Preparing answered(RankEvent.Prepared answer) {
-            SortedMap<Integer, RankEvent.Prepared> more = new TreeMap<>(prepared);
-            more.put(answer.rank(), answer);
-            return new Preparing(attempt, sinceNanos, more, askedFor, room);
+            return new Preparing(attempt, sinceNanos, prepared.with(answer), askedFor, room);
         }
 
         /** A rank is left behind; what it holds, mirrors too, is out of reach. */
         Preparing excluding(int rank) {
-            SortedMap<Integer, RankEvent.Prepared> fewer = new TreeMap<>(prepared);
-            fewer.remove(rank);
-            return new Preparing(attempt.died(rank), sinceNanos, fewer, askedFor, room);
+            return new Preparing(
+                    attempt.died(rank), sinceNanos, prepared.without(rank), askedFor, room);
         }
 
         /** A process was asked for. */
@@ -102,43 +98,91 @@ sealed interface RecoveryPhase {
 
         @Override
         public boolean hasAnswered(int rank) {
-            return prepared.containsKey(rank);
+            return prepared.of(rank).isPresent();
         }
 
         /** Whether every prepared rank has seen the step, or will when its commit is told again. */
         boolean allReach(long step) {
-            return prepared.values().stream().allMatch(answer -> answer.state().reaches(step));
+            return prepared.stream().allMatch(answer -> answer.state().reaches(step));
         }
 
         /** Whether this rank is prepared and holds a mirror of the other that reaches the step. */
-        boolean holds(int holder, int rank, long step) {
-            RankEvent.Prepared answer = prepared.get(holder);
-            return answer != null && holds(answer, rank, step);
+        boolean holds(RunPlan plan, int holder, int rank, long step) {
+            return prepared.of(holder)
+                    .filter(answer -> holds(plan, answer, rank, step))
+                    .isPresent();
         }
 
         /**
          * By missing rank, the first prepared one that holds a mirror of it which reaches the step;
          * empty if there is not one of each.
          */
-        Optional<Map<Integer, Integer>> holders(List<Integer> missing, long step) {
+        Optional<Map<Integer, Integer>> holders(RunPlan plan, List<Integer> missing, long step) {
             Map<Integer, Integer> holders = new TreeMap<>();
             for (int rank : missing) {
-                prepared.values().stream()
-                        .filter(answer -> holds(answer, rank, step))
+                prepared.stream()
+                        .filter(answer -> holds(plan, answer, rank, step))
                         .findFirst()
                         .ifPresent(answer -> holders.put(rank, answer.rank()));
             }
             return holders.size() == missing.size() ? Optional.of(holders) : Optional.empty();
         }
 
-        private static boolean holds(RankEvent.Prepared answer, int rank, long step) {
+        private static boolean holds(RunPlan plan, RankEvent.Prepared answer, int rank, long step) {
+            int named = plan.isCopy(answer.rank(), rank) ? answer.rank() : rank;
             return answer.mirrors().stream()
-                    .anyMatch(mirror -> mirror.rank() == rank && mirror.reaches(step));
+                    .anyMatch(mirror -> mirror.rank() == named && mirror.reaches(step));
         }
 
         /** Nodes have said whether they have room. */
         Preparing onRoom(Map<Integer, NodeInfo> asked, boolean granted) {
             return with(room.answered(asked, granted));
+        }
+    }
+
+    /**
+     * What ranks answered; immutable. An answer more costs a copy of those that stand in its row,
+     * and of the list of rows: copies of all would be quadratic work.
+     */
+    record Answers(SortedMap<Integer, SortedMap<Integer, RankEvent.Prepared>> rows) {
+        private static final int WIDTH = 64;
+        static final Answers NONE = new Answers(Collections.emptySortedMap());
+
+        Answers with(RankEvent.Prepared answer) {
+            return changed(answer.rank(), row -> row.put(answer.rank(), answer));
+        }
+
+        Answers without(int rank) {
+            return changed(rank, row -> row.remove(rank));
+        }
+
+        private Answers changed(int rank, Consumer<SortedMap<Integer, RankEvent.Prepared>> change) {
+            SortedMap<Integer, RankEvent.Prepared> row = new TreeMap<>(row(rank));
+            change.accept(row);
+            SortedMap<Integer, SortedMap<Integer, RankEvent.Prepared>> all = new TreeMap<>(rows);
+            all.put(rank / WIDTH, row);
+            return new Answers(all);
+        }
+
+        private SortedMap<Integer, RankEvent.Prepared> row(int rank) {
+            return rows.getOrDefault(rank / WIDTH, Collections.emptySortedMap());
+        }
+
+        Optional<RankEvent.Prepared> of(int rank) {
+            return Optional.ofNullable(row(rank).get(rank));
+        }
+
+        /** By rising rank. */
+        Stream<RankEvent.Prepared> stream() {
+            return rows.values().stream().flatMap(row -> row.values().stream());
+        }
+
+        List<Integer> ranks() {
+            return stream().map(RankEvent.Prepared::rank).toList();
+        }
+
+        int size() {
+            return rows.values().stream().mapToInt(Map::size).sum();
         }
     }
 

@@ -428,6 +428,8 @@ public final class RunCoordinator {
         if (course.is(Phase.PLACING)
                 || (course.is(Phase.RECOVERING) && recovery.hasNothingToSaveSoon())) {
             course.stop(now);
+        } else {
+            course.follow(recovery.hurry(now), now);
         }
         return out.drain();
     }

@@ -437,6 +437,41 @@ class ClusterCoordinatorTest {
                         new PipelineSupervisor.LinkRestarted("driver of a", "another"));
     }
 
+    /**
+     * Whoever started it may have died as well, and the cluster takes its time to remove a member.
+     */
+    @Test
+    void aDriverThatRanksFindGoneIsStartedAgainByAnotherNodeOfItsHost() {
+        cluster.introduces("a", 1)
+                .introduces(cluster.joins("b", "b", "host of a", 1))
+                .keeps(new ImaginedRun(RUN, 2))
+                .opens("a")
+                .opens("b")
+                .forget();
+
+        cluster.wantsDrivers("driver of a");
+
+        assertThat(cluster.of(ClusterEffect.StartDriver.class))
+                .containsExactly(new ClusterEffect.StartDriver(RUN, address("b"), 5));
+        cluster.driverStarts("b", "another");
+        assertThat(cluster.toldSupervisor())
+                .containsExactly(new PipelineSupervisor.LinkRestarted("driver of a", "another"));
+        assertThat(cluster.forget().driverDies("a").toldSupervisor()).as("is known").isEmpty();
+        assertThat(cluster.dies("a").toldSupervisor())
+                .as("it took no driver along")
+                .containsExactly(
+                        new PipelineSupervisor.NodeDied(
+                                cluster.process("a"), false, "it left the cluster"));
+    }
+
+    @Test
+    void whereNobodyElseIsOnItsHostItsOwnNodeStartsADriverAgain() {
+        underWay().forget().wantsDrivers("driver of a");
+
+        assertThat(cluster.of(ClusterEffect.StartDriver.class))
+                .containsExactly(new ClusterEffect.StartDriver(RUN, address("a"), 5));
+    }
+
     @Test
     void whereNoDriverIsMissingTheSupervisorIsAnsweredAtOnce() {
         underWay().forget().wantsDrivers();

@@ -31,6 +31,7 @@ class ClusterNodeTest {
     private final AtomicInteger drivers = new AtomicInteger();
     private final AtomicInteger closed = new AtomicInteger();
     private final AtomicBoolean hosts = new AtomicBoolean();
+    private final AtomicReference<String> usedDriver = new AtomicReference<>("");
     private final AtomicReference<Consumer<String>> onDeath = new AtomicReference<>();
     private final TestProbe<ClusterNode.Report> seed = kit.createTestProbe();
     private final TestProbe<ClusterNode.Report> another = kit.createTestProbe();
@@ -65,9 +66,9 @@ class ClusterNodeTest {
             if (!hosts.get()) {
                 throw new IllegalStateException("no ranks here");
             }
+            usedDriver.set(driverDirectory.toString());
             return SimHostedRun.resources(
-                    TestPlans.chain(1),
-                    () -> new PeerAddress("host", driverDirectory.toString(), ""));
+                    TestPlans.chain(1), () -> new PeerAddress("host", usedDriver.get(), ""));
         }
 
         @Override
@@ -93,6 +94,11 @@ class ClusterNodeTest {
     private ClusterNode.HostRanks host(TestProbe<ClusterNode.Report> from, long order) {
         return new ClusterNode.HostRanks(
                 RUN, order, List.of(0), "driver-1", Optional.empty(), from.getRef());
+    }
+
+    private ClusterNode.HostRanks hostNone(long order) {
+        return new ClusterNode.HostRanks(
+                RUN, order, List.of(), "driver-1", Optional.empty(), seed.getRef());
     }
 
     @Test
@@ -177,9 +183,7 @@ class ClusterNodeTest {
         hosts.set(true);
         node.tell(open(1));
         seed.expectMessage(new ClusterNode.RunOpened(HERE, 1, "driver-1"));
-        node.tell(
-                new ClusterNode.HostRanks(
-                        RUN, 2, List.of(), "driver-1", Optional.empty(), seed.getRef()));
+        node.tell(hostNone(2));
         seed.expectMessage(new ClusterNode.RanksHosted(HERE, 2));
         onDeath.get().accept("kill -9");
         var died = new ClusterNode.DriverDied(HERE, "driver-1", "kill -9");
@@ -189,8 +193,25 @@ class ClusterNodeTest {
 
         another.expectMessage(
                 new ClusterNode.ShareKept(
-                        HERE, List.of(), "driver-1", "driver-1", false, Optional.empty()));
+                        HERE, List.of(), List.of("driver-1"), "driver-1", false, Optional.empty()));
         another.expectMessage(died);
+    }
+
+    @Test
+    void anotherSeedHearsOfEveryDriverThatRanksHaveNamed() {
+        hosts.set(true);
+        node.tell(open(1));
+        seed.expectMessage(new ClusterNode.RunOpened(HERE, 1, "driver-1"));
+        node.tell(hostNone(2));
+        seed.expectMessage(new ClusterNode.RanksHosted(HERE, 2));
+        usedDriver.set("another");
+        node.tell(hostNone(3));
+        seed.expectMessage(new ClusterNode.RanksHosted(HERE, 3));
+
+        node.tell(new ClusterNode.AdoptRun(RUN, 2, another.getRef()));
+
+        assertThat(another.expectMessageClass(ClusterNode.ShareKept.class).namedDrivers())
+                .containsExactly("driver-1", "another");
     }
 
     @Test

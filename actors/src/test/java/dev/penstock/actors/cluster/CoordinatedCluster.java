@@ -45,12 +45,16 @@ final class CoordinatedCluster {
 
     /** A member that has not introduced itself. */
     NodeOffer joins(String name, String place, int ranks) {
+        return joins(name, place, "host of " + place, ranks);
+    }
+
+    NodeOffer joins(String name, String place, String host, int ranks) {
         long uid = nextUid++;
         var offer =
                 new NodeOffer(
                         name,
                         address(place),
-                        "host of " + place,
+                        host,
                         1, // as in a container
                         uid,
                         "0.1",
@@ -161,11 +165,20 @@ final class CoordinatedCluster {
 
     CoordinatedCluster hasKept(String place, boolean ownsDriver, Integer... ranks) {
         String driver = "driver of " + place;
+        return hasKept(place, List.of(driver), driver, ownsDriver, ranks);
+    }
+
+    CoordinatedCluster hasKept(
+            String place,
+            List<String> namedDrivers,
+            String driver,
+            boolean ownsDriver,
+            Integer... ranks) {
         return reports(
                 new ClusterNode.ShareKept(
                         address(place),
                         List.of(ranks),
-                        driver,
+                        namedDrivers,
                         driver,
                         ownsDriver,
                         Optional.empty()));
@@ -203,8 +216,9 @@ final class CoordinatedCluster {
         return did();
     }
 
-    CoordinatedCluster wantsDrivers() {
-        coordinator.onRestartLink(RUN, now);
+    /** The supervisor wants drivers where there are none. */
+    CoordinatedCluster wantsDrivers(String... gone) {
+        coordinator.onRestartLink(RUN, Set.of(gone), now);
         return did();
     }
 

@@ -86,7 +86,11 @@ class PlantedClusterMistakesTest {
                 "timers.startSingleTimer(new GiveUp(), patience);",
                 ""),
         SHARE_IS_GIVEN_UP_THOUGH_IT_HAS_AN_OWNER_AGAIN(
-                0, List.of(Kind.KILL_SEED), "NodeRun", "timers.cancel(new GiveUp());", ""),
+                260,
+                List.of(Kind.KILL_SEED, Kind.REBALANCE),
+                "NodeRun",
+                "timers.cancel(new GiveUp());",
+                ""),
         ROOM_OF_OTHER_RUNS_IS_NOT_COUNTED(
                 "NodeInventory", "offer.memoryBytes() - taken", "offer.memoryBytes()"),
         ROOM_OF_RUNS_THAT_ARE_LOCKED_IS_GIVEN_AWAY(

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -217,6 +218,32 @@ class RunTakeoverTest {
 
         assertThat(cluster.toldSupervisor())
                 .containsExactly(new PipelineSupervisor.LinkDied("while the run's seed was gone"));
+    }
+
+    /** A rank names the driver that it finds when it begins, and no other later. */
+    @Test
+    void driversThatRanksNamedBetweenTwoRestartsAreKnownToBeReplaced() {
+        cluster.introduces(a).introduces(b).keeps(lost()).hasKept("b", 1);
+
+        cluster.hasKept("a", List.of("first", "second"), "third", true, 0);
+
+        assertThat(cluster.toldSupervisor())
+                .containsExactly(
+                        new PipelineSupervisor.LinkRestarted("first", "third"),
+                        new PipelineSupervisor.LinkRestarted("second", "third"));
+    }
+
+    @Test
+    void driversThatAShareNamesLateAreKnownToBeReplaced() {
+        NodeOffer besideA = cluster.joins("c", "c", "host of a", 1);
+        var lost = new ImaginedRun(RUN, 2, Map.of(0, a.process(), 1, besideA.process()));
+        cluster.introduces(a).keeps(lost).hasKept("a", List.of("second"), "second", true, 0);
+        cluster.leaves("c").waits(SETTLING).forget();
+
+        cluster.introduces(besideA).hasKept("c", List.of("first"), "second", false, 1);
+
+        assertThat(cluster.toldSupervisor())
+                .containsExactly(new PipelineSupervisor.LinkRestarted("first", "second"));
     }
 
     /** It has no seat of its own in the share: it went there to its mirror. */

@@ -99,7 +99,7 @@ final class SimRunSupervisor {
                 } else {
                     driversDown.add(directory);
                     raise("a driver died: " + how);
-                    seed.restartLink(files);
+                    seed.restartLink(files, driversDown);
                 }
             }
             case PipelineSupervisor.LinkRestarted(String former, String directory) ->
@@ -129,7 +129,7 @@ final class SimRunSupervisor {
             lose(gone, "node %s died: %s".formatted(process, how));
         }
         if (withLink) {
-            seed.restartLink(files);
+            seed.restartLink(files, driversDown);
         }
     }
 
@@ -392,13 +392,17 @@ final class SimRunSupervisor {
         return seed.cluster.hasDriver(driver(seat.host()));
     }
 
-    /** All are asked anew again and again: a driver's death is told by those who started it. */
+    /** Whoever started a driver that is gone may have died as well, before anybody was told. */
     private void onBrokenLinks() {
         if (brokenSince < 0) {
             brokenSince = world.now();
         } else if (world.now() - brokenSince > BROKEN_LINK) {
             brokenSince = -1;
+            seats.values().stream()
+                    .filter(seat -> !hasDriver(seat))
+                    .forEach(seat -> driversDown.add(driver(seat.host())));
             raise("links broke");
+            seed.restartLink(files, driversDown);
         }
     }
 

@@ -387,8 +387,9 @@ final class SimSeed extends SimMember {
                 });
     }
 
-    void restartLink(SimRunFiles run) {
-        after(0, () -> hear(it -> it.onRestartLink(run.name(), clock())));
+    void restartLink(SimRunFiles run, Set<String> gone) {
+        Set<String> named = Set.copyOf(gone);
+        after(0, () -> hear(it -> it.onRestartLink(run.name(), named, clock())));
     }
 
     void step(SimRunFiles run, long step) {

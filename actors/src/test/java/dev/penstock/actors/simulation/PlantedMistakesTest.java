@@ -44,7 +44,7 @@ class PlantedMistakesTest {
         EXCLUSION_WITHOUT_A_MAJORITY(
                 "supervisor/RecoveryDriver",
                 "!silent.isEmpty() && !majority",
-                "!silent.isEmpty() && under.prepared().isEmpty()"),
+                "!silent.isEmpty() && under.prepared().size() == 0"),
         HALF_COUNTS_AS_A_MAJORITY(
                 "supervisor/RecoveryDriver",
                 "2 * under.prepared().size() > ranks.size()",
@@ -52,8 +52,8 @@ class PlantedMistakesTest {
         OLD_MIRROR_STANDS_IN(
                 80,
                 "supervisor/RecoveryPhase",
-                "mirror.rank() == rank && mirror.reaches(step)",
-                "mirror.rank() == rank"),
+                "mirror.rank() == named && mirror.reaches(step)",
+                "mirror.rank() == named"),
         RANKS_OF_DIFFERENT_STEPS_GO_ON(
                 "supervisor/RecoveryPhase",
                 "allMatch(answer -> answer.state().reaches(step))",

@@ -255,7 +255,13 @@ final class RunChecks implements RunListener, SimStage.Watch {
     private boolean has(RankEvent.Prepared said, int rank) {
         return (said.rank() == rank && said.state().reaches(journalled))
                 || said.mirrors().stream()
-                        .anyMatch(each -> each.rank() == rank && each.reaches(journalled));
+                        .filter(each -> each.reaches(journalled))
+                        .anyMatch(each -> each.rank() == rank || isForCopies(each, said, rank));
+    }
+
+    /** By its own number, a rank says what it is to those that hold the same. */
+    private boolean isForCopies(RankEvent.HeldState each, RankEvent.Prepared said, int rank) {
+        return each.rank() == said.rank() && simulation.plan.copiesOf(rank).contains(said.rank());
     }
 
     /** Whether ranks may go where their mirrors are. */

@@ -8,6 +8,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.Timeouts;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** What the coordinator does when a node of a cluster dies: with its ranks, or with the driver. */
@@ -43,7 +44,7 @@ class DeadNodesTest {
         run.open().step();
 
         run.take(run.coordinator.onNodeDied(OF_RANK_1, true, "its connection closed", run.now));
-        assertThat(run.lastEffects()).contains(new Effect.RestartLink());
+        assertThat(run.lastEffects()).contains(new Effect.RestartLink(Set.of("")));
         run.prepared(0, 2, 3);
         assertThat(run.told(RankCommand.Resume.class)).isEmpty();
         run.take(run.coordinator.onLinkRestarted("", "/dev/shm/other", run.now));
@@ -74,7 +75,7 @@ class DeadNodesTest {
         run.joins(0).opens(0).joins(2).opens(2);
 
         run.take(run.coordinator.onNodeDied("other/7", true, "its connection closed", run.now));
-        assertThat(run.lastEffects()).contains(new Effect.RestartLink());
+        assertThat(run.lastEffects()).contains(new Effect.RestartLink(Set.of("")));
         run.take(run.coordinator.onLinkRestarted("", "/dev/shm/other", run.now)).prepared(0, 2);
         run.joins(1).joins(3).resumed(0, 2).opens(1).opens(3).step();
 

@@ -7,6 +7,7 @@ import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunOutcome;
 import java.time.Duration;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** All steps are done: what breaks from then on cannot take them back. */
@@ -52,7 +53,7 @@ class EndOfTheRunTest {
 
         run.take(run.coordinator.onLinkDied("", "killed", run.now));
 
-        assertThat(run.lastEffects()).contains(new Effect.RestartLink());
+        assertThat(run.lastEffects()).contains(new Effect.RestartLink(Set.of("")));
     }
 
     @Test

@@ -9,6 +9,7 @@ import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunOutcome;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** What the coordinator does while ranks and drivers find no room in shared memory. */
@@ -61,16 +62,16 @@ class FullSharedMemoryTest {
     void aDriverThatFindsNoRoomIsStartedAgainAfterAPause() {
         run.open().step();
         run.take(run.coordinator.onLinkDied("", "killed", run.now));
-        assertThat(run.lastEffects()).contains(new Effect.RestartLink());
+        assertThat(run.lastEffects()).contains(new Effect.RestartLink(Set.of("")));
         run.prepared(0, 1, 2, 3);
 
         run.take(run.coordinator.onLinkDied("", FULL, run.now));
 
-        assertThat(run.lastEffects()).doesNotContain(new Effect.RestartLink());
+        assertThat(run.lastEffects()).doesNotContain(new Effect.RestartLink(Set.of("")));
         run.prepared(0, 1, 2, 3).waits(Duration.ofMillis(4_500));
-        assertThat(run.lastEffects()).doesNotContain(new Effect.RestartLink());
+        assertThat(run.lastEffects()).doesNotContain(new Effect.RestartLink(Set.of("")));
         run.waits(Duration.ofMillis(500));
-        assertThat(run.lastEffects()).containsOnlyOnce(new Effect.RestartLink());
+        assertThat(run.lastEffects()).containsOnlyOnce(new Effect.RestartLink(Set.of("")));
         run.waits(Duration.ofMillis(500));
         assertThat(run.lastEffects()).isEmpty();
     }
@@ -86,6 +87,37 @@ class FullSharedMemoryTest {
         assertThat(run.told(RankCommand.Resume.class)).isEmpty();
         run.waits(Duration.ofSeconds(5));
         assertThat(run.told(RankCommand.Resume.class)).hasSize(3);
+    }
+
+    /** Whoever wants the run to end waits for no pause, neither for this one nor for the next. */
+    @Test
+    void anInterruptEndsAllPauses() {
+        run.open().step();
+        opensNoLink(1, run.lastEpoch());
+        run.prepared(0, 1, 2, 3);
+        assertThat(run.told(RankCommand.Resume.class)).isEmpty();
+
+        run.take(run.coordinator.onInterrupt(run.now));
+        assertThat(run.told(RankCommand.Resume.class)).hasSize(4);
+        opensNoLink(1, run.lastEpoch());
+        run.prepared(0, 1, 2, 3);
+        assertThat(run.told(RankCommand.Resume.class)).hasSize(8);
+
+        run.resumed(0, 1, 2, 3).stopped(0, 1, 2, 3);
+        assertThat(run.outcome()).isEqualTo(new RunOutcome.Interrupted(1));
+    }
+
+    @Test
+    void anInterruptHasADriverStartedThatHadToWait() {
+        run.open().step();
+        run.take(run.coordinator.onLinkDied("", FULL, run.now));
+        assertThat(run.lastEffects()).doesNotContain(new Effect.RestartLink(Set.of("")));
+
+        run.take(run.coordinator.onInterrupt(run.now));
+
+        assertThat(run.lastEffects()).containsOnlyOnce(new Effect.RestartLink(Set.of("")));
+        run.waits(Duration.ofMillis(500));
+        assertThat(run.lastEffects()).isEmpty();
     }
 
     private void opensNoLink(int rank, int epoch) {

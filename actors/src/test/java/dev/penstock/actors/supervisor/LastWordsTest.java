@@ -22,6 +22,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -190,6 +191,6 @@ class LastWordsTest {
         }
 
         @Override
-        public void restartLink() {}
+        public void restartLink(Set<String> gone) {}
     }
 }

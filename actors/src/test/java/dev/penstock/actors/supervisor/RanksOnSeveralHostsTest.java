@@ -2,15 +2,18 @@ package dev.penstock.actors.supervisor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.dataplane.DriverGoneException;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
+import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankLocation;
 import dev.penstock.actors.rank.RankLocations;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Who reaches whom must be known before anybody opens links. */
@@ -137,6 +140,47 @@ class RanksOnSeveralHostsTest {
                         resume ->
                                 assertThat(resume.links().changed())
                                         .containsExactly(locationOfRank1(C)));
+    }
+
+    /**
+     * Until the death of a node on another host is proved, a driver that died with it is missed.
+     */
+    @Test
+    void theDeathOfADriversStarterCostsOneRecovery() {
+        var four = new CoordinatedRun(4, RecoveryPolicy.DEFAULT);
+        four.announces(0, A).announces(1, B).announces(2, B).announces(3, A);
+        for (int rank = 0; rank < 4; rank++) {
+            four.hosted(rank).opens(rank);
+        }
+        four.step();
+
+        four.take(four.coordinator.onRankEvent(missesItsDriver(2), four.now));
+        assertThat(four.lastEffects()).contains(new Effect.RestartLink(Set.of("/dev/shm/b")));
+        four.prepared(0, 2, 3).silentBut(0, 2, 3);
+        four.take(four.coordinator.onLinkRestarted("/dev/shm/b", "/dev/shm/b2", four.now));
+        four.announces(1, C).hosted(1).resumed(0, 2, 3).opens(1);
+        four.take(four.coordinator.onNodeDied("n101/101", false, "it left the cluster", four.now));
+
+        assertThat(four.told(RankCommand.Resume.class))
+                .extracting(resume -> resume.links().link())
+                .containsExactly("", "/dev/shm/b2", "");
+        assertThat(four.step().committed()).containsExactly(1L, 1L);
+        assertThat(four.lastEpoch()).isEqualTo(2);
+    }
+
+    /** Its own host's system tells a death at once; whoever was starved sees the driver again. */
+    @Test
+    void theOnlyDriverOfARunIsNotReplacedBeforeItsDeathIsTold() {
+        run.joins(0).joins(1).opens(0).opens(1).step();
+
+        run.take(run.coordinator.onRankEvent(missesItsDriver(1), run.now)).prepared(0, 1);
+
+        assertThat(run.told(RankCommand.Resume.class)).hasSize(2);
+    }
+
+    private static RankEvent missesItsDriver(int rank) {
+        var gone = new DriverGoneException("it has ended", null);
+        return new RankEvent.LinkLost(rank, 1, "rank %d: %s".formatted(rank, gone.getMessage()));
     }
 
     private static Map<Integer, PeerAddress> locationsOf(RankAssignment birth) {

@@ -7,6 +7,7 @@ import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankEvent.HeldState;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RecoveryAttempt.Origin;
 import dev.penstock.actors.supervisor.RecoveryAttempt.Reason;
 import dev.penstock.actors.supervisor.RecoveryPhase.Preparing;
@@ -18,6 +19,7 @@ import org.junit.jupiter.api.Test;
 /** What leads from one phase of a recovery to the next. */
 class RecoveryPhaseTest {
     private static final int EPOCH = 2;
+    private static final RunPlan PLAN = TestPlans.chain(5);
 
     private final RecoveryAttempt attempt =
             RecoveryAttempt.begin(new Origin("rank 1 died", new Reason.Loss(), 10, 7)).died(1);
@@ -27,7 +29,7 @@ class RecoveryPhaseTest {
 
     @Test
     void anEpochBeginsWithoutAnswers() {
-        assertThat(preparing.prepared()).isEmpty();
+        assertThat(preparing.prepared().size()).isZero();
         assertThat(preparing.askedFor().isEmpty()).isTrue();
         assertThat(preparing.room()).isEqualTo(new HoldersRoom.Unasked());
         assertThat(preparing.sinceNanos()).isEqualTo(20);
@@ -37,7 +39,7 @@ class RecoveryPhaseTest {
     void anAnswerIsAddedAndThePhaseBeforeStaysAsItWas() {
         Preparing more = preparing.answered(holding(2, 7, -1)).answered(holding(0, 7, -1));
 
-        assertThat(more.prepared().keySet()).containsExactly(0, 2);
+        assertThat(more.prepared().ranks()).containsExactly(0, 2);
         assertThat(more.hasAnswered(2)).isTrue();
         assertThat(more.hasAnswered(1)).isFalse();
         assertThat(preparing.hasAnswered(2)).isFalse();
@@ -52,8 +54,8 @@ class RecoveryPhaseTest {
                         .excluding(2);
 
         assertThat(rest.attempt().dead().list()).containsExactly(1, 2);
-        assertThat(rest.prepared().keySet()).containsExactly(0);
-        assertThat(rest.holders(List.of(1), 7)).isEmpty();
+        assertThat(rest.prepared().ranks()).containsExactly(0);
+        assertThat(rest.holders(PLAN, List.of(1), 7)).isEmpty();
     }
 
     @Test
@@ -72,17 +74,43 @@ class RecoveryPhaseTest {
                         .answered(holding(2, 7, -1, new HeldState(1, 6, 7)))
                         .answered(holding(3, 7, -1, new HeldState(1, 7, -1)));
 
-        assertThat(answered.holders(List.of(1), 7)).contains(Map.of(1, 2));
-        assertThat(answered.holds(0, 1, 7)).isFalse();
-        assertThat(answered.holds(4, 1, 7)).as("who has not answered holds nothing").isFalse();
+        assertThat(answered.holders(PLAN, List.of(1), 7)).contains(Map.of(1, 2));
+        assertThat(answered.holds(PLAN, 0, 1, 7)).isFalse();
+        assertThat(answered.holds(PLAN, 4, 1, 7))
+                .as("who has not answered holds nothing")
+                .isFalse();
+    }
+
+    /** It names them all by its own number. */
+    @Test
+    void aReplicaIsTheMirrorOfAllThatHoldTheSame() {
+        RunPlan replicas = TestPlans.replicas(2, 3); // ranks 0, 2 and 4, and 1, 3 and 5
+        Preparing answered = preparing.answered(holding(0, 7, -1, new HeldState(0, 7, -1)));
+
+        assertThat(answered.holders(replicas, List.of(2, 4), 7)).contains(Map.of(2, 0, 4, 0));
+        assertThat(answered.holders(replicas, List.of(3), 7)).isEmpty();
+        assertThat(answered.holders(replicas, List.of(2), 8)).isEmpty();
+        assertThat(answered.holders(PLAN, List.of(2), 7)).as("of no replicas").isEmpty();
+    }
+
+    @Test
+    void aThousandAnswersAreKeptByRisingRank() {
+        Preparing all = preparing;
+        for (int rank = 999; rank >= 0; rank--) {
+            all = all.answered(holding(rank, 7, -1));
+        }
+
+        assertThat(all.prepared().ranks()).hasSize(1_000).isSorted();
+        assertThat(all.excluding(500).prepared().size()).isEqualTo(999);
+        assertThat(all.hasAnswered(500)).isTrue();
     }
 
     @Test
     void holdersAreThereForAllMissingRanksOrForNone() {
         Preparing answered = preparing.answered(holding(2, 7, -1, new HeldState(1, 7, -1)));
 
-        assertThat(answered.holders(List.of(1, 3), 7)).isEmpty();
-        assertThat(answered.holders(List.of(), 7)).contains(Map.of());
+        assertThat(answered.holders(PLAN, List.of(1, 3), 7)).isEmpty();
+        assertThat(answered.holders(PLAN, List.of(), 7)).contains(Map.of());
     }
 
     @Test

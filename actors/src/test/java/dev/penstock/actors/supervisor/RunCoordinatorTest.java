@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 
@@ -302,7 +303,7 @@ class RunCoordinatorTest {
     void aDeadDriverIsReplacedBeforeAnyoneResumes() {
         run.open().step();
         run.take(run.coordinator.onLinkDied("", "killed", run.now));
-        assertThat(run.lastEffects()).contains(new Effect.RestartLink());
+        assertThat(run.lastEffects()).contains(new Effect.RestartLink(Set.of("")));
         run.prepared(0, 1, 2, 3);
         assertThat(run.told(RankCommand.Resume.class)).isEmpty();
 

@@ -1,6 +1,8 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 
@@ -13,6 +15,26 @@ public final class TestPlans {
         ChainPipeline pipeline = pipeline(ranks);
         pipeline.runSteps = new RunSteps(0, 9, 0, 0, 0, 0);
         return pipeline.plan();
+    }
+
+    /**
+     * A pipeline several times over; all have all of their ranks' state, and are each other's
+     * mirrors.
+     */
+    public static RunPlan replicas(int stages, int replicas) {
+        RunPlan one = chain(stages);
+        return new RunPlan(
+                one.runId(),
+                one.hash(),
+                one.training(),
+                one.evaluation(),
+                new RankGrid(stages, 1, 1, replicas),
+                one.inFlight(),
+                one.steps(),
+                one.timeouts(),
+                true,
+                true,
+                CollectiveForm.NEVER);
     }
 
     /** Where a run saves that ends before it does. */

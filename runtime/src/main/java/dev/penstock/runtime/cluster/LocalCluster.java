@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cluster;
 
+import dev.penstock.runtime.launch.LinuxVitals;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -277,16 +278,30 @@ public final class LocalCluster implements AutoCloseable {
         synchronized (this) {
             closing = true; // nobody is started from here on
         }
-        for (Child child : children.reversed()) {
+        end(children.reversed().stream().map(Child::process).toList(), PATIENCE);
+    }
+
+    /**
+     * Ends these processes by the end of their input; at once those that are suspended, which would
+     * not notice it.
+     *
+     * @param patience for all of them together
+     */
+    static void end(List<Process> children, Duration patience) {
+        LinuxVitals vitals = LinuxVitals.ofThisHost();
+        for (Process child : children) {
             try {
-                child.process().getOutputStream().close();
+                child.getOutputStream().close();
             } catch (IOException e) {
-                child.process().destroy();
+                child.destroy();
+            }
+            if (vitals.isSuspended(child.pid())) {
+                child.destroyForcibly();
             }
         }
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
-        for (Child child : children) {
-            awaitEnd(child.process(), deadline);
+        long deadline = System.nanoTime() + patience.toNanos();
+        for (Process child : children) {
+            awaitEnd(child, deadline);
         }
     }
 

@@ -35,6 +35,13 @@ public final class LinuxVitals implements ProcessVitals {
         return new LinuxVitals(PROC, HostIdentity.ofThisHost());
     }
 
+    /** Whether a process of this host stands still until somebody lets it go on, as by SIGSTOP. */
+    public boolean isSuspended(long pid) {
+        return of(pid, Optional.empty())
+                .filter(signs -> signs.state() == VitalSigns.State.STOPPED)
+                .isPresent();
+    }
+
     @Override
     public Optional<VitalSigns> ofThisProcess() {
         return of(ProcessHandle.current().pid(), Optional.empty());

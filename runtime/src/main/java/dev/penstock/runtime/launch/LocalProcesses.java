@@ -133,7 +133,7 @@ final class LocalProcesses implements ProcessSupply, AutoCloseable {
     }
 
     @Override
-    public void restartLink() {
+    public void restartLink(Set<String> gone) {
         driver.restart(this::onDriver, this::onNoDriver);
     }
 

@@ -1,6 +1,5 @@
 package dev.penstock.runtime.launch;
 
-import dev.penstock.actors.spi.VitalSigns;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
@@ -202,26 +201,20 @@ final class StageProcesses implements AutoCloseable {
      * @param patience for each of them
      */
     static void end(List<Process> children, Duration patience) {
+        LinuxVitals vitals = LinuxVitals.ofThisHost();
         for (Process child : children) {
             try {
                 child.getOutputStream().close();
             } catch (IOException e) {
                 child.destroy();
             }
-            if (isSuspended(child)) {
+            if (vitals.isSuspended(child.pid())) {
                 child.destroyForcibly();
             }
         }
         for (Process child : children) {
             awaitEnd(child, patience);
         }
-    }
-
-    static boolean isSuspended(Process child) {
-        return LinuxVitals.ofThisHost()
-                .of(child.pid(), Optional.empty())
-                .filter(signs -> signs.state() == VitalSigns.State.STOPPED)
-                .isPresent();
     }
 
     private static void awaitEnd(Process child, Duration patience) {

@@ -22,6 +22,7 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
@@ -29,6 +30,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -41,6 +43,7 @@ class DirectTransfersTest {
     private static final int SLOTS = 3;
     private static final int ELEMENTS = 500;
     private static final List<Integer> TOGETHER = List.of(0, 0);
+    private static final Duration DEADLINE = Duration.ofMinutes(1);
 
     private final TransferRegistry registry = new TransferRegistry(true);
 
@@ -64,8 +67,8 @@ class DirectTransfersTest {
             Future<Integer> sender = threads.submit((Callable<Integer>) () -> send(count));
             Future<Integer> receiver = threads.submit((Callable<Integer>) () -> receive(count));
 
-            assertThat(receiver.get(60, TimeUnit.SECONDS)).isEqualTo(count);
-            assertThat(sender.get(60, TimeUnit.SECONDS)).isEqualTo(count);
+            assertThat(receiver.get(2, TimeUnit.MINUTES)).isEqualTo(count);
+            assertThat(sender.get(2, TimeUnit.MINUTES)).isEqualTo(count);
         }
     }
 
@@ -80,15 +83,25 @@ class DirectTransfersTest {
             Tensor output = staged(device, "output");
             for (int i = 1; i <= count; i++) {
                 device.kernels().add(one, output);
-                while (rank.way(CHANNEL, output) != TransferPath.DIRECT
-                        || !rank.offer(key(i), output).equals(OfferResult.SENT)) {
-                    Thread.sleep(0, 50_000);
-                }
+                FrameKey key = key(i);
+                until(
+                        () ->
+                                rank.way(CHANNEL, output) == TransferPath.DIRECT
+                                        && rank.offer(key, output).equals(OfferResult.SENT));
             }
-            while (!taken) { // its memory is read by nobody any more
-                Thread.sleep(1);
-            }
+            until(() -> taken); // its memory is read by nobody any more
             return count;
+        }
+    }
+
+    /** Looks again and again, for as long as the other rank may take. */
+    private static void until(BooleanSupplier done) throws InterruptedException {
+        long start = System.nanoTime();
+        while (!done.getAsBoolean()) {
+            if (System.nanoTime() - start > DEADLINE.toNanos()) {
+                throw new AssertionError("the other rank does nothing for " + DEADLINE);
+            }
+            Thread.sleep(0, 50_000);
         }
     }
 
@@ -101,11 +114,14 @@ class DirectTransfersTest {
                 rank.receive(inbound(slots), slots);
                 int held = -1;
                 for (int i = 1; i <= count; i++) {
-                    int slot = rank.take(key(i));
-                    while (slot < 0) {
-                        Thread.sleep(0, 50_000);
-                        slot = rank.take(key(i));
-                    }
+                    FrameKey key = key(i);
+                    var came = new AtomicInteger(-1);
+                    until(
+                            () -> {
+                                came.set(rank.take(key));
+                                return came.get() >= 0;
+                            });
+                    int slot = came.get();
                     assertThat(squaredNorm(device, slots.get(slot)))
                             .isEqualTo((double) i * i * ELEMENTS);
                     if (held >= 0) {

@@ -91,7 +91,7 @@ final class HostedProcesses implements ProcessSupply, ProcessVitals, AutoCloseab
     }
 
     @Override
-    public void restartLink() {
+    public void restartLink(Set<String> gone) {
         throw new UnsupportedOperationException("the media driver of these processes never dies");
     }
 

@@ -54,7 +54,7 @@ class StageProcessesTest {
         Process polite = new ProcessBuilder("cat").start();
         try {
             assertThat(suspend(suspended).waitFor()).isZero();
-            await().until(() -> StageProcesses.isSuspended(suspended));
+            await().until(() -> LinuxVitals.ofThisHost().isSuspended(suspended.pid()));
 
             StageProcesses.end(List.of(suspended, polite), Duration.ofHours(1));
 

@@ -2,6 +2,7 @@ package dev.penstock.actors.dataplane.aeron;
 
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.DriverGoneException;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.dataplane.FrameRefusal;
@@ -11,8 +12,10 @@ import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.dataplane.SharedMemoryFullException;
 import dev.penstock.actors.dataplane.Transport;
 import io.aeron.Aeron;
+import io.aeron.CommonContext;
 import io.aeron.ErrorCode;
 import io.aeron.ExclusivePublication;
+import io.aeron.Image;
 import io.aeron.Subscription;
 import io.aeron.exceptions.AeronException;
 import io.aeron.exceptions.ClientTimeoutException;
@@ -44,6 +47,9 @@ public final class AeronDataPlane implements DataPlane {
 
     private static final Logger LOG = LoggerFactory.getLogger(AeronDataPlane.class);
 
+    /** Of a process that has a limit for its files, or on a file system that has. */
+    private static final String MAY_NOT_GROW = "File too large";
+
     private final AeronSettings settings;
     private final Aeron aeron;
     private final DriverRequests driver;
@@ -73,8 +79,8 @@ public final class AeronDataPlane implements DataPlane {
      * Connects to a running media driver, opens the UDP endpoint if the settings want one, and
      * starts the poller.
      *
-     * @throws DataPlaneException if no driver answers in the settings' directory, or the endpoint
-     *     cannot be bound
+     * @throws DriverGoneException if no driver answers in the settings' directory
+     * @throws DataPlaneException if the endpoint cannot be bound
      */
     public static AeronDataPlane start(AeronSettings settings) {
         AeronDataPlane plane = new AeronDataPlane(settings);
@@ -94,7 +100,7 @@ public final class AeronDataPlane implements DataPlane {
                             .errorHandler(this::onError)
                             .subscriberErrorHandler(this::onError));
         } catch (AeronException e) {
-            throw new DataPlaneException(
+            throw new DriverGoneException(
                     "no media driver answers in %s: %s; is it running, with this run's directory?"
                             .formatted(settings.directory(), e.getMessage()),
                     e);
@@ -245,16 +251,33 @@ public final class AeronDataPlane implements DataPlane {
     }
 
     private Subscription subscription(String channel, int stream, Inbox inbox) {
-        return driver.subscription(channel, stream, _ -> poller.wake(), inbox::onUnavailable);
+        return driver.subscription(
+                channel, stream, _ -> poller.wake(), image -> onUnavailable(inbox, image));
+    }
+
+    /** Of a driver that is gone, the client takes all images away before it says so. */
+    private void onUnavailable(Inbox inbox, Image image) {
+        boolean driverLives =
+                CommonContext.isDriverActive(
+                        settings.directory().toFile(), DRIVER_TIMEOUT.toMillis(), LOG::trace);
+        if (driverLives) {
+            inbox.onUnavailable(image);
+        }
     }
 
     static DataPlaneException cannotOpen(int rank, AeronException cause) {
         String refusal =
                 "open rank %d: the media driver refused: %s".formatted(rank, cause.getMessage());
-        return cause instanceof RegistrationException answer
-                        && answer.errorCode() == ErrorCode.STORAGE_SPACE
+        return isFull(cause)
                 ? new SharedMemoryFullException(refusal, cause)
                 : new DataPlaneException(refusal, cause);
+    }
+
+    /** The driver's own code for it is for full disks only, not for files that may not grow. */
+    private static boolean isFull(AeronException refusal) {
+        return refusal instanceof RegistrationException answer
+                && (answer.errorCode() == ErrorCode.STORAGE_SPACE
+                        || String.valueOf(answer.getMessage()).contains(MAY_NOT_GROW));
     }
 
     private static OutboundChannel outbound(Outbound channel, PeerLink link) {
@@ -302,16 +325,25 @@ public final class AeronDataPlane implements DataPlane {
             LOG.warn("the data plane's Aeron client reports an error", error);
             return;
         }
-        String sentence =
-                error instanceof DriverTimeoutException
-                        ? "the media driver in %s died or stood still for %d s"
-                                .formatted(settings.directory(), DRIVER_TIMEOUT.toSeconds())
-                        : "this process stood still for too long and the media driver in %s has given it up"
-                                .formatted(settings.directory());
-        DataPlaneException failure =
-                new DataPlaneException(sentence + ": " + error.getMessage(), error);
+        DataPlaneException failure = failure(error);
         endpoints.values().forEach(endpoint -> endpoint.fail(failure));
         poller.wake();
+    }
+
+    private DataPlaneException failure(Throwable error) {
+        if (error instanceof DriverTimeoutException) {
+            return new DriverGoneException(
+                    "the media driver in %s died or stood still for %d s: %s"
+                            .formatted(
+                                    settings.directory(),
+                                    DRIVER_TIMEOUT.toSeconds(),
+                                    error.getMessage()),
+                    error);
+        }
+        return new DataPlaneException(
+                "this process stood still for too long and the media driver in %s has given it up: %s"
+                        .formatted(settings.directory(), error.getMessage()),
+                error);
     }
 
     @Override

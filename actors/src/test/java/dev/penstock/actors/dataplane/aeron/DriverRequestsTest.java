@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -78,7 +79,7 @@ class DriverRequestsTest {
             try {
                 if (name.equals("never.test")) {
                     neverHasBegun.countDown();
-                    neverEnds.await();
+                    var _ = neverEnds.await(1, TimeUnit.MINUTES);
                 }
                 Thread.sleep(TIME_OF_ONE);
             } catch (InterruptedException e) {
@@ -122,7 +123,7 @@ class DriverRequestsTest {
                 Aeron itsClient = connect(stopped)) {
             var itsRequests = new DriverRequests(itsClient, DriverRequests.PATIENCE);
             CompletableFuture<ExclusivePublication> waiting = ask(itsRequests, "never.test");
-            neverHasBegun.await();
+            assertThat(neverHasBegun.await(DEADLINE.toSeconds(), TimeUnit.SECONDS)).isTrue();
 
             assertThatThrownBy(waiting::join)
                     .hasCauseInstanceOf(AeronException.class)

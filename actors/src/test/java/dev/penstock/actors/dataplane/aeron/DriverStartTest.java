@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.dataplane.DataPlaneException;
+import dev.penstock.actors.dataplane.DriverGoneException;
+import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.dataplane.SharedMemoryFullException;
 import io.aeron.ErrorCode;
 import io.aeron.exceptions.RegistrationException;
@@ -17,6 +19,8 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(60)
@@ -104,10 +108,35 @@ class DriverStartTest {
                 .hasMessageContainingAll("open rank 2", "no such interface");
     }
 
+    /** As {@code penstock chaos} has it, or a limit of the system. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void aLogThatMayNotGrowHasNoRoom() throws Exception {
+        try (MediaDriverProcess driver =
+                        MediaDriverProcess.start(settings(), Duration.ofSeconds(30), _ -> {});
+                AeronDataPlane plane =
+                        AeronDataPlane.start(AeronSettings.ipc(driver.directory(), 1))) {
+            assertThat(noFileOfMayGrow(driver.pid()).waitFor()).isZero();
+
+            assertThatThrownBy(
+                            () ->
+                                    plane.open(
+                                            0,
+                                            List.of(),
+                                            List.of(new Outbound(TwoRanks.FORWARD, 1, 1)),
+                                            new RecordingListener()))
+                    .isInstanceOf(SharedMemoryFullException.class);
+        }
+    }
+
+    private static Process noFileOfMayGrow(long pid) throws IOException {
+        return new ProcessBuilder("prlimit", "--pid", Long.toString(pid), "--fsize=1").start();
+    }
+
     @Test
     void noDriverInADirectoryIsSaidInWords() {
         assertThatThrownBy(() -> AeronDataPlane.start(AeronSettings.ipc(parent, 1)))
-                .isInstanceOf(DataPlaneException.class)
+                .isInstanceOf(DriverGoneException.class)
                 .hasMessageContaining("no media driver answers in " + parent);
     }
 

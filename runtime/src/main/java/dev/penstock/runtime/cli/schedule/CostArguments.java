@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli.schedule;
 
+import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.planning.HardwareModel;
@@ -195,6 +196,26 @@ final class CostArguments {
     /** What is wrong with the options, whatever the schedule and the files. */
     void check(OptionProblems problems) {
         check(problems, String.join(",", costs));
+    }
+
+    /**
+     * The same, with what is wrong with files of theirs and with slow ranks.
+     *
+     * @param given the order, if it could be read
+     */
+    void check(Optional<GivenOrder> given, OptionProblems problems) {
+        int before = problems.size();
+        check(problems);
+        if (given.isPresent() && problems.size() == before) {
+            GivenOrder read = given.get();
+            problems.read(() -> usual(read.order(), read.config()));
+        } else {
+            profiles.forEach(profile -> problems.read(() -> ProfileFile.read(profile)));
+            Optional.ofNullable(hardware)
+                    .ifPresent(file -> problems.read(() -> HardwareLoader.load(file)));
+        }
+        int ranks = given.map(read -> read.order().shape().ranks()).orElse(Integer.MAX_VALUE);
+        Stragglers.check(stragglers, ranks, problems);
     }
 
     /** The same of costs that stand elsewhere. */

@@ -1,9 +1,12 @@
 package dev.penstock.runtime.cli.schedule;
 
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Everything that is wrong with the options of a command, so that its user hears it at once. */
@@ -12,6 +15,7 @@ final class OptionProblems {
     static final int MOST = PipelineShape.MAX_UNITS;
 
     private final List<String> found = new ArrayList<>();
+    private final List<RuntimeException> refusals = new ArrayList<>();
 
     void add(String problem) {
         found.add(problem);
@@ -35,10 +39,29 @@ final class OptionProblems {
         }
     }
 
+    /** Reads something; what is wrong with it is told with all the rest. */
+    <T> Optional<T> read(Supplier<T> source) {
+        try {
+            return Optional.of(source.get());
+        } catch (BadInputException | ConfigException e) {
+            refusals.add(e);
+            add(String.valueOf(e.getMessage()));
+            return Optional.empty();
+        }
+    }
+
+    int size() {
+        return found.size();
+    }
+
     /**
-     * @throws BadInputException with every problem, if there is any
+     * @throws BadInputException with every problem, if there is any; of a configuration that has
+     *     the only one, a ConfigException
      */
     void orThrow() {
+        if (found.size() == 1 && refusals.size() == 1) {
+            throw refusals.getFirst();
+        }
         if (!found.isEmpty()) {
             throw new BadInputException(String.join("\n", found));
         }

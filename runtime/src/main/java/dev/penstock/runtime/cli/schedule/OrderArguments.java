@@ -67,6 +67,13 @@ final class OrderArguments {
         }
     }
 
+    /** Checks the options and reads or generates the order, if that is possible with them. */
+    Optional<GivenOrder> read(OptionProblems problems) {
+        int before = problems.size();
+        check(problems);
+        return problems.size() == before ? problems.read(this::read) : Optional.empty();
+    }
+
     /**
      * Reads or generates the order.
      *

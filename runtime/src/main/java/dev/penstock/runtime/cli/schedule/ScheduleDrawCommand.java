@@ -13,6 +13,7 @@ import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.List;
+import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -55,11 +56,11 @@ final class ScheduleDrawCommand extends PenstockCommand {
     @Override
     public Integer call() {
         var problems = new OptionProblems();
-        order.check(problems);
+        Optional<GivenOrder> read = order.read(problems);
         lowering.check(problems);
-        costs.check(problems);
+        costs.check(read, problems);
         problems.orThrow();
-        Schedule schedule = lowering.applied(order.read());
+        Schedule schedule = lowering.applied(read.orElseThrow());
         ScheduleValidator.validate(schedule).orThrow();
         Timeline timeline = ScheduleSimulator.simulate(schedule, costs.model(schedule));
         TimelinePanel panel =

@@ -9,6 +9,7 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CriticalPathSummary;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -44,11 +45,11 @@ final class ScheduleSimulateCommand extends PenstockCommand {
     @Override
     public Integer call() {
         var problems = new OptionProblems();
-        order.check(problems);
+        Optional<GivenOrder> read = order.read(problems);
         lowering.check(problems);
-        costs.check(problems);
+        costs.check(read, problems);
         problems.orThrow();
-        GivenOrder given = order.read();
+        GivenOrder given = read.orElseThrow();
         Schedule schedule = lowering.asRun(given);
         ScheduleValidator.validate(schedule).orThrow();
         List<StepTraffic> traffic = traffic(given);

@@ -3,14 +3,22 @@ package dev.penstock.runtime.cli.schedule;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.Straggler;
-import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Set;
-import java.util.TreeSet;
+import java.util.Map;
 
 /** Reads {@code --straggler}. */
 final class Stragglers {
     private Stragglers() {}
+
+    /**
+     * What is wrong with them.
+     *
+     * @param texts such as {@code 2=1.5}
+     */
+    static void check(List<String> texts, int ranks, OptionProblems problems) {
+        var _ = factors(texts, ranks, problems);
+    }
 
     /**
      * The costs with these ranks slow.
@@ -19,9 +27,20 @@ final class Stragglers {
      * @throws BadInputException with everything that is wrong with them
      */
     static CostModel among(List<String> texts, int ranks, CostModel costs) {
-        List<String> problems = new ArrayList<>();
-        Set<Integer> slow = new TreeSet<>();
+        var problems = new OptionProblems();
+        Map<Integer, Double> factors = factors(texts, ranks, problems);
+        problems.orThrow();
         CostModel slowed = costs;
+        for (Map.Entry<Integer, Double> slow : factors.entrySet()) {
+            slowed = Straggler.ofRank(slowed, slow.getKey(), slow.getValue());
+        }
+        return slowed;
+    }
+
+    /** By rank, as far as they are sound. */
+    private static Map<Integer, Double> factors(
+            List<String> texts, int ranks, OptionProblems problems) {
+        Map<Integer, Double> factors = new LinkedHashMap<>();
         for (String text : texts) {
             if (!text.matches("\\d{1,9}=\\d{1,6}(\\.\\d{1,9})?")) {
                 problems.add(
@@ -36,15 +55,10 @@ final class Stragglers {
                 problems.add(
                         "--straggler: expected a rank from 0 to %d, got %d"
                                 .formatted(ranks - 1, rank));
-            } else if (!slow.add(rank)) {
+            } else if (factors.putIfAbsent(rank, factor) != null) {
                 problems.add("--straggler: rank %d is given twice".formatted(rank));
-            } else {
-                slowed = Straggler.ofRank(slowed, rank, factor);
             }
         }
-        if (!problems.isEmpty()) {
-            throw new BadInputException(String.join("\n", problems));
-        }
-        return slowed;
+        return factors;
     }
 }

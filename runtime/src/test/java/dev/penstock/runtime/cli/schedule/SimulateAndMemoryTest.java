@@ -214,6 +214,12 @@ class SimulateAndMemoryTest {
     void everyMisuseIsSaid() {
         assertThat(refused("simulate", with(GPIPE, "--straggler=2", "--straggler=7=2")))
                 .contains("such as 2=1.5, got 2", "a rank from 0 to 1, got 7");
+        String[] options = {"--costs=forward=x", "--straggler=2", "--profile=no-run", "--ranks=0"};
+        assertThat(refused("simulate", with(options, "no-order.csv")))
+                .as("files and options at once")
+                .contains("no-order.csv", "--costs: ", "such as 2=1.5, got 2", "no-run");
+        assertThat(refused("draw", with(options, "--kind=gpipe")))
+                .contains("--ranks: expected 1", "--costs: ", "such as 2=1.5, got 2", "no-run");
         assertThat(refused("validate", with(GPIPE, "--memory=8GiB"))).contains("try --model");
         assertThat(refused("validate", with(GPIPE, "--memory=0")))
                 .contains("--memory of 1 or more");
