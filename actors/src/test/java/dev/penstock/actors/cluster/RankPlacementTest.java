@@ -90,7 +90,6 @@ class RankPlacementTest {
         assertThat(possible).isGreaterThan(1000);
     }
 
-    /** Beyond the exact search the answer must still be a sound one. */
     /** Only parts of three groups leave the largest node to the largest group. */
     @Test
     void aLargeNodeIsKeptForALargeGroupAlsoAmongManyNodes() {
@@ -112,6 +111,7 @@ class RankPlacementTest {
                 .isEqualTo(List.of("a", "a", "a", "b", "b", "b", "large", "small0"));
     }
 
+    /** Beyond the exact search the answer must still be a sound one. */
     @Test
     void manyNodesAreFilledHostByHost() {
         List<Room> rooms = new ArrayList<>();
