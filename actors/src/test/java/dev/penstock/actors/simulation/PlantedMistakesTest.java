@@ -2,8 +2,6 @@ package dev.penstock.actors.simulation;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.lang.reflect.Method;
-import java.util.Optional;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -129,16 +127,14 @@ class PlantedMistakesTest {
     @ParameterizedTest
     @EnumSource
     void theSeedsFindEachMistake(Mistake mistake) throws Exception {
-        var actors = new AlteredClasses("dev.penstock.actors");
-        actors.alter("dev/penstock/actors/" + mistake.type, mistake.right, mistake.wrong);
-        Method firstFailure =
-                actors.loadClass(SeededRuns.class.getName())
-                        .getDeclaredMethod("firstFailure", long.class, long.class);
-        firstFailure.setAccessible(true);
+        var actors = new AlteredClasses(mistake.type, mistake.right, mistake.wrong);
 
         var found =
-                (Optional<?>)
-                        firstFailure.invoke(null, mistake.firstSeed, mistake.firstSeed + SEEDS);
+                actors.find(
+                        SeededRuns.class,
+                        "firstFailure",
+                        mistake.firstSeed,
+                        mistake.firstSeed + SEEDS);
 
         assertThat(found).as("%s: nothing was violated in %d runs", mistake, SEEDS).isPresent();
     }
