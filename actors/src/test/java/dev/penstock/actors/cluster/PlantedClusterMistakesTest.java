@@ -5,9 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.cluster.ClusterScenario.Kind;
 import dev.penstock.actors.simulation.AlteredClasses;
 import dev.penstock.actors.simulation.QuietLog;
-import java.lang.reflect.Method;
 import java.util.List;
-import java.util.Optional;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -128,17 +126,15 @@ class PlantedClusterMistakesTest {
     @ParameterizedTest
     @EnumSource
     void theSeedsFindEachMistake(Mistake mistake) throws Exception {
-        var actors = new AlteredClasses("dev.penstock.actors");
-        actors.alter("dev/penstock/actors/cluster/" + mistake.type, mistake.right, mistake.wrong);
-        Method firstFailure =
-                actors.loadClass(SeededClusters.class.getName())
-                        .getDeclaredMethod("firstFailure", long.class, long.class, String.class);
-        firstFailure.setAccessible(true);
+        var actors = new AlteredClasses("cluster/" + mistake.type, mistake.right, mistake.wrong);
 
         var found =
-                (Optional<?>)
-                        firstFailure.invoke(
-                                null, mistake.firstSeed, mistake.firstSeed + SEEDS, mistake.harms);
+                actors.find(
+                        SeededClusters.class,
+                        "firstFailure",
+                        mistake.firstSeed,
+                        mistake.firstSeed + SEEDS,
+                        mistake.harms);
 
         assertThat(found).as("%s: nothing was violated in %d clusters", mistake, SEEDS).isPresent();
     }

@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.simulation.AlteredClasses;
 import dev.penstock.actors.simulation.QuietLog;
-import java.lang.reflect.Method;
-import java.util.Optional;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -49,14 +47,9 @@ class PlantedMistakesTest {
     @ParameterizedTest
     @EnumSource
     void aTakeOverShowsEachMistake(Mistake mistake) throws Exception {
-        var actors = new AlteredClasses("dev.penstock.actors");
-        actors.alter("dev/penstock/actors/" + mistake.type, mistake.right, mistake.wrong);
-        Method firstViolation =
-                actors.loadClass(InterleavingsTest.class.getName())
-                        .getDeclaredMethod("firstViolation");
-        firstViolation.setAccessible(true);
+        var actors = new AlteredClasses(mistake.type, mistake.right, mistake.wrong);
 
-        var found = (Optional<?>) firstViolation.invoke(null);
+        var found = actors.find(InterleavingsTest.class, "firstViolation");
 
         assertThat(found).as("%s: nothing was violated", mistake).isPresent();
     }

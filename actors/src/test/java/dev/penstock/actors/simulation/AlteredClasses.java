@@ -3,47 +3,40 @@ package dev.penstock.actors.simulation;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.StringWriter;
+import java.lang.reflect.Method;
 import java.net.URI;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The classes of a package and the packages below it once more, some of them compiled from sources
- * that were altered. All others are the ones of the test.
- */
+/** This module's classes once more, with a mistake planted into the source of one of them. */
 public final class AlteredClasses extends ClassLoader {
-    private static final Path SOURCES = Path.of("src/main/java");
+    private static final String OWN = "dev.penstock.actors.";
+    private static final Path SOURCES = Path.of("src/main/java/dev/penstock/actors");
 
-    private final String own;
     private final Map<String, byte[]> altered = new HashMap<>();
 
     /**
-     * @param own package of which this has classes of its own
-     */
-    public AlteredClasses(String own) {
-        super(AlteredClasses.class.getClassLoader());
-        this.own = own + ".";
-    }
-
-    /**
-     * Alters a source.
+     * Plants a mistake.
      *
-     * @param type of the module's main sources, such as {@code a/b/C}
+     * @param type of the module's main sources, such as {@code rank/RankWork}
      * @param from what stands in it exactly once
      */
-    public void alter(String type, String from, String to) throws IOException {
+    public AlteredClasses(String type, String from, String to) throws IOException {
+        super(AlteredClasses.class.getClassLoader());
         String source = Files.readString(SOURCES.resolve(type + ".java"));
         int at = source.indexOf(from);
         if (at < 0 || source.indexOf(from, at + 1) >= 0) {
@@ -52,6 +45,18 @@ public final class AlteredClasses extends ClassLoader {
                             .formatted(type, from));
         }
         compile(type, source.substring(0, at) + to + source.substring(at + from.length()));
+    }
+
+    /** Returns what a test's static method of this name finds where the mistake is. */
+    public Optional<?> find(Class<?> test, String method, Object... arguments)
+            throws ReflectiveOperationException {
+        Method found =
+                Arrays.stream(loadClass(test.getName()).getDeclaredMethods())
+                        .filter(each -> each.getName().equals(method))
+                        .findFirst()
+                        .orElseThrow();
+        found.setAccessible(true);
+        return (Optional<?>) Objects.requireNonNull(found.invoke(null, arguments));
     }
 
     private void compile(String type, String source) throws IOException {
@@ -91,7 +96,7 @@ public final class AlteredClasses extends ClassLoader {
     protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
         synchronized (getClassLoadingLock(name)) {
             Class<?> loaded = findLoadedClass(name);
-            if (loaded == null && name.startsWith(own)) {
+            if (loaded == null && name.startsWith(OWN)) {
                 byte[] bytes = bytes(name);
                 loaded = defineClass(name, bytes, 0, bytes.length);
             }

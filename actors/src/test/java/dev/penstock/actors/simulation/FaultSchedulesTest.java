@@ -1,15 +1,13 @@
 package dev.penstock.actors.simulation;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.actors.spi.StepKind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -58,47 +56,30 @@ class FaultSchedulesTest {
                 .isEmpty();
     }
 
+    /** Of every run that others are compared with, this is required anyway: here, of each kind. */
     @Test
     void theUndisturbedRunIsTheClosedForm() {
-        Scenario scenario =
-                LongStream.iterate(3, seed -> seed + 1)
-                        .mapToObj(Scenario::of)
-                        .filter(drawn -> drawn.grid().ranks() == drawn.grid().pipeline())
-                        .findFirst()
-                        .orElseThrow()
-                        .undisturbed();
-        Truth truth = SeededRuns.truth(scenario);
+        Predicate<Scenario> plain = drawn -> drawn.grid().isPipelineAlone();
+        for (Predicate<Scenario> wanted :
+                List.<Predicate<Scenario>>of(
+                        plain.and(drawn -> drawn.kind().equals("1f1b")),
+                        plain.and(drawn -> drawn.kind().equals("zb-h1")),
+                        plain.and(drawn -> drawn.slices() > 1),
+                        drawn -> drawn.grid().tensor() > 1,
+                        drawn -> drawn.grid().context() > 2,
+                        drawn -> drawn.grid().context() > 1 && drawn.slices() > 1,
+                        Scenario::sharded)) {
+            Scenario scenario =
+                    LongStream.iterate(0, seed -> seed + 1)
+                            .mapToObj(Scenario::of)
+                            .filter(wanted)
+                            .findFirst()
+                            .orElseThrow()
+                            .undisturbed();
 
-        double[] w = new double[scenario.grid().pipeline()];
-        double[] m = new double[scenario.grid().pipeline()];
-        for (int stage = 0; stage < w.length; stage++) {
-            w[stage] = SimStage.firstWeight(stage);
-        }
-        for (long step = 1; step <= scenario.steps(); step++) {
-            double loss = 0;
-            for (int batch = 0; batch < Scenario.MICRO_BATCHES; batch++) {
-                loss += SimStage.data(StepKind.TRAIN, step, 0, batch);
-            }
-            loss /= Scenario.MICRO_BATCHES;
-            for (double each : w) {
-                loss *= each;
-            }
-            assertThat(Objects.requireNonNull(truth.losses.get(step)))
-                    .isCloseTo(loss, within(1e-5));
-            double norm = 0;
-            for (double each : w) {
-                norm += loss / each * (loss / each);
-            }
-            double clip =
-                    scenario.clipNorm() > 0
-                            ? Math.min(1, scenario.clipNorm() / (Math.sqrt(norm) + 1e-6))
-                            : 1;
-            for (int stage = 0; stage < w.length; stage++) {
-                m[stage] = 0.5 * m[stage] + clip * loss / w[stage];
-            }
-            for (int stage = 0; stage < w.length; stage++) {
-                w[stage] -= SimStage.RATE * m[stage];
-            }
+            Truth seen = SeededRuns.truth(scenario);
+
+            assertThat(seen.losses.keySet()).isEqualTo(ClosedForm.of(scenario).losses.keySet());
         }
     }
 

@@ -33,6 +33,8 @@ import java.util.stream.IntStream;
  * @param rings whether sums between processes go round
  * @param hosts by whose addresses processes reach each other; 0 if all use one media driver
  * @param together ranks that a process carries when the run begins; more than one only on hosts
+ * @param kind of its order of work
+ * @param slices of each micro-batch
  * @param clipNorm such that some steps are clipped
  * @param nanStep a number of this step is not finite; 0 for none
  * @param proofs whether the death of a process is seen by the supervisor's host
@@ -45,6 +47,7 @@ record Scenario(
         int hosts,
         int together,
         String kind,
+        int slices,
         int steps,
         double clipNorm,
         int evaluateEvery,
@@ -102,6 +105,14 @@ record Scenario(
 
     private static final long HOSTS = 1L << 42;
 
+    private static final long ORDER = 1L << 43;
+
+    private static final long CONTEXT = 1L << 44;
+
+    /** Of token slices, or with backwards in two parts, or both. */
+    private static final List<String> UNUSUAL =
+            List.of("terapipe", "terapipe-1f1b", "seq1f1b", "zb-h1", "zb-h2");
+
     static Scenario of(long seed) {
         var random = new Random(seed);
         int ranks = 2 + random.nextInt(4);
@@ -115,17 +126,24 @@ record Scenario(
                 new RecoveryPolicy(
                         true, strict ? 1 : 100, window, Duration.ofMinutes(10), nonFinite);
         var ofGrid = new SplittableRandom(seed + GRID);
-        RankGrid grid = ofGrid.nextInt(3) == 0 ? grid(ofGrid) : RankGrid.pipeline(ranks);
+        RankGrid grid =
+                ofGrid.nextInt(3) == 0
+                        ? withContext(grid(ofGrid), new SplittableRandom(seed + CONTEXT))
+                        : RankGrid.pipeline(ranks);
         var ofHosts = new SplittableRandom(seed + HOSTS);
         int hosts = ofHosts.nextInt(3) == 0 ? 1 + ofHosts.nextInt(3) : 0;
         int together = hosts == 0 ? 1 : 1 + ofHosts.nextInt(2);
+        String whole = random.nextBoolean() ? "1f1b" : "gpipe";
+        var ofOrder = new SplittableRandom(seed + ORDER);
+        boolean usual = ofOrder.nextInt(6) > 0;
         return new Scenario(
                 grid,
-                ofGrid.nextInt(3) == 0 && grid.data() > 1,
+                ofGrid.nextInt(3) == 0 && holders(grid) > 1,
                 ofGrid.nextBoolean(),
                 hosts,
                 together,
-                random.nextBoolean() ? "1f1b" : "gpipe",
+                usual ? whole : UNUSUAL.get(ofOrder.nextInt(UNUSUAL.size())),
+                usual ? 1 : 1 + ofOrder.nextInt(2),
                 steps,
                 random.nextBoolean() ? 1.5 : 0,
                 random.nextInt(3) == 0 ? 3 : 0,
@@ -148,9 +166,25 @@ record Scenario(
         return new RankGrid(pipeline, tensor, 1, least + random.nextInt(most - least + 1));
     }
 
+    /** Has parts of sequences where others have replicas, or, if it stays small, also has those. */
+    private static RankGrid withContext(RankGrid grid, SplittableRandom random) {
+        int parts = random.nextInt(3) == 0 ? grid.data() : 1;
+        int data = parts == 1 ? grid.data() : grid.ranks() > 4 ? 1 : 1 + random.nextInt(2);
+        return new RankGrid(grid.pipeline(), grid.tensor(), parts, data);
+    }
+
+    /** How many ranks have the same parameters. */
+    private static int holders(RankGrid grid) {
+        return grid.context() * grid.data();
+    }
+
     /** Whether ops of a stage wait for other ranks in their midst. */
     boolean waitsInOps() {
-        return grid.tensor() > 1 || sharded;
+        return grid.tensor() > 1 || grid.context() > 1 || sharded;
+    }
+
+    int unitsPerStage() {
+        return MICRO_BATCHES * slices;
     }
 
     /** Often close together: a recovery is when the next fault hurts most. */
@@ -190,6 +224,7 @@ record Scenario(
                 0,
                 1,
                 kind,
+                slices,
                 steps,
                 clipNorm,
                 evaluateEvery,
@@ -215,7 +250,7 @@ record Scenario(
 
     RunPlan plan() {
         int stages = grid.pipeline();
-        PipelineShape shape = PipelineShape.of(stages, MICRO_BATCHES, 1);
+        PipelineShape shape = PipelineShape.of(stages, MICRO_BATCHES, slices);
         Schedule compute = Generators.generate(kind, shape);
         Map<ChannelKey, Integer> capacities = new HashMap<>();
         for (int s = 1; s < stages; s++) {
@@ -223,7 +258,7 @@ record Scenario(
             capacities.put(new ChannelKey(FrameKind.GRADIENT, s, s - 1), MICRO_BATCHES);
         }
         LoweringOptions options = LoweringOptions.plain();
-        if (grid.data() > 1) {
+        if (holders(grid) > 1) {
             options = options.withReduction(GradientReduction.PER_STEP);
         }
         if (sharded) {

@@ -3,6 +3,7 @@ package dev.penstock.actors.simulation;
 import dev.penstock.actors.spi.RunOutcome;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /** Runs of scenarios that seeds draw, each compared with the same run undisturbed. */
@@ -25,7 +26,24 @@ final class SeededRuns {
             throw new AssertionError(
                     run.outcome() + " " + run.world.violations() + "\n" + run.world.trace());
         }
-        return run.checks.seen;
+        Truth seen = run.checks.seen;
+        Truth closedForm = ClosedForm.of(undisturbed);
+        requireEqual(closedForm.losses, seen.losses, undisturbed);
+        requireEqual(closedForm.heldOut, seen.heldOut, undisturbed);
+        return seen;
+    }
+
+    private static void requireEqual(
+            Map<Long, Double> expected, Map<Long, Double> seen, Scenario undisturbed) {
+        seen.forEach(
+                (step, loss) -> {
+                    double right = Objects.requireNonNull(expected.get(step));
+                    if (Math.abs(loss - right) > 1e-5 * Math.max(1, Math.abs(right))) {
+                        throw new AssertionError(
+                                "%s: loss of step %d is %s, the closed form %s"
+                                        .formatted(undisturbed, step, loss, right));
+                    }
+                });
     }
 
     /**
@@ -41,7 +59,8 @@ final class SeededRuns {
                     return Optional.of("seed %d: %s".formatted(seed, violations));
                 }
             } catch (AssertionError e) {
-                return Optional.of("seed %d: %s".formatted(seed, e.getCause()));
+                return Optional.of(
+                        "seed %d: %s".formatted(seed, Objects.requireNonNullElse(e.getCause(), e)));
             }
         }
         return Optional.empty();

@@ -29,23 +29,25 @@ import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stage of one weight with momentum: y = x w. Every state depends on all updates before it, in
- * every bit, and so does every loss. Also its own mirror.
+ * A stage of one weight with momentum: y = x w, with some {@link SimAttention} before where there
+ * is more than one token. Every state depends on all updates before it, in every bit, and so does
+ * every loss. Also its own mirror.
  *
- * <p>In a grid there are more weights, so that every member of a group has a part of them to sum: y
- * = x (w0 + w1 / 10 + w2 / 10 + ...). Every replica has data of its own, and every shard its own
- * weights, whose products are summed. Where replicas are sharded, each keeps a part of the weights
- * and gathers the others, which are no numbers once they are released.
+ * <p>Where several have the same weights there are more, so that each has a part of them to sum: y
+ * = x (w0 + w1 / 10 + w2 / 10 + ...). Every replica, context part and slice has data of its own,
+ * and every shard its own weights, whose products are summed. Where replicas are sharded, each
+ * keeps a part of the weights and gathers the others, which are no numbers once they are released.
  */
 final class SimStage implements StageProgram, StageMirror, TrainedState {
     static final double RATE = 0.02;
 
-    /** Three members' parts, the last one short. */
-    private static final int MANY = 33;
+    /** Of a member's part of the weights; the last one has a single weight. */
+    private static final int PART = 16;
 
     /** Sees every update. */
     @FunctionalInterface
@@ -61,6 +63,7 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     private final int stage;
     private final RankPlace place;
+    private final Scenario scenario;
     private final RankGrid grid;
     private final int rank;
     private final int part;
@@ -69,6 +72,11 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     private final DeviceScope scope;
     private final int weights;
     private final ShardMap map;
+
+    /** This rank's number among those that the map divides weights among. */
+    private final int own;
+
+    private final SimAttention attention;
     private final Tensor weight;
     private final Tensor gradient;
 
@@ -78,7 +86,10 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     private final Tensor ownGradient;
     private final Tensor moment;
     private final Tensor product;
-    private final Map<WorkUnit, Float> inputs = new HashMap<>();
+
+    /** What a unit adds to the gradients of weights, all but their factors. */
+    private final Map<WorkUnit, Float> weightGradients = new HashMap<>();
+
     private StageGroups groups = StageGroups.ALONE;
     private StepKind kind = StepKind.TRAIN;
     private long step;
@@ -89,44 +100,52 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
             int stage, RankPlace place, Scenario scenario, Watch watch, SimNan nan, Device device) {
         this.stage = stage;
         this.place = place;
+        this.scenario = scenario;
         this.grid = scenario.grid();
         this.rank = grid.rankAt(place);
         this.part = scenario.partOf(rank);
         this.watch = watch;
         this.nan = nan;
-        this.weights = grid.isPipelineAlone() ? 1 : MANY;
+        this.weights = weights(grid);
         this.scope = device.memory().child("stage " + stage, Long.MAX_VALUE);
         this.weight = scope.tensor("weight", DType.F32, 1, weights);
-        this.map = new ShardMap(weights, scenario.sharded() ? grid.data() : 1);
-        int own = scenario.sharded() ? place.data() : 0;
+        List<Integer> holders = grid.replicaGroup(rank);
+        this.map = new ShardMap(weights, scenario.sharded() ? holders.size() : 1);
+        this.own = scenario.sharded() ? holders.indexOf(rank) : 0;
+        this.attention = new SimAttention(scenario, place, scope);
         this.moment = scope.tensor("moment", DType.F32, 1, (int) map.count(own));
         this.gradient = scope.tensor("gradient", DType.F32, 1, weights);
         this.ownWeight = FlatTensor.stretch(weight, map.from(own), map.count(own));
         this.ownGradient = FlatTensor.stretch(gradient, map.from(own), map.count(own));
         this.product = scope.tensor("product", DType.F32, 1, 1);
-        set(weight, 0, (firstWeight(stage) + 0.1f * place.tensor()) / grid.tensor());
-        for (int i = 1; i < weights; i++) {
-            set(weight, i, 0.001f * i);
+        for (int i = 0; i < weights; i++) {
+            set(weight, i, firstWeight(grid, stage, place.tensor(), i));
         }
         forgetOthers();
     }
 
-    static float firstWeight(int stage) {
-        return 0.9f + 0.07f * stage;
+    static int weights(RankGrid grid) {
+        return PART * (grid.context() * grid.data() - 1) + 1;
     }
 
-    static float data(StepKind kind, long step, int replica, int microBatch) {
+    static float firstWeight(RankGrid grid, int stage, int shard, int index) {
+        return index == 0 ? (0.9f + 0.07f * stage + 0.1f * shard) / grid.tensor() : 0.001f * index;
+    }
+
+    static float data(StepKind kind, long step, RankPlace place, int microBatch, int slice) {
         return (kind == StepKind.TRAIN ? 1f : 2f)
                 + 0.013f * step
                 + 0.17f * microBatch
-                + 0.29f * replica;
+                + 0.11f * slice
+                + 0.23f * place.context()
+                + 0.29f * place.data();
     }
 
-    private static float get(Tensor tensor, int index) {
+    static float get(Tensor tensor, int index) {
         return tensor.segment().getAtIndex(ValueLayout.JAVA_FLOAT, index);
     }
 
-    private static void set(Tensor tensor, int index, float value) {
+    static void set(Tensor tensor, int index, float value) {
         tensor.segment().setAtIndex(ValueLayout.JAVA_FLOAT, index, value);
     }
 
@@ -184,21 +203,22 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         kind = newKind;
         step = newStep;
         loss = 0;
-        inputs.clear();
+        attention.beginStep();
+        weightGradients.clear();
         gather = SoloGroup.DONE;
         forgetOthers();
         gradient.segment().fill((byte) 0); // what is left of a pass that was cut short
     }
 
-    private static float factor(int index) {
+    static float factor(int index) {
         return index == 0 ? 1 : 0.1f;
     }
 
     /** What others keep is not known until it is gathered. */
     private void forgetOthers() {
         for (int i = 0; map.parts() > 1 && i < weights; i++) {
-            boolean own = map.from(place.data()) <= i && i < map.to(place.data());
-            set(weight, i, own ? get(weight, i) : Float.NaN);
+            boolean kept = map.from(own) <= i && i < map.to(own);
+            set(weight, i, kept ? get(weight, i) : Float.NaN);
         }
     }
 
@@ -227,11 +247,13 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         if (kind == StepKind.TRAIN && nan.strikes(rank, step)) {
             throw new NonFiniteException(step, unit, "the activation");
         }
-        float x = input == null ? data(kind, step, place.data(), unit.microBatch()) : get(input);
-        inputs.put(unit, x);
-        float y = ofAllShards(x * slope());
+        float x =
+                input == null
+                        ? data(kind, step, place, unit.microBatch(), unit.slice())
+                        : get(input);
+        float y = ofAllShards(attention.forward(unit, x, groups.context()) * slope());
         if (output == null) {
-            loss += y / Scenario.MICRO_BATCHES;
+            loss += y / scenario.unitsPerStage();
         } else {
             set(output, y);
         }
@@ -243,28 +265,8 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
             @Nullable Tensor input,
             @Nullable Tensor outputGradient,
             @Nullable Tensor inputGradient) {
-        Float x = inputs.remove(unit);
-        if (x == null) {
-            throw new IllegalStateException("backward without forward of " + unit);
-        }
-        float dy =
-                outputGradient == null
-                        ? 1f / (Scenario.MICRO_BATCHES * grid.data())
-                        : get(outputGradient);
-        for (int i = 0; i < weights; i++) {
-            set(gradient, i, get(gradient, i) + dy * x * factor(i));
-        }
-        if (inputGradient != null) {
-            set(inputGradient, ofAllShards(dy * slope()));
-        }
-    }
-
-    /** Waits for the others, within the op. */
-    private float ofAllShards(float own) {
-        set(product, own);
-        CollectiveGroup shards = groups.tensor();
-        shards.await(shards.allReduce(product));
-        return get(product);
+        backwardInput(unit, input, outputGradient, inputGradient);
+        backwardWeight(unit);
     }
 
     @Override
@@ -273,12 +275,32 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
             @Nullable Tensor input,
             @Nullable Tensor outputGradient,
             @Nullable Tensor inputGradient) {
-        throw new UnsupportedOperationException("only whole backwards are simulated");
+        float dy =
+                outputGradient == null
+                        ? 1f / (scenario.unitsPerStage() * grid.context() * grid.data())
+                        : get(outputGradient);
+        float attended = attention.backward(unit, dy * slope(), groups.context());
+        weightGradients.put(unit, dy * attended);
+        if (inputGradient != null) {
+            set(inputGradient, ofAllShards(attention.inputGradient(unit)));
+        }
     }
 
+    /** Reads what stays, as a real stage does: if it is done twice, only the gradients show it. */
     @Override
     public void backwardWeight(WorkUnit unit) {
-        throw new UnsupportedOperationException("only whole backwards are simulated");
+        float each = Objects.requireNonNull(weightGradients.get(unit));
+        for (int i = 0; i < weights; i++) {
+            set(gradient, i, get(gradient, i) + each * factor(i));
+        }
+    }
+
+    /** Waits for the others, within the op. */
+    private float ofAllShards(float part) {
+        set(product, part);
+        CollectiveGroup shards = groups.tensor();
+        shards.await(shards.allReduce(product));
+        return get(product);
     }
 
     @Override
