@@ -206,12 +206,7 @@ public final class SeedBooks {
                         .map(Map.Entry::getKey)
                         .toList();
         return new ClusterNode.ShareKept(
-                address,
-                here,
-                List.of(driver(address)),
-                driver(address),
-                true,
-                Optional.empty());
+                address, here, List.of(driver(address)), driver(address), true, Optional.empty());
     }
 
     private static String driver(String address) {
