@@ -30,7 +30,7 @@ public final class RankPlacement {
     /** Up to so many nodes, all orders of nodes are looked at. */
     static final int EXACT = 11;
 
-    /** So many lengths of the longest part are tried one by one before nodes are too few. */
+    /** At most so many lengths of the longest part are tried before nodes are too few. */
     private static final int TRIES = 64;
 
     /**
@@ -94,7 +94,8 @@ public final class RankPlacement {
      * @param rooms each node once; among equals the earlier ones are taken
      */
     public static Answer of(List<Group> groups, List<Room> rooms) {
-        Optional<List<Part>> parts = new RankPlacement(groups, rooms).place();
+        var placement = new RankPlacement(groups, rooms);
+        Optional<List<Part>> parts = placement.byHalves().or(placement::oneByOne);
         if (parts.isPresent()) {
             return placed(groups, rooms, parts.get());
         }
@@ -108,7 +109,7 @@ public final class RankPlacement {
                 least(
                         counted,
                         groups.size(),
-                        more -> with(groups, rooms, more, bytes).place().isPresent());
+                        more -> with(groups, rooms, more, bytes).byHalves().isPresent());
         return new Answer.Missing(missing, bytes);
     }
 
@@ -156,14 +157,18 @@ public final class RankPlacement {
         return new Answer.Placed(Arrays.asList(nodes));
     }
 
-    private Optional<List<Part>> place() {
-        int ranks = groups.stream().mapToInt(group -> group.ranks().size()).sum();
-        int counted = least(1, ranks, this::mayFit);
-        int most = least(counted, ranks, longest -> parts(longest).isPresent());
-        if (most <= ranks) {
-            return parts(most);
-        }
-        return rooms.size() <= EXACT ? Optional.empty() : oneByOne(counted, ranks);
+    private Optional<List<Part>> byHalves() {
+        int most = least(counted(), ranks(), longest -> parts(longest).isPresent());
+        return most > ranks() ? Optional.empty() : parts(most);
+    }
+
+    private int ranks() {
+        return groups.stream().mapToInt(group -> group.ranks().size()).sum();
+    }
+
+    /** The shortest longest part that counting does not refuse. */
+    private int counted() {
+        return least(1, ranks(), this::mayFit);
     }
 
     /**
@@ -175,8 +180,13 @@ public final class RankPlacement {
      *   nodes    a 6  b 6  c 12        longest 4:  c: 2 2 2 2   a: 2 2   nobody: 12
      * </pre>
      */
-    private Optional<List<Part>> oneByOne(int from, int to) {
-        int step = Math.max(1, (to - from) / TRIES);
+    private Optional<List<Part>> oneByOne() {
+        if (rooms.size() <= EXACT) {
+            return Optional.empty(); // there halves miss nothing
+        }
+        int from = counted();
+        int to = ranks();
+        int step = Math.max(1, Math.ceilDiv(to - from + 1, TRIES));
         for (int longest = from; longest <= to; longest += step) {
             if (parts(longest).isPresent()) {
                 return parts(longest);

@@ -96,7 +96,7 @@ final class LineAppender implements AutoCloseable {
         return new RunEvent.Noted(
                 clock.millis(),
                 RunEvent.Noted.Kind.LEFT_OUT,
-                "%d events are not in the log: the disk did not keep up".formatted(missing));
+                "%d events are not in the log: the disk did not take them".formatted(missing));
     }
 
     /** Until closed, so that nobody waits for room. */

@@ -200,7 +200,7 @@ public sealed interface RunEvent {
             STALL,
             /** A rank is slower than it should be. */
             STRAGGLER,
-            /** Lines that this log has not, since the disk did not keep up. */
+            /** Lines that this log has not: the disk was full, or too slow. */
             LEFT_OUT
         }
     }
