@@ -283,6 +283,6 @@ class GroupedAttentionContractTest extends KernelContract {
         assertThatThrownBy(() -> new AttentionShape(4, 2, 8, 0, 1))
                 .hasMessage(
                         "attention: expected a head size and a window of 1 or more and a finite"
-                                + " scale, got 8, 0 and 1.0");
+                                + " scale above 0, got 8, 0 and 1.0");
     }
 }

@@ -22,7 +22,9 @@ class LlamaLayersContractTest extends KernelContract {
 
     private static final int ROWS = 6;
     private static final TokenBlocks BLOCKS = new TokenBlocks(2, 3, 1, 2);
-    private static final double EPSILON = 1e-3;
+
+    /** Large, so that the gradient of a head of one column is not all cancellation. */
+    private static final double EPSILON = 0.1;
 
     LlamaLayersContractTest(DeviceSettings settings) {
         super(settings);
