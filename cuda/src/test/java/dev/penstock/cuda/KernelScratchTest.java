@@ -2,10 +2,12 @@ package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -74,22 +76,24 @@ class KernelScratchTest extends KernelContract {
     @Test
     void attentionOfSlicesAndToEarlierKeys() {
         int heads = 2;
+        AttentionShape shape = AttentionShape.dense(heads, 16);
+        EarlierKeys earlier = new EarlierKeys(shape, 170);
         Tensor qkv = normals(2 * 100, 3 * 16);
         for (int tokens : new int[] {20, 60}) {
             TokenBlocks slice = new TokenBlocks(2, tokens, 40, 8);
             Tensor y = zeros(2 * tokens, 16);
             Tensor lse = zeros(2 * tokens, heads);
-            both(k -> k.attention(DType.F32, qkv, y, lse, heads, 100, slice));
+            both(k -> k.attention(DType.F32, qkv, y, lse, shape, 100, slice));
             both(
                     k ->
                             k.attentionBackward(
-                                    DType.F32, qkv, y, lse, y, zeros(200, 48), heads, 100, slice));
+                                    DType.F32, qkv, y, lse, y, zeros(200, 48), shape, 100, slice));
         }
         Tensor q = normals(30, 16);
         Tensor keyValues = normals(170, 32);
         Tensor y = zeros(30, 16);
         Tensor lse = zeros(30, heads);
-        both(k -> k.attentionToEarlier(DType.F32, q, keyValues, y, lse, heads));
+        both(k -> k.attentionToEarlier(DType.F32, q, keyValues, y, lse, earlier));
         both(
                 k ->
                         k.attentionToEarlierBackward(
@@ -101,7 +105,50 @@ class KernelScratchTest extends KernelContract {
                                 y,
                                 zeros(30, 16),
                                 zeros(170, 32),
-                                heads));
+                                earlier));
+    }
+
+    @Test
+    void attentionOfGroupsInWindows() {
+        for (int window : new int[] {10, 50, AttentionShape.NO_WINDOW}) {
+            AttentionShape shape = new AttentionShape(4, 2, 8, window, 1);
+            Tensor qkv = normals(2 * 150, shape.columns());
+            for (int tokens : new int[] {5, 90}) {
+                TokenBlocks slice = new TokenBlocks(2, tokens, 60, 8);
+                Tensor y = zeros(2 * tokens, 32);
+                Tensor lse = zeros(2 * tokens, 4);
+                both(k -> k.attention(DType.F32, qkv, y, lse, shape, 150, slice));
+                both(
+                        k ->
+                                k.attentionBackward(
+                                        DType.F32,
+                                        qkv,
+                                        y,
+                                        lse,
+                                        y,
+                                        zeros(300, shape.columns()),
+                                        shape,
+                                        150,
+                                        slice));
+            }
+            Tensor q = normals(70, 32);
+            Tensor keyValues = normals(170, 32);
+            Tensor lse = zeros(70, 4);
+            EarlierKeys earlier = new EarlierKeys(shape, 190);
+            both(k -> k.attentionToEarlier(DType.F32, q, keyValues, zeros(70, 32), lse, earlier));
+            both(
+                    k ->
+                            k.attentionToEarlierBackward(
+                                    DType.F32,
+                                    q,
+                                    keyValues,
+                                    q,
+                                    lse,
+                                    q,
+                                    zeros(70, 32),
+                                    zeros(170, 32),
+                                    earlier));
+        }
     }
 
     @Test
@@ -119,6 +166,7 @@ class KernelScratchTest extends KernelContract {
                                 zeros(1, 70),
                                 zeros(1, 70),
                                 blocks));
+        both(k -> k.rmsNormBackwardWeight(x, x, zeros(1, 90 * 5), zeros(1, 14), blocks));
         both(k -> k.squaredNorm(normals(400, 400)));
     }
 

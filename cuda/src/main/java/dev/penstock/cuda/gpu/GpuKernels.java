@@ -1,7 +1,10 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -29,6 +32,8 @@ final class GpuKernels implements Kernels {
     private final GpuModule.Function embeddingBackward;
     private final GpuModule.Function layerNorm;
     private final GpuModule.Function layerNormBackwardInput;
+    private final GpuModule.Function rmsNorm;
+    private final GpuModule.Function rmsNormBackwardInput;
     private final GpuModule.Function softmaxPart;
     private final GpuModule.Function crossEntropy;
 
@@ -50,6 +55,8 @@ final class GpuKernels implements Kernels {
         embeddingBackward = module.function("embeddingBackward");
         layerNorm = module.function("layerNorm");
         layerNormBackwardInput = module.function("layerNormBackwardInput");
+        rmsNorm = module.function("rmsNorm");
+        rmsNormBackwardInput = module.function("rmsNormBackwardInput");
         softmaxPart = module.function("softmaxPart");
         crossEntropy = module.function("crossEntropy");
     }
@@ -114,21 +121,30 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
-    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
+    public void layerNorm(
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
         launch.begin().view(x).vector(gain).vector(bias).view(y).vector(mean).vector(rstd);
-        overRows(layerNorm, x);
+        launch.number((float) epsilon);
+        overRows(layerNorm, x.rows(), x.columns());
     }
 
     @Override
     public void layerNormBackwardInput(
             Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
         launch.begin().view(dy).view(x).vector(gain).vector(mean).vector(rstd).view(dx);
-        overRows(layerNormBackwardInput, x);
+        overRows(layerNormBackwardInput, x.rows(), x.columns());
     }
 
-    private void overRows(GpuModule.Function kernel, Tensor x) {
-        launch.integer(x.rows()).integer(x.columns());
-        launch.run(kernel, Math.ceilDiv(x.rows(), ROWS_PER_BLOCK), ROW_THREADS);
+    /** A warp for each row. */
+    private void overRows(GpuModule.Function kernel, int rows, int columns) {
+        launch.integer(rows).integer(columns);
+        launch.run(kernel, Math.ceilDiv(rows, ROWS_PER_BLOCK), ROW_THREADS);
     }
 
     @Override
@@ -144,13 +160,51 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
-    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {
-        elements.biasGelu(pre, bias, y);
+    public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {
+        int heads = x.columns() / gain.columns();
+        launch.begin().view(x).vector(gain).view(y).vector(r).number((float) epsilon);
+        launch.integer(heads);
+        overRows(rmsNorm, x.rows() * heads, gain.columns());
     }
 
     @Override
-    public void geluBackward(Tensor pre, Tensor dy) {
-        elements.geluBackward(pre, dy);
+    public void rmsNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor r, Tensor dx, boolean accumulate) {
+        int heads = x.columns() / gain.columns();
+        launch.begin().view(dy).view(x).vector(gain).vector(r).view(dx);
+        launch.integer(accumulate ? 1 : 0).integer(heads);
+        overRows(rmsNormBackwardInput, x.rows() * heads, gain.columns());
+    }
+
+    @Override
+    public void rmsNormBackwardWeight(
+            Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
+        sums.rmsNormBackwardWeight(dy, x, r, dGain, blocks);
+    }
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y, Gelu form) {
+        elements.biasGelu(pre, bias, y, form);
+    }
+
+    @Override
+    public void geluBackward(Tensor pre, Tensor dy, Gelu form) {
+        elements.geluBackward(pre, dy, form);
+    }
+
+    @Override
+    public void swiGlu(Tensor gated, Tensor z) {
+        elements.swiGlu(gated, z);
+    }
+
+    @Override
+    public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        elements.swiGluBackward(gated, dz, dGated);
+    }
+
+    @Override
+    public void rotate(Tensor x, Tensor turns, boolean back) {
+        elements.rotate(x, turns, back);
     }
 
     @Override
@@ -159,10 +213,10 @@ final class GpuKernels implements Kernels {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention.forward(multiply, qkv, y, logSumExp, heads, context, blocks);
+        attention.forward(multiply, qkv, y, logSumExp, shape, context, blocks);
     }
 
     @Override
@@ -173,16 +227,21 @@ final class GpuKernels implements Kernels {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention.backward(multiply, qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+        attention.backward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
     }
 
     @Override
     public void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        attention.forwardToEarlier(multiply, q, keyValues, y, logSumExp, heads);
+            DType multiply,
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            EarlierKeys keys) {
+        attention.forwardToEarlier(multiply, q, keyValues, y, logSumExp, keys);
     }
 
     @Override
@@ -195,9 +254,8 @@ final class GpuKernels implements Kernels {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads) {
-        attention.backwardToEarlier(
-                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
+            EarlierKeys keys) {
+        attention.backwardToEarlier(multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, keys);
     }
 
     @Override

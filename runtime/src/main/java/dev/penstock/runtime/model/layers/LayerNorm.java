@@ -8,6 +8,8 @@ import dev.penstock.runtime.model.parameters.Parameter;
 
 /** A layer norm; its moments show whether its input is finite. */
 final class LayerNorm {
+    private static final double EPSILON = 1e-5;
+
     private final Compute compute;
     private final Parameter gain;
     private final Parameter bias;
@@ -24,7 +26,14 @@ final class LayerNorm {
 
     void forward(Tensor x, Tensor y, RowMoments moments) {
         compute.kernels()
-                .layerNorm(x, gain.weight(), bias.weight(), y, moments.mean(), moments.rstd());
+                .layerNorm(
+                        x,
+                        gain.weight(),
+                        bias.weight(),
+                        y,
+                        moments.mean(),
+                        moments.rstd(),
+                        EPSILON);
         compute.guard().check(moments.mean(), inputPlace);
         compute.guard().check(moments.rstd(), inputPlace);
     }

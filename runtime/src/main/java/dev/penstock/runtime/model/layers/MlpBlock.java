@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.layers;
 
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -34,7 +35,7 @@ final class MlpBlock {
     void activate(LayerActivations a) {
         norm.forward(a.middle(), a.norm2(), a.moments2());
         hidden.multiply(hidden.gather(a.norm2()), a.hidden());
-        kernels.biasGelu(a.hidden(), hidden.bias(), a.activated());
+        kernels.biasGelu(a.hidden(), hidden.bias(), a.activated(), Gelu.TANH);
     }
 
     /**
@@ -42,7 +43,7 @@ final class MlpBlock {
      */
     void backward(LayerActivations a, Tensor dStream, Workspace work, TokenBlocks blocks) {
         output.backward(a.activated(), dStream, work.dHidden(), blocks);
-        kernels.geluBackward(a.hidden(), work.dHidden());
+        kernels.geluBackward(a.hidden(), work.dHidden(), Gelu.TANH);
         Tensor dNorm = hidden.backward(a.norm2(), work.dHidden(), work.dModel(), blocks);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
@@ -61,7 +62,7 @@ final class MlpBlock {
             TokenBlocks blocks) {
         kernels.copy(dStream, keptOutputGradient);
         output.backwardInput(dStream, work.dHidden(), blocks);
-        kernels.geluBackward(a.hidden(), work.dHidden());
+        kernels.geluBackward(a.hidden(), work.dHidden(), Gelu.TANH);
         kernels.copy(work.dHidden(), a.hidden());
         Tensor dNorm = hidden.backwardInput(work.dHidden(), work.dModel(), blocks);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);

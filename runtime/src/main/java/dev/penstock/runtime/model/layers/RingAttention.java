@@ -5,7 +5,9 @@ import static java.util.Objects.requireNonNull;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -46,7 +48,7 @@ public final class RingAttention implements Attention {
     private final RingBuffers buffers;
     private final int sequences;
     private final int tokens;
-    private final int heads;
+    private final AttentionShape shape;
     private final int columns;
     private final int parts;
     private final int part;
@@ -55,7 +57,7 @@ public final class RingAttention implements Attention {
     public RingAttention(
             Kernels kernels,
             DType multiply,
-            ShardShape shape,
+            ShardShape shardShape,
             BatchShape batchOfPart,
             int parts,
             int part,
@@ -67,8 +69,8 @@ public final class RingAttention implements Attention {
         this.part = part;
         sequences = batchOfPart.sequences();
         tokens = batchOfPart.context();
-        heads = shape.heads();
-        columns = shape.headColumns();
+        columns = shardShape.headColumns();
+        shape = AttentionShape.dense(shardShape.heads(), columns);
     }
 
     public void connect(CollectiveGroup context) {
@@ -89,7 +91,7 @@ public final class RingAttention implements Attention {
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
         RingBuffers moving = load(qkv, blocks);
         Collective pass = ring.pass(moving.keyValues().get(0), moving.keyValues().get(1));
-        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), heads, tokens, blocks);
+        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), shape, tokens, blocks);
         for (int hop = 1; hop < parts; hop++) {
             ring.await(pass);
             Tensor here = moving.keyValues().get(hop % 2);
@@ -104,7 +106,9 @@ public final class RingAttention implements Attention {
                             keyValues(here, blocks, b, seen),
                             inUnit(a.attended(), blocks, b, seen),
                             inUnit(a.logSumExp(), blocks, b, seen),
-                            heads);
+                            // every key of the block is seen: without a window, how far it lies
+                            // back does not matter
+                            new EarlierKeys(shape, seen.keys()));
                     pass.advance();
                 }
             }
@@ -118,7 +122,7 @@ public final class RingAttention implements Attention {
         Collective pass = ring.pass(moving.keyValues().get(0), moving.keyValues().get(1));
         Collective gradientPass = SoloGroup.DONE;
         kernels.attentionBackward(
-                multiply, qkv, a.attended(), a.logSumExp(), dAttended, dQkv, heads, tokens, blocks);
+                multiply, qkv, a.attended(), a.logSumExp(), dAttended, dQkv, shape, tokens, blocks);
         for (int hop = 1; hop < parts; hop++) {
             ring.await(pass);
             Tensor here = moving.keyValues().get(hop % 2);
@@ -162,7 +166,7 @@ public final class RingAttention implements Attention {
                         inUnit(dAttended, blocks, b, seen),
                         queries(dQkv, blocks, b, seen),
                         keyValues(added, blocks, b, seen),
-                        heads);
+                        new EarlierKeys(shape, seen.keys()));
             }
         }
     }

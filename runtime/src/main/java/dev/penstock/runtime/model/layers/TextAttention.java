@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.layers;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
@@ -43,7 +44,7 @@ public record TextAttention(
                     text,
                     a.attended().rows(first, count),
                     a.logSumExp().rows(first, count),
-                    heads,
+                    AttentionShape.dense(heads, a.attended().columns()),
                     tokens,
                     new TokenBlocks(1, count, run.feed().position(), grid));
         }

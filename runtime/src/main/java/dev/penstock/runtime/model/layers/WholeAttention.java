@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.layers;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
@@ -11,13 +12,25 @@ public record WholeAttention(Kernels kernels, DType multiply, int heads, int tok
         implements Attention {
     @Override
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
-        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), heads, tokens, blocks);
+        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), shape(a), tokens, blocks);
+    }
+
+    private AttentionShape shape(LayerActivations a) {
+        return AttentionShape.dense(heads, a.attended().columns());
     }
 
     @Override
     public void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
         kernels.attentionBackward(
-                multiply, qkv, a.attended(), a.logSumExp(), dAttended, dQkv, heads, tokens, blocks);
+                multiply,
+                qkv,
+                a.attended(),
+                a.logSumExp(),
+                dAttended,
+                dQkv,
+                shape(a),
+                tokens,
+                blocks);
     }
 }
