@@ -1,5 +1,6 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.actors.fault.SaveFaults;
 import dev.penstock.actors.fault.SavePoint;
 import dev.penstock.actors.spi.CheckpointStore;
@@ -209,7 +210,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
             }
         }
         String config = identity.model().toJson();
-        DurableFiles.write(partial.resolve(Gpt2Config.FILE), config);
+        DurableFiles.write(partial.resolve(ModelConfig.FILE), config);
         Manifest manifest =
                 new Manifest(
                         Manifest.FORMAT_VERSION,

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.model.family.ModelConfig;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -32,7 +33,7 @@ public record Manifest(
         long step,
         long seed,
         String configHash,
-        Gpt2Config model,
+        ModelConfig model,
         String configSha256,
         List<ShardFile> shards) {
     static final String FILE = "manifest.json";

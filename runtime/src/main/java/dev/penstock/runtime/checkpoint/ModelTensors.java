@@ -1,5 +1,6 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
@@ -68,7 +69,7 @@ public interface ModelTensors extends AutoCloseable {
      * @throws StoredFileException with every parameter that is missing, superfluous or of another
      *     shape
      */
-    default void requireParameters(Gpt2Config model) {
+    default void requireParameters(ModelConfig model) {
         new ModelFit(this).parameters(model).check();
     }
 

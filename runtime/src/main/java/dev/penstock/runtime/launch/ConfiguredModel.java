@@ -1,13 +1,13 @@
 package dev.penstock.runtime.launch;
 
-import dev.penstock.runtime.checkpoint.Gpt2Config;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.OptimizerSection;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.LogitsRoom;
 import dev.penstock.runtime.model.shape.Precision;
@@ -29,9 +29,9 @@ public final class ConfiguredModel {
     }
 
     /** The model's shape as its checkpoints say it. */
-    static Gpt2Config gpt2Config(RunConfig config) {
+    static ModelConfig modelConfig(RunConfig config) {
         var section = config.model();
-        return new Gpt2Config(
+        return ModelConfig.gpt2(
                 vocabulary(config),
                 section.context(),
                 section.width(),
@@ -65,7 +65,7 @@ public final class ConfiguredModel {
             RunConfig config, ProvedSchedule schedule, AdamWSettings optimizer, long seed) {
         var section = config.model();
         var shape =
-                new GptShape(
+                ModelShape.gpt2(
                         vocabulary(config),
                         section.context(),
                         section.width(),

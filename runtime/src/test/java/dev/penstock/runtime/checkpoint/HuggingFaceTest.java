@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.SafetensorsWriter;
@@ -25,8 +26,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 class HuggingFaceTest {
     private static final Path GOLDEN = Path.of("src/test/resources/golden");
-    private static final Gpt2Config TIED = new Gpt2Config(64, 16, 32, 2, 4, true);
-    private static final Gpt2Config UNTIED = new Gpt2Config(64, 16, 32, 2, 4, false);
+    private static final ModelConfig TIED = ModelConfig.gpt2(64, 16, 32, 2, 4, true);
+    private static final ModelConfig UNTIED = ModelConfig.gpt2(64, 16, 32, 2, 4, false);
 
     @TempDir Path folder;
 
@@ -94,8 +95,8 @@ class HuggingFaceTest {
                  "resid_pdrop": 0.1, "summary_activation": null, "vocab_size": 50257}
                 """);
 
-        assertThat(Gpt2Config.read(config))
-                .isEqualTo(new Gpt2Config(50_257, 1024, 768, 12, 12, true));
+        assertThat(ModelConfig.read(config))
+                .isEqualTo(ModelConfig.gpt2(50_257, 1024, 768, 12, 12, true));
     }
 
     @Test
@@ -108,7 +109,7 @@ class HuggingFaceTest {
                  "n_embd": 32, "n_head": 4, "n_positions": 16, "n_inner": 64}
                 """);
 
-        assertThatThrownBy(() -> Gpt2Config.read(config))
+        assertThatThrownBy(() -> ModelConfig.read(config))
                 .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("vocab_size: expected a whole number from 1, got nothing")
                 .hasMessageContaining("n_layer: expected a whole number from 1, got \"two\"")

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
@@ -17,7 +18,7 @@ import java.util.Optional;
 
 /** A model of a few kilobytes whose state at a step is known: every element tells name and step. */
 final class TinyRun implements AutoCloseable {
-    static final Gpt2Config MODEL = new Gpt2Config(11, 6, 8, 3, 2, true);
+    static final ModelConfig MODEL = ModelConfig.gpt2(11, 6, 8, 3, 2, true);
     private static final List<String> KINDS = List.of("", "optimizer.m.", "optimizer.v.");
 
     private final DeviceScope memory = CpuScope.root("test", Long.MAX_VALUE, false);

@@ -1,13 +1,13 @@
 package dev.penstock.runtime.cli.command;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.metrics.RunDirectory;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,7 +22,7 @@ import java.util.function.Consumer;
  * @param checkpoint where it is one
  */
 public record TrainedModel(
-        Gpt2Config config, ModelTensors tensors, Optional<SavedCheckpoint> checkpoint)
+        ModelConfig config, ModelTensors tensors, Optional<SavedCheckpoint> checkpoint)
         implements AutoCloseable {
     /**
      * Opens it; the caller closes it.
@@ -51,7 +51,7 @@ public record TrainedModel(
 
     private static TrainedModel fromWeights(Path path) {
         HuggingFaceWeights weights = HuggingFaceWeights.open(path);
-        Gpt2Config config =
+        ModelConfig config =
                 weights.config()
                         .orElseThrow(
                                 () -> {
@@ -64,14 +64,8 @@ public record TrainedModel(
     }
 
     /** The model's shape, for those who compute with it. */
-    public GptShape shape() {
-        return new GptShape(
-                config.vocabulary(),
-                config.context(),
-                config.width(),
-                config.layers(),
-                config.heads(),
-                config.tied());
+    public ModelShape shape() {
+        return config.shape();
     }
 
     /** Stages of its run's pipeline; 1 where there is no run to ask. */

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.cli.train;
 
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
@@ -15,7 +15,7 @@ import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.inference.TokenListener;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -163,14 +163,14 @@ public final class GenerateCommand extends PenstockCommand {
         }
     }
 
-    private String tokenizerFor(Gpt2Config config) {
+    private String tokenizerFor(ModelConfig config) {
         int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
-        String fitting = config.vocabulary() < gpt2 ? "bytes" : "gpt2";
+        String fitting = config.shape().vocabulary() < gpt2 ? "bytes" : "gpt2";
         return tokenizerName == null ? fitting : tokenizerName;
     }
 
     /** Tokens of all prompts; a document begins after the separator of the one before. */
-    private List<int[]> encode(Tokenizer tokenizer, Gpt2Config config, List<Problem> problems) {
+    private List<int[]> encode(Tokenizer tokenizer, ModelConfig config, List<Problem> problems) {
         if (prompts.isEmpty()) {
             prompts = List.of("");
         }
@@ -189,23 +189,23 @@ public final class GenerateCommand extends PenstockCommand {
     }
 
     private static void check(
-            String option, int[] tokens, Gpt2Config config, List<Problem> problems) {
-        if (tokens.length > config.context()) {
+            String option, int[] tokens, ModelConfig config, List<Problem> problems) {
+        if (tokens.length > config.shape().context()) {
             problems.add(
                     Problem.atOption(
                             option,
-                            "at most %d tokens, the model's context".formatted(config.context()),
+                            "at most %d tokens, the model's context".formatted(config.shape().context()),
                             "%d".formatted(tokens.length),
                             "give its last part"));
         }
         List<Integer> unknown =
-                IntStream.of(tokens).filter(t -> t >= config.vocabulary()).boxed().toList();
+                IntStream.of(tokens).filter(t -> t >= config.shape().vocabulary()).boxed().toList();
         if (!unknown.isEmpty()) {
             problems.add(
                     Problem.atOption(
                             option,
                             "tokens from 0 to %d, which the model knows"
-                                    .formatted(config.vocabulary() - 1),
+                                    .formatted(config.shape().vocabulary() - 1),
                             unknown.toString(),
                             "try the --tokenizer it was trained with"));
         }
@@ -213,13 +213,13 @@ public final class GenerateCommand extends PenstockCommand {
 
     private int stages(TrainedModel model, List<Problem> problems) {
         int stages = wantedStages == null ? model.stagesOfRun() : wantedStages;
-        int most = model.config().layers() + 2;
+        int most = model.shape().layers() + 2;
         if (stages < 1 || stages > most) {
             problems.add(
                     Problem.atOption(
                             "--stages",
                             "1 to %d for a model of %d layers"
-                                    .formatted(most, model.config().layers()),
+                                    .formatted(most, model.shape().layers()),
                             "" + stages,
                             ""));
         }
@@ -227,7 +227,7 @@ public final class GenerateCommand extends PenstockCommand {
     }
 
     private int generate(TrainedModel model, Tokenizer tokenizer, int stages, List<int[]> tokens) {
-        GptShape shape = model.shape();
+        ModelShape shape = model.shape();
         var pipeline =
                 new PipelineInference(
                         shape,

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.layers;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
@@ -7,17 +8,17 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.LayerActivations;
 
 /** Attention over sequences that this rank holds as a whole. */
-public record WholeAttention(Kernels kernels, DType multiply, int heads, int tokens)
-        implements Attention {
+public record WholeAttention(
+        Kernels kernels, DType multiply, AttentionShape shape, int tokens) implements Attention {
     @Override
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
-        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), heads, tokens, blocks);
+        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), shape, tokens, blocks);
     }
 
     @Override
     public void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
         kernels.attentionBackward(
-                multiply, qkv, a.attended(), a.logSumExp(), dAttended, dQkv, heads, tokens, blocks);
+                multiply, qkv, a.attended(), a.logSumExp(), dAttended, dQkv, shape, tokens, blocks);
     }
 }
