@@ -105,17 +105,28 @@ class HuggingFaceTest {
         Files.writeString(
                 config,
                 """
-                {"model_type": "gpt_neo", "activation_function": "relu", "n_layer": "two",
-                 "n_embd": 32, "n_head": 4, "n_positions": 16, "n_inner": 64}
+                {"model_type": "gpt2", "activation_function": "relu", "n_layer": "two",
+                 "n_embd": 32, "n_head": 4, "n_positions": 16, "n_inner": 0.5}
                 """);
 
         assertThatThrownBy(() -> ModelConfig.read(config))
                 .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("vocab_size: expected a whole number from 1, got nothing")
                 .hasMessageContaining("n_layer: expected a whole number from 1, got \"two\"")
-                .hasMessageContaining("model_type: expected gpt2, got \"gpt_neo\"")
-                .hasMessageContaining("activation_function: expected gelu_new, got \"relu\"")
-                .hasMessageContaining("n_inner: expected 128, got 64");
+                .hasMessageContaining("activation_function: expected gelu_new or")
+                .hasMessageContaining("or gelu, got \"relu\"")
+                .hasMessageContaining("n_inner: expected a whole number from 1, got 0.5");
+    }
+
+    @Test
+    void saysWhichModelsAreKnown() throws Exception {
+        Path config = folder.resolve("config.json");
+        Files.writeString(config, "{\"model_type\": \"gpt_neo\", \"n_layer\": \"two\"}");
+
+        assertThatThrownBy(() -> ModelConfig.read(config))
+                .isInstanceOf(StoredFileException.class)
+                .hasMessageContaining("model_type: expected one of gpt2, llama,")
+                .hasMessageContaining("got gpt_neo");
     }
 
     @Test
