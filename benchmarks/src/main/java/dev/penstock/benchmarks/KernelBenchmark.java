@@ -2,11 +2,13 @@ package dev.penstock.benchmarks;
 
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
-import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -99,15 +101,16 @@ public final class KernelBenchmark {
         Tensor y = normals(n, d);
         Tensor logSumExp = normals(n, heads);
         Tensor dQkv = normals(n, 3 * d);
+        AttentionShape shape = AttentionShape.dense(heads, d);
         double pairs = n * (n + 1.0) / 2;
         flops(
                 multiply + " attention",
                 4 * pairs * d,
-                () -> k.attention(multiply, qkv, y, logSumExp, heads, n, blocks));
+                () -> k.attention(multiply, qkv, y, logSumExp, shape, n, blocks));
         flops(
                 multiply + " attention backward",
                 10 * pairs * d,
-                () -> k.attentionBackward(multiply, qkv, y, logSumExp, y, dQkv, heads, n, blocks));
+                () -> k.attentionBackward(multiply, qkv, y, logSumExp, y, dQkv, shape, n, blocks));
     }
 
     private void rows() {
@@ -122,7 +125,7 @@ public final class KernelBenchmark {
         Tensor wideOut = normals(n, 4 * d);
         Tensor wideBias = normals(1, 4 * d);
         double row = 4.0 * n * d;
-        bytes("layer norm", 2 * row, () -> k.layerNorm(x, gain, bias, y, mean, rstd));
+        bytes("layer norm", 2 * row, () -> k.layerNorm(x, gain, bias, y, mean, rstd, 1e-5));
         bytes(
                 "layer norm backward input",
                 4 * row,
@@ -131,8 +134,8 @@ public final class KernelBenchmark {
                 "layer norm backward weight",
                 2 * row,
                 () -> k.layerNormBackwardWeight(y, x, mean, rstd, gain, bias, blocks));
-        bytes("bias gelu", 12 * row, () -> k.biasGelu(wide, wideBias, wideOut));
-        bytes("gelu backward", 12 * row, () -> k.geluBackward(wide, wideOut));
+        bytes("bias gelu", 12 * row, () -> k.biasGelu(wide, wideBias, wideOut, Gelu.TANH));
+        bytes("gelu backward", 12 * row, () -> k.geluBackward(wide, wideOut, Gelu.TANH));
         k.zero(wideOut);
         bytes("bias gradient", 4 * row, () -> k.biasGradient(wideOut, wideBias, blocks));
         bytes("bias and residual", 3 * row, () -> k.addBiasAndResidual(dx, bias, x));

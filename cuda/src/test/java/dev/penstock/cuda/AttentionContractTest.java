@@ -2,9 +2,11 @@ package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
-import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.kernels.HostMatrix;
@@ -44,7 +46,7 @@ class AttentionContractTest extends KernelContract {
                     qkv,
                     y,
                     logSumExp,
-                    heads,
+                    AttentionShape.dense(heads, width),
                     context,
                     new TokenBlocks(sequences, context, 0, 32));
 
@@ -65,12 +67,12 @@ class AttentionContractTest extends KernelContract {
             Tensor qkv = normals(sequences * context, 3 * width);
             Tensor y = zeros(sequences * context, width);
             Tensor logSumExp = zeros(sequences * context, heads);
-            kernels.attention(DType.F32, qkv, y, logSumExp, heads, context, whole);
+            kernels.attention(DType.F32, qkv, y, logSumExp, AttentionShape.dense(heads, width), context, whole);
             Tensor dy = normals(sequences * context, width);
             Tensor dQkv = zeros(sequences * context, 3 * width);
 
             kernels.attentionBackward(
-                    DType.F32, qkv, y, logSumExp, dy, dQkv, heads, context, whole);
+                    DType.F32, qkv, y, logSumExp, dy, dQkv, AttentionShape.dense(heads, width), context, whole);
 
             double[][] weights = values(dy);
             double[][] truth =
@@ -106,9 +108,9 @@ class AttentionContractTest extends KernelContract {
             Tensor dy = normalsWithGaps(sequences * context, width);
             Tensor dQkv = zeros(sequences * context, 3 * width);
 
-            kernels.attention(DType.BF16, qkv, y, logSumExp, heads, context, whole);
+            kernels.attention(DType.BF16, qkv, y, logSumExp, AttentionShape.dense(heads, width), context, whole);
             kernels.attentionBackward(
-                    DType.BF16, qkv, y, logSumExp, dy, dQkv, heads, context, whole);
+                    DType.BF16, qkv, y, logSumExp, dy, dQkv, AttentionShape.dense(heads, width), context, whole);
 
             double tolerance = within(1e-5, DType.BF16);
             for (int b = 0; b < sequences; b++) {
@@ -274,20 +276,21 @@ class AttentionContractTest extends KernelContract {
             Tensor dq = dLate.columns(0, width);
             Tensor lateDy = dy.rows(first, late.rows());
             int cut = first / 3;
+            EarlierKeys earlier = new EarlierKeys(AttentionShape.dense(heads, width), first);
             int[][] runs = {{cut, first - cut}, {0, cut}};
 
-            kernels.attention(multiply, late, y, logSumExp, heads, late.rows(), blocks);
+            kernels.attention(multiply, late, y, logSumExp, AttentionShape.dense(heads, width), late.rows(), blocks);
             for (int[] run : runs) {
                 Tensor keyValues = qkv.rows(run[0], run[1]).columns(width, 2 * width);
-                kernels.attentionToEarlier(multiply, q, keyValues, y, logSumExp, heads);
+                kernels.attentionToEarlier(multiply, q, keyValues, y, logSumExp, earlier);
             }
             kernels.attentionBackward(
-                    multiply, late, y, logSumExp, lateDy, dLate, heads, late.rows(), blocks);
+                    multiply, late, y, logSumExp, lateDy, dLate, AttentionShape.dense(heads, width), late.rows(), blocks);
             for (int[] run : runs) {
                 Tensor keyValues = qkv.rows(run[0], run[1]).columns(width, 2 * width);
                 Tensor dKeyValues = dEarly.rows(run[0], run[1]).columns(width, 2 * width);
                 kernels.attentionToEarlierBackward(
-                        multiply, q, keyValues, y, logSumExp, lateDy, dq, dKeyValues, heads);
+                        multiply, q, keyValues, y, logSumExp, lateDy, dq, dKeyValues, earlier);
             }
 
             double[][] truth = Truth.attention(values(qkv), 1, context, heads);
@@ -311,14 +314,16 @@ class AttentionContractTest extends KernelContract {
             HostMatrix.of(qkv).set(row, 0, row % 2 == 0 ? 1 : -1);
         }
         Tensor late = qkv.rows(8, 4);
+        AttentionShape shape = AttentionShape.dense(2, 8);
+        EarlierKeys earlier = new EarlierKeys(shape, 8);
         Tensor y = zeros(4, 8);
         Tensor logSumExp = zeros(4, 2);
 
-        kernels.attention(multiply, late, y, logSumExp, 2, 4, new TokenBlocks(1, 4, 0, 4));
+        kernels.attention(multiply, late, y, logSumExp, shape, 4, new TokenBlocks(1, 4, 0, 4));
         kernels.attentionToEarlier(
-                multiply, late.columns(0, 8), qkv.rows(4, 4).columns(8, 16), y, logSumExp, 2);
+                multiply, late.columns(0, 8), qkv.rows(4, 4).columns(8, 16), y, logSumExp, earlier);
         kernels.attentionToEarlier(
-                multiply, late.columns(0, 8), qkv.rows(0, 4).columns(8, 16), y, logSumExp, 2);
+                multiply, late.columns(0, 8), qkv.rows(0, 4).columns(8, 16), y, logSumExp, earlier);
 
         double[][] scores = Truth.attention(shifted(values(qkv)), 1, 12, 2);
         assertClose("y", y, Arrays.copyOfRange(scores, 8, 12), within(2e-4, multiply));

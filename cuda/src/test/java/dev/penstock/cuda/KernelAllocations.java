@@ -2,9 +2,12 @@ package dev.penstock.cuda;
 
 import com.sun.management.ThreadMXBean;
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -54,6 +57,8 @@ final class KernelAllocations {
         int n = 128;
         int d = 64;
         TokenBlocks blocks = new TokenBlocks(1, n, 0, 32);
+        AttentionShape shape = AttentionShape.dense(2, d);
+        EarlierKeys earlier = new EarlierKeys(shape, n);
         Tensor x = floats(device, n, d);
         Tensor y = floats(device, n, d);
         Tensor z = floats(device, n, d);
@@ -81,28 +86,28 @@ final class KernelAllocations {
         ops.put("addBiasAndResidual", () -> k.addBiasAndResidual(y, row, x));
         ops.put("embedding", () -> k.embedding(ids, tokens, x, y));
         ops.put("embeddingBackward", () -> k.embeddingBackward(y, ids, tokens, x, blocks));
-        ops.put("layerNorm", () -> k.layerNorm(x, row, otherRow, y, mean, rstd));
+        ops.put("layerNorm", () -> k.layerNorm(x, row, otherRow, y, mean, rstd, 1e-5));
         ops.put("layerNormBackwardInput", () -> k.layerNormBackwardInput(y, x, row, mean, rstd, z));
         ops.put(
                 "layerNormBackwardWeight",
                 () -> k.layerNormBackwardWeight(y, x, mean, rstd, row, otherRow, blocks));
-        ops.put("biasGelu", () -> k.biasGelu(x, row, y));
-        ops.put("geluBackward", () -> k.geluBackward(x, y));
-        ops.put("attention", () -> k.attention(DType.F32, wide, y, logSumExp, 2, n, blocks));
+        ops.put("biasGelu", () -> k.biasGelu(x, row, y, Gelu.TANH));
+        ops.put("geluBackward", () -> k.geluBackward(x, y, Gelu.TANH));
+        ops.put("attention", () -> k.attention(DType.F32, wide, y, logSumExp, shape, n, blocks));
         ops.put(
                 "attentionBackward",
-                () -> k.attentionBackward(DType.F32, wide, y, logSumExp, z, dWide, 2, n, blocks));
+                () -> k.attentionBackward(DType.F32, wide, y, logSumExp, z, dWide, shape, n, blocks));
         Tensor q = wide.columns(0, d);
         Tensor keyValues = wide.columns(d, 2 * d);
         Tensor dKeyValues = dWide.columns(d, 2 * d);
         ops.put(
                 "attentionToEarlier",
-                () -> k.attentionToEarlier(DType.F32, q, keyValues, y, logSumExp, 2));
+                () -> k.attentionToEarlier(DType.F32, q, keyValues, y, logSumExp, earlier));
         ops.put(
                 "attentionToEarlierBackward",
                 () ->
                         k.attentionToEarlierBackward(
-                                DType.F32, q, keyValues, y, logSumExp, z, x, dKeyValues, 2));
+                                DType.F32, q, keyValues, y, logSumExp, z, x, dKeyValues, earlier));
         ops.put("softmaxPart", () -> k.softmaxPart(x, ids, tokens, part, true));
         ops.put("crossEntropy", () -> k.crossEntropy(part, 0, x, ids, tokens, mean, 1e-3f));
         ops.put("add", () -> k.add(x, y));

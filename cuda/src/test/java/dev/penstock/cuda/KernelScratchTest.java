@@ -2,10 +2,12 @@ package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -74,22 +76,24 @@ class KernelScratchTest extends KernelContract {
     @Test
     void attentionOfSlicesAndToEarlierKeys() {
         int heads = 2;
+        AttentionShape shape = AttentionShape.dense(heads, 16);
+        EarlierKeys earlier = new EarlierKeys(shape, 170);
         Tensor qkv = normals(2 * 100, 3 * 16);
         for (int tokens : new int[] {20, 60}) {
             TokenBlocks slice = new TokenBlocks(2, tokens, 40, 8);
             Tensor y = zeros(2 * tokens, 16);
             Tensor lse = zeros(2 * tokens, heads);
-            both(k -> k.attention(DType.F32, qkv, y, lse, heads, 100, slice));
+            both(k -> k.attention(DType.F32, qkv, y, lse, shape, 100, slice));
             both(
                     k ->
                             k.attentionBackward(
-                                    DType.F32, qkv, y, lse, y, zeros(200, 48), heads, 100, slice));
+                                    DType.F32, qkv, y, lse, y, zeros(200, 48), shape, 100, slice));
         }
         Tensor q = normals(30, 16);
         Tensor keyValues = normals(170, 32);
         Tensor y = zeros(30, 16);
         Tensor lse = zeros(30, heads);
-        both(k -> k.attentionToEarlier(DType.F32, q, keyValues, y, lse, heads));
+        both(k -> k.attentionToEarlier(DType.F32, q, keyValues, y, lse, earlier));
         both(
                 k ->
                         k.attentionToEarlierBackward(
@@ -101,7 +105,7 @@ class KernelScratchTest extends KernelContract {
                                 y,
                                 zeros(30, 16),
                                 zeros(170, 32),
-                                heads));
+                                earlier));
     }
 
     @Test

@@ -2,6 +2,7 @@ package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
@@ -51,17 +52,18 @@ class ModelShapesContractTest extends KernelContract {
             Tensor dy = normals(TOKENS, headWidth);
             Tensor dQkv = zeros(TOKENS, 3 * headWidth);
             TokenBlocks whole = new TokenBlocks(1, TOKENS, 0, 128);
+            AttentionShape shape = AttentionShape.dense(1, headWidth);
 
-            kernels.attention(DType.F32, qkv, y, logSumExp, 1, TOKENS, whole);
-            kernels.attentionBackward(DType.F32, qkv, y, logSumExp, dy, dQkv, 1, TOKENS, whole);
+            kernels.attention(DType.F32, qkv, y, logSumExp, shape, TOKENS, whole);
+            kernels.attentionBackward(DType.F32, qkv, y, logSumExp, dy, dQkv, shape, TOKENS, whole);
 
             Truth.HeadGradients truth = Truth.attentionOfOneHead(values(qkv), values(dy));
             assertClose("y of width " + headWidth, y, truth.y(), 1e-5);
             assertClose("dQkv of width " + headWidth, dQkv, truth.dQkv(), 2e-5);
 
             kernels.zero(dQkv);
-            kernels.attention(DType.BF16, qkv, y, logSumExp, 1, TOKENS, whole);
-            kernels.attentionBackward(DType.BF16, qkv, y, logSumExp, dy, dQkv, 1, TOKENS, whole);
+            kernels.attention(DType.BF16, qkv, y, logSumExp, shape, TOKENS, whole);
+            kernels.attentionBackward(DType.BF16, qkv, y, logSumExp, dy, dQkv, shape, TOKENS, whole);
 
             assertClose("y in bf16, width " + headWidth, y, truth.y(), 1e-2);
             assertClose("dQkv in bf16, width " + headWidth, dQkv, truth.dQkv(), 1e-2);
@@ -110,7 +112,7 @@ class ModelShapesContractTest extends KernelContract {
         double[] g = values(gain)[0];
         double[] b = values(bias)[0];
 
-        kernels.layerNorm(x, gain, bias, y, mean, rstd);
+        kernels.layerNorm(x, gain, bias, y, mean, rstd, 1e-5);
         assertClose("layerNorm", y, Truth.layerNorm(in, g, b), 1e-5);
 
         Tensor withGaps = normalsWithGaps(MANY_ROWS, width);
@@ -134,7 +136,7 @@ class ModelShapesContractTest extends KernelContract {
         Tensor dy = normals(blocks.rows(), width);
         Tensor dBias = zeros(1, width);
         Tensor dGain = zeros(1, width);
-        kernels.layerNorm(x, gain, zeros(1, width), y, mean, rstd);
+        kernels.layerNorm(x, gain, zeros(1, width), y, mean, rstd, 1e-5);
 
         kernels.biasGradient(dy, dBias, blocks);
         double[][] sums = {columnSums(values(dy))};

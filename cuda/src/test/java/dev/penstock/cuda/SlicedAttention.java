@@ -1,5 +1,6 @@
 package dev.penstock.cuda;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Tensor;
@@ -13,7 +14,7 @@ final class SlicedAttention {
     private final Tensor dy;
     private final Tensor y;
     private final Tensor dQkv;
-    private final int heads;
+    private final AttentionShape shape;
     private final int context;
     private final int sequences;
 
@@ -22,11 +23,21 @@ final class SlicedAttention {
      * @param dy of whole sequences
      */
     SlicedAttention(Device device, DType multiply, Tensor qkv, Tensor dy, int heads, int context) {
+        this(device, multiply, qkv, dy, AttentionShape.dense(heads, dy.columns()), context);
+    }
+
+    SlicedAttention(
+            Device device,
+            DType multiply,
+            Tensor qkv,
+            Tensor dy,
+            AttentionShape shape,
+            int context) {
         this.device = device;
         this.multiply = multiply;
         this.qkv = qkv;
         this.dy = dy;
-        this.heads = heads;
+        this.shape = shape;
         this.context = context;
         this.sequences = qkv.rows() / context;
         this.y = tensor(dy.rows(), dy.columns());
@@ -52,8 +63,8 @@ final class SlicedAttention {
         for (int s = 0; s < slices.length; s++) {
             TokenBlocks blocks = new TokenBlocks(sequences, slices[s], first, grid);
             ys[s] = tensor(blocks.rows(), dy.columns());
-            logSumExps[s] = tensor(blocks.rows(), heads);
-            device.kernels().attention(multiply, qkv, ys[s], logSumExps[s], heads, context, blocks);
+            logSumExps[s] = tensor(blocks.rows(), shape.heads());
+            device.kernels().attention(multiply, qkv, ys[s], logSumExps[s], shape, context, blocks);
             move(ys[s], y, blocks, true);
             first += slices[s];
         }
@@ -70,7 +81,7 @@ final class SlicedAttention {
                             logSumExps[s],
                             part,
                             dQkv,
-                            heads,
+                            shape,
                             context,
                             blocks);
         }

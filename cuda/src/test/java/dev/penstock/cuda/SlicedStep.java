@@ -1,9 +1,11 @@
 package dev.penstock.cuda;
 
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -24,6 +26,7 @@ final class SlicedStep {
     record Sizes(int b, int t, int d, int heads, int vocabulary, int grid) {}
 
     private final Sizes s;
+    private final AttentionShape shape;
     private final DType multiply;
     private final DeviceScope memory;
     private final Kernels k;
@@ -37,6 +40,7 @@ final class SlicedStep {
 
     SlicedStep(Device device, Sizes sizes, DType multiply) {
         this.s = sizes;
+        this.shape = AttentionShape.dense(s.heads, s.d);
         this.multiply = multiply;
         this.memory = device.memory();
         this.k = device.kernels();
@@ -197,16 +201,16 @@ final class SlicedStep {
             for (int b = 0; b < s.b; b++) {
                 k.add(positions(weight("wpe")), sequence(x, b));
             }
-            k.layerNorm(x, weight("ln1.gain"), weight("ln1.bias"), a, statistics[0], statistics[1]);
+            k.layerNorm(x, weight("ln1.gain"), weight("ln1.bias"), a, statistics[0], statistics[1], 1e-5);
             times(a, "qkv.weight", false, unitQkv);
             k.addBias(unitQkv, weight("qkv.bias"));
             move(unitQkv, qkv, true);
-            k.attention(multiply, qkv, attended, logSumExp, s.heads, s.t, blocks);
+            k.attention(multiply, qkv, attended, logSumExp, shape, s.t, blocks);
             times(attended, "out.weight", false, o);
             k.addBiasAndResidual(o, weight("out.bias"), x);
-            k.layerNorm(o, weight("ln2.gain"), weight("ln2.bias"), c, statistics[2], statistics[3]);
+            k.layerNorm(o, weight("ln2.gain"), weight("ln2.bias"), c, statistics[2], statistics[3], 1e-5);
             times(c, "up.weight", false, pre);
-            k.biasGelu(pre, weight("up.bias"), g);
+            k.biasGelu(pre, weight("up.bias"), g, Gelu.TANH);
             times(g, "head", true, logits);
             Tensor unitLosses = floats(1, n);
             Tensor part = floats(1, 3 * n);
@@ -221,7 +225,7 @@ final class SlicedStep {
             k.weightGradient(multiply, logits, g, gradient("head"), blocks);
             Tensor dg = floats(n, 4 * s.d);
             times(logits, "head", false, dg);
-            k.geluBackward(pre, dg);
+            k.geluBackward(pre, dg, Gelu.TANH);
             linearBackward("up", c, dg);
             Tensor dc = floats(n, s.d);
             times(dg, "up.weight", true, dc);
@@ -231,7 +235,7 @@ final class SlicedStep {
             Tensor dAttended = floats(n, s.d);
             times(dx, "out.weight", true, dAttended);
             k.attentionBackward(
-                    multiply, qkv, attended, logSumExp, dAttended, dQkv, s.heads, s.t, blocks);
+                    multiply, qkv, attended, logSumExp, dAttended, dQkv, shape, s.t, blocks);
             move(unitQkv, dQkv, false);
             linearBackward("qkv", a, unitQkv);
             Tensor da = floats(n, s.d);

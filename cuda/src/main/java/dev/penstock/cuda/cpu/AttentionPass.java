@@ -23,6 +23,9 @@ final class AttentionPass {
     /** More rows make better products, but more of the square above the diagonal is wasted. */
     static final int QUERY_ROWS = 64;
 
+    /** Keys of a window begin at such multiples: then a key's lane does not depend on the block. */
+    private static final int KEYS_AT_ONCE = 16;
+
     /** One head's columns of some rows of a tensor. */
     static final class Strip {
         private long address;
@@ -78,6 +81,11 @@ final class AttentionPass {
     /** Elements from one row of scores to the next: whole cache lines. */
     private static int across(int keys) {
         return (keys + 15) & -16;
+    }
+
+    /** Where to begin with the keys, so that this one is among them. */
+    static int keysFrom(int firstKey) {
+        return firstKey & -KEYS_AT_ONCE;
     }
 
     /**

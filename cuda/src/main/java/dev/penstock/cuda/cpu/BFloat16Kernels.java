@@ -6,6 +6,8 @@ import static jdk.incubator.vector.VectorOperators.LSHR;
 import static jdk.incubator.vector.VectorOperators.NE;
 import static jdk.incubator.vector.VectorOperators.ZERO_EXTEND_S2I;
 
+import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.kernels.BFloat16;
 import java.lang.foreign.ValueLayout;
 import jdk.incubator.vector.FloatVector;

@@ -1,7 +1,12 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -19,7 +24,11 @@ final class CpuKernels implements Kernels {
     private final CpuEarlierAttention earlier;
     private final ElementKernels elements;
     private final LayerNormKernels norms;
+    private final RmsNormKernels rmsNorms;
     private final GeluKernels gelus;
+    private final ExactGeluKernels exactGelus;
+    private final GateKernels gates;
+    private final RotaryKernels rotary;
     private final CrossEntropyKernels losses;
     private final OptimizerKernels optimizer;
     private final BFloat16Kernels bfloats;
@@ -40,7 +49,11 @@ final class CpuKernels implements Kernels {
         this.earlier = earlier;
         this.elements = new ElementKernels(lanes);
         this.norms = new LayerNormKernels(lanes);
+        this.rmsNorms = new RmsNormKernels(lanes);
         this.gelus = new GeluKernels(lanes);
+        this.exactGelus = new ExactGeluKernels(lanes);
+        this.gates = new GateKernels(lanes);
+        this.rotary = new RotaryKernels(lanes);
         this.losses = new CrossEntropyKernels(new SoftmaxKernels(lanes));
         this.optimizer = new OptimizerKernels(lanes);
         this.bfloats = new BFloat16Kernels(lanes);
@@ -160,7 +173,14 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
-    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
+    public void layerNorm(
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
         long from = x.address();
         long gainAt = gain.address();
         long biasAt = bias.address();
@@ -174,7 +194,7 @@ final class CpuKernels implements Kernels {
                 i -> {
                     long in = row(x, from, i);
                     float average = norms.mean(in, n);
-                    float scale = norms.reciprocalDeviation(in, n, average);
+                    float scale = norms.reciprocalDeviation(in, n, average, (float) epsilon);
                     Addresses.setFloat(means + 4L * i, average);
                     Addresses.setFloat(rstds + 4L * i, scale);
                     norms.apply(in, gainAt, biasAt, row(y, to, i), n, average, scale);
@@ -239,19 +259,158 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
-    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {
-        long from = pre.address();
-        long biasAt = bias.address();
+    public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {
+        long from = x.address();
+        long gainAt = gain.address();
         long to = y.address();
+        long roots = r.address();
+        int n = gain.columns();
+        int heads = x.columns() / n;
         split.rows(
-                y.rows(),
-                y.columns(),
-                i -> gelus.biasGelu(row(pre, from, i), biasAt, row(y, to, i), y.columns()));
+                x.rows(),
+                x.columns(),
+                i -> {
+                    for (int head = 0; head < heads; head++) {
+                        long at = 4L * head * n;
+                        long in = row(x, from, i) + at;
+                        float root = rmsNorms.reciprocalRoot(in, n, (float) epsilon);
+                        Addresses.setFloat(roots + 4L * ((long) i * heads + head), root);
+                        rmsNorms.apply(in, gainAt, row(y, to, i) + at, n, root);
+                    }
+                });
     }
 
     @Override
-    public void geluBackward(Tensor pre, Tensor dy) {
-        split.runs(pre, dy, (_, x, y, n) -> gelus.backward(x, y, n));
+    public void rmsNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor r, Tensor dx, boolean accumulate) {
+        long gradients = dy.address();
+        long from = x.address();
+        long gainAt = gain.address();
+        long to = dx.address();
+        long roots = r.address();
+        int n = gain.columns();
+        int heads = x.columns() / n;
+        split.rows(
+                x.rows(),
+                x.columns(),
+                i -> {
+                    for (int head = 0; head < heads; head++) {
+                        long at = 4L * head * n;
+                        long g = row(dy, gradients, i) + at;
+                        long in = row(x, from, i) + at;
+                        long out = row(dx, to, i) + at;
+                        float root = Addresses.getFloat(roots + 4L * ((long) i * heads + head));
+                        float average = rmsNorms.averageGh(g, in, gainAt, n, root);
+                        if (accumulate) {
+                            rmsNorms.addInputGradient(g, in, gainAt, out, n, root, average);
+                        } else {
+                            rmsNorms.setInputGradient(g, in, gainAt, out, n, root, average);
+                        }
+                    }
+                });
+    }
+
+    @Override
+    public void rmsNormBackwardWeight(
+            Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
+        long gradients = dy.address();
+        long from = x.address();
+        long roots = r.address();
+        long gains = dGain.address();
+        int n = dGain.columns();
+        int heads = x.columns() / n;
+        split.columns(
+                x.rows() * heads,
+                n,
+                (first, count) ->
+                        eachRow(
+                                blocks,
+                                i -> {
+                                    for (int head = 0; head < heads; head++) {
+                                        long at = 4L * (head * n + first);
+                                        rmsNorms.backwardWeight(
+                                                row(dy, gradients, i) + at,
+                                                row(x, from, i) + at,
+                                                gains + 4L * first,
+                                                count,
+                                                Addresses.getFloat(
+                                                        roots + 4L * ((long) i * heads + head)));
+                                    }
+                                }));
+    }
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y, Gelu form) {
+        long from = pre.address();
+        long biasAt = bias.address();
+        long to = y.address();
+        int n = y.columns();
+        switch (form) {
+            case TANH ->
+                    split.rows(
+                            y.rows(),
+                            n,
+                            i -> gelus.biasGelu(row(pre, from, i), biasAt, row(y, to, i), n));
+            case EXACT ->
+                    split.rows(
+                            y.rows(),
+                            n,
+                            i -> exactGelus.biasGelu(row(pre, from, i), biasAt, row(y, to, i), n));
+        }
+    }
+
+    @Override
+    public void geluBackward(Tensor pre, Tensor dy, Gelu form) {
+        switch (form) {
+            case TANH -> split.runs(pre, dy, (_, x, y, n) -> gelus.backward(x, y, n));
+            case EXACT -> split.runs(pre, dy, (_, x, y, n) -> exactGelus.backward(x, y, n));
+        }
+    }
+
+    @Override
+    public void swiGlu(Tensor gated, Tensor z) {
+        long from = gated.address();
+        long to = z.address();
+        int n = z.columns();
+        split.rows(
+                z.rows(),
+                2 * n,
+                i -> {
+                    long a = row(gated, from, i);
+                    gates.swiGlu(a, a + 4L * n, row(z, to, i), n);
+                });
+    }
+
+    @Override
+    public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        long from = gated.address();
+        long gradients = dz.address();
+        long to = dGated.address();
+        int n = dz.columns();
+        split.rows(
+                dz.rows(),
+                2 * n,
+                i ->
+                        gates.backward(
+                                row(gated, from, i), row(dz, gradients, i), row(dGated, to, i), n));
+    }
+
+    @Override
+    public void rotate(Tensor x, Tensor turns, boolean back) {
+        long rows = x.address();
+        long table = turns.address();
+        int half = turns.columns() / 2;
+        int heads = x.columns() / turns.columns();
+        float sign = back ? -1 : 1;
+        split.rows(
+                x.rows(),
+                x.columns(),
+                i -> {
+                    long turn = row(turns, table, i % turns.rows());
+                    for (int head = 0; head < heads; head++) {
+                        rotary.turn(row(x, rows, i) + 8L * half * head, turn, half, sign);
+                    }
+                });
     }
 
     @Override
@@ -260,10 +419,10 @@ final class CpuKernels implements Kernels {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention.forward(qkv, y, logSumExp, heads, context, blocks);
+        attention.forward(qkv, y, logSumExp, shape, context, blocks);
     }
 
     @Override
@@ -274,16 +433,21 @@ final class CpuKernels implements Kernels {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention.backward(qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+        attention.backward(qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
     }
 
     @Override
     public void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        earlier.forward(q, keyValues, y, logSumExp, heads);
+            DType multiply,
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            EarlierKeys keys) {
+        earlier.forward(q, keyValues, y, logSumExp, keys);
     }
 
     @Override
@@ -296,8 +460,8 @@ final class CpuKernels implements Kernels {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads) {
-        earlier.backward(q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
+            EarlierKeys keys) {
+        earlier.backward(q, keyValues, y, logSumExp, dy, dq, dKeyValues, keys);
     }
 
     @Override

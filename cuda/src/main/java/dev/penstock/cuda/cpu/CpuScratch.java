@@ -1,8 +1,10 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.kernels.SilentKernels;
@@ -186,10 +188,10 @@ public final class CpuScratch extends SilentKernels {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention(1, y, heads, blocks);
+        attention(1, shape, blocks);
     }
 
     @Override
@@ -200,17 +202,17 @@ public final class CpuScratch extends SilentKernels {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention(2, y, heads, blocks);
+        attention(2, shape, blocks);
     }
 
-    private void attention(int squares, Tensor y, int heads, TokenBlocks blocks) {
-        scores(CpuAttention.scratchBytes(squares, blocks));
-        int keys = CpuAttention.keysOfSmallBlock(blocks, RowPadding.LEAST_ROWS);
+    private void attention(int squares, AttentionShape shape, TokenBlocks blocks) {
+        scores(CpuAttention.scratchBytes(squares, shape, blocks));
+        int keys = CpuAttention.keysOfSmallBlock(shape, blocks, RowPadding.LEAST_ROWS);
         if (keys > 0) {
-            pad(CpuAttention.elements(heads, blocks), keys, y.columns() / heads);
+            pad(CpuAttention.elements(shape, blocks), keys, shape.headSize());
         }
     }
 
@@ -226,8 +228,13 @@ public final class CpuScratch extends SilentKernels {
 
     @Override
     public void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        earlier(1, q, keyValues, heads);
+            DType multiply,
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            EarlierKeys keys) {
+        earlier(1, q, keyValues, keys);
     }
 
     @Override
@@ -240,16 +247,19 @@ public final class CpuScratch extends SilentKernels {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads) {
-        earlier(2, q, keyValues, heads);
+            EarlierKeys keys) {
+        earlier(2, q, keyValues, keys);
     }
 
-    private void earlier(int squares, Tensor q, Tensor keyValues, int heads) {
-        int keys = keyValues.rows();
-        scores(CpuEarlierAttention.scratchBytes(squares, q.rows(), keys));
-        if (keys > 0 && CpuEarlierAttention.hasSmallBlock(q.rows(), RowPadding.LEAST_ROWS)) {
-            long elements = CpuEarlierAttention.elements(heads, q.rows(), keys);
-            pad(elements, keys, q.columns() / heads);
+    private void earlier(int squares, Tensor q, Tensor keyValues, EarlierKeys keys) {
+        int queries = q.rows();
+        int count = keyValues.rows();
+        scores(CpuEarlierAttention.scratchBytes(squares, keys, queries, count));
+        int least = RowPadding.LEAST_ROWS;
+        int ofSmall = CpuEarlierAttention.keysOfSmallBlock(keys, queries, count, least);
+        if (ofSmall > 0) {
+            long elements = CpuEarlierAttention.elements(keys, queries, count);
+            pad(elements, ofSmall, keys.shape().headSize());
         }
     }
 

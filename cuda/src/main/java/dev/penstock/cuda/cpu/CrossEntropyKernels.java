@@ -1,5 +1,6 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.device.Tensor;
 
 /**

@@ -2,6 +2,9 @@ package dev.penstock.cuda.cpu;
 
 import static jdk.incubator.vector.VectorOperators.FMA;
 
+import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Lanes;
+import dev.penstock.cuda.cpu.vector.VectorMath;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 

@@ -1,5 +1,7 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Lanes;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
@@ -8,8 +10,6 @@ import jdk.incubator.vector.VectorMask;
  * row in the first-level cache, each a small kernel.
  */
 final class LayerNormKernels {
-    private static final float EPSILON = 1e-5f;
-
     private final Lanes lanes;
 
     LayerNormKernels(Lanes lanes) {
@@ -30,8 +30,8 @@ final class LayerNormKernels {
         return total / n;
     }
 
-    /** {@code 1 / sqrt(variance + 1e-5)}. */
-    float reciprocalDeviation(long x, int n, float mean) {
+    /** {@code 1 / sqrt(variance + epsilon)}. */
+    float reciprocalDeviation(long x, int n, float mean, float epsilon) {
         FloatVector sum = lanes.zero();
         int step = lanes.count();
         int whole = lanes.whole(n);
@@ -43,7 +43,7 @@ final class LayerNormKernels {
         if (whole < n) {
             total += squaresOfRest(x + 4L * whole, n - whole, mean);
         }
-        return (float) (1 / Math.sqrt(total / n + EPSILON));
+        return (float) (1 / Math.sqrt(total / n + epsilon));
     }
 
     private float squaresOfRest(long x, int n, float mean) {

@@ -2,6 +2,8 @@ package dev.penstock.cuda.cpu;
 
 import static jdk.incubator.vector.VectorOperators.F2D;
 
+import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AdamWStep;
 import jdk.incubator.vector.DoubleVector;
 import jdk.incubator.vector.FloatVector;

@@ -1,5 +1,7 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Lanes;
 import java.util.List;
 import java.util.stream.IntStream;
 import jdk.incubator.vector.FloatVector;

@@ -2,6 +2,9 @@ package dev.penstock.cuda.cpu;
 
 import static jdk.incubator.vector.VectorOperators.MAX;
 
+import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Lanes;
+import dev.penstock.cuda.cpu.vector.VectorMath;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -67,6 +70,13 @@ final class SoftmaxKernels {
             Addresses.setFloat(row + 4L * i, LOWEST);
         }
         return padded;
+    }
+
+    /** Overwrites the first elements of a row with numbers below all others. */
+    void hide(long row, int n) {
+        for (int i = 0; i < n; i++) {
+            Addresses.setFloat(row + 4L * i, LOWEST);
+        }
     }
 
     /** The largest of whole vectors. */

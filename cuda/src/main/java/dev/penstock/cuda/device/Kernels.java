@@ -8,7 +8,8 @@ import java.util.List;
  * <pre>
  *   n     rows of a unit: sequences x tokens of the slice, sequence by sequence
  *   T     context: tokens of a whole sequence       B  sequences of the micro-batch
- *   d     model width      h  heads      V  vocabulary
+ *   d     model width                        V  vocabulary
+ *   h     heads of queries                   g  key heads       k  columns of a head
  * </pre>
  *
  * <p>All tensors are F32 unless said otherwise. Forward and backward of an op stand together.
@@ -77,10 +78,20 @@ public interface Kernels {
     void embeddingBackward(
             Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks);
 
-    // ---- layer norm, eps 1e-5, biased variance ----------------------------------------------
+    // ---- norms ------------------------------------------------------------------------------
 
-    /** {@code y = (x - mean) * rstd * gain + bias}; keeps mean and rstd, each {@code [1, n]}. */
-    void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd);
+    /**
+     * {@code y = (x - mean) * rstd * gain + bias} with {@code rstd = (variance + epsilon)^-1/2},
+     * biased variance; keeps mean and rstd, each {@code [1, n]}.
+     */
+    void layerNorm(
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon);
 
     /** {@code dx +=} the input gradient (the residual branch already lies in dx). */
     void layerNormBackwardInput(
@@ -96,13 +107,75 @@ public interface Kernels {
             Tensor dBias,
             TokenBlocks blocks);
 
-    // ---- GELU, tanh form --------------------------------------------------------------------
+    /**
+     * {@code y = x * r * gain} with {@code r = (average of x^2 + epsilon)^-1/2}: of whole rows, or
+     * of every head in a row on its own (w heads of k columns, all with the same gain).
+     *
+     * @param x {@code [n, w*k]}, with any stride: also some columns of queries, keys and values
+     * @param gain {@code [1, k]}; whole rows where it is as wide as x
+     * @param y {@code [n, w*k]}, not x, which the backward needs
+     * @param r {@code [1, n*w]}, kept for the backward: that of row i and head a at {@code i*w + a}
+     */
+    void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon);
+
+    /**
+     * The input gradient of {@link #rmsNorm}.
+     *
+     * @param dx {@code [n, w*k]}
+     * @param accumulate whether it is added to dx (where the residual branch lies already) or
+     *     overwrites it; then dx may be dy itself
+     */
+    void rmsNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor r, Tensor dx, boolean accumulate);
+
+    /**
+     * {@code dGain += sum of dy * x * r}, rows chained in the order of {@code blocks}, in a row
+     * head by head.
+     */
+    void rmsNormBackwardWeight(Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks);
+
+    // ---- GELU and gates ---------------------------------------------------------------------
 
     /** {@code pre += bias; y = gelu(pre)}; the backward needs {@code pre}. */
-    void biasGelu(Tensor pre, Tensor bias, Tensor y);
+    void biasGelu(Tensor pre, Tensor bias, Tensor y, Gelu form);
 
     /** {@code dy *= gelu'(pre)} in place. */
-    void geluBackward(Tensor pre, Tensor dy);
+    void geluBackward(Tensor pre, Tensor dy, Gelu form);
+
+    /**
+     * SwiGLU: {@code z = silu(a) * b}, {@code silu(a) = a / (1 + exp(-a))}.
+     *
+     * @param gated {@code [n, 2m]}: a, beside it b
+     * @param z {@code [n, m]}
+     */
+    void swiGlu(Tensor gated, Tensor z);
+
+    /**
+     * The backward of {@link #swiGlu}.
+     *
+     * @param dz {@code [n, m]}
+     * @param dGated {@code [n, 2m]}, written: da, beside it db; may be {@code gated} itself
+     */
+    void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated);
+
+    // ---- rotary positions -------------------------------------------------------------------
+
+    /**
+     * Turns heads by the angles of their positions, in place (RoPE, arXiv 2104.09864, halves as
+     * pairs): with {@code x1} the first half of a head's columns and {@code x2} the second,
+     *
+     * <pre>
+     *   (x1, x2) = (x1 cos - x2 sin, x2 cos + x1 sin)
+     * </pre>
+     *
+     * @param x {@code [n, w*k]}: any number of heads side by side, such as the queries and keys in
+     *     rows of queries, keys and values
+     * @param turns {@code [p, k]}, p a divisor of n: cosines in the first half of the columns,
+     *     sines in the second; row i of x is turned by row {@code i % p}. For a slice of sequences,
+     *     the table's rows from its first token on, as many as its tokens
+     * @param back whether to turn by the negative angles: the backward
+     */
+    void rotate(Tensor x, Tensor turns, boolean back);
 
     // ---- causal self-attention over a slice -------------------------------------------------
 
@@ -114,10 +187,9 @@ public interface Kernels {
      *     of a product; scores, softmax, sums and results stay F32. Slices then give the bits of
      *     the whole if they begin at multiples of 16 tokens. Other devices compute in F32 either
      *     way.
-     * @param qkv {@code [B*T, 3d]} of the whole micro-batch: row {@code b*T + t}; q, k, v side by
-     *     side, head j in columns {@code j*d/h} on of each. Rows up to the slice's end must be
-     *     filled.
-     * @param y {@code [n, d]} of the unit, heads side by side
+     * @param qkv {@code [B*T, (h+2g)k]} of the whole micro-batch: row {@code b*T + t}; q, k, v side
+     *     by side, in each the heads side by side. Rows up to the slice's end must be filled.
+     * @param y {@code [n, h*k]} of the unit, heads side by side
      * @param logSumExp {@code [n, h]} of the unit, kept for the backward
      * @param context T, rows of one sequence in {@code qkv}
      * @param blocks the slice: sequences, tokens, first token, grid (query blocks never cross a
@@ -128,17 +200,19 @@ public interface Kernels {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks);
 
     /**
-     * The backward of {@link #attention}, slices in reverse order.
+     * The backward of {@link #attention}, slices in reverse order. To a key head's gradients its
+     * heads of queries add in a fixed order, whatever the slices.
      *
      * @param multiply as in the forward
-     * @param dy {@code [n, d]}
-     * @param dQkv {@code [B*T, 3d]} of the whole micro-batch: dq of the slice's rows is written, dk
-     *     and dv of all rows up to the slice's end accumulate (zero them before the last slice)
+     * @param dy {@code [n, h*k]}
+     * @param dQkv {@code [B*T, (h+2g)k]} of the whole micro-batch: dq of the slice's rows is
+     *     written, dk and dv of all rows up to the slice's end accumulate (zero them before the
+     *     last slice)
      */
     void attentionBackward(
             DType multiply,
@@ -147,32 +221,34 @@ public interface Kernels {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks);
 
     /**
      * Goes on with what {@link #attention} began: queries of one sequence to keys that all come
      * before them and that it did not see, as when blocks of keys pass by (ring attention, arXiv
-     * 2310.01889). Any number of blocks, one after the other.
+     * 2310.01889). Any number of blocks, one after the other. A query whose window begins after the
+     * block keeps what it has.
      *
      * @param multiply as in {@link #attention}
-     * @param q {@code [n, d]}, heads side by side
-     * @param keyValues {@code [m, 2d]}: keys, beside them values
-     * @param y {@code [n, d]}, the result over the keys so far on entry, over these too on return
+     * @param q {@code [n, h*k]}, heads side by side
+     * @param keyValues {@code [m, 2gk]}: keys, beside them values
+     * @param y {@code [n, h*k]}, the result over the keys so far on entry, over these too on return
      * @param logSumExp {@code [n, h]}, likewise
+     * @param keys where they lie
      */
     void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads);
+            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, EarlierKeys keys);
 
     /**
      * The backward of {@link #attentionToEarlier}, blocks in any order.
      *
      * @param multiply as in the forward
      * @param y over all keys, as {@code logSumExp}
-     * @param dy {@code [n, d]}
-     * @param dq {@code [n, d]}, accumulates
-     * @param dKeyValues {@code [m, 2d]}, accumulates
+     * @param dy {@code [n, h*k]}
+     * @param dq {@code [n, h*k]}, accumulates
+     * @param dKeyValues {@code [m, 2gk]}, accumulates
      */
     void attentionToEarlierBackward(
             DType multiply,
@@ -183,7 +259,7 @@ public interface Kernels {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads);
+            EarlierKeys keys);
 
     // ---- loss -------------------------------------------------------------------------------
 

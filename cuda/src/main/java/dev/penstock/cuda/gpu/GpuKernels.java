@@ -1,7 +1,10 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -114,7 +117,14 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
-    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
+    public void layerNorm(
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
         launch.begin().view(x).vector(gain).vector(bias).view(y).vector(mean).vector(rstd);
         overRows(layerNorm, x);
     }
@@ -144,13 +154,49 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
-    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {
+    public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {
+        throw notYet();
+    }
+
+    private static UnsupportedOperationException notYet() {
+        return new UnsupportedOperationException("not yet on a GPU");
+    }
+
+    @Override
+    public void rmsNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor r, Tensor dx, boolean accumulate) {
+        throw notYet();
+    }
+
+    @Override
+    public void rmsNormBackwardWeight(
+            Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
+        throw notYet();
+    }
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y, Gelu form) {
         elements.biasGelu(pre, bias, y);
     }
 
     @Override
-    public void geluBackward(Tensor pre, Tensor dy) {
+    public void geluBackward(Tensor pre, Tensor dy, Gelu form) {
         elements.geluBackward(pre, dy);
+    }
+
+    @Override
+    public void swiGlu(Tensor gated, Tensor z) {
+        throw notYet();
+    }
+
+    @Override
+    public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        throw notYet();
+    }
+
+    @Override
+    public void rotate(Tensor x, Tensor turns, boolean back) {
+        throw notYet();
     }
 
     @Override
@@ -159,10 +205,10 @@ final class GpuKernels implements Kernels {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention.forward(multiply, qkv, y, logSumExp, heads, context, blocks);
+        attention.forward(multiply, qkv, y, logSumExp, shape.heads(), context, blocks);
     }
 
     @Override
@@ -173,16 +219,21 @@ final class GpuKernels implements Kernels {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention.backward(multiply, qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+        attention.backward(multiply, qkv, y, logSumExp, dy, dQkv, shape.heads(), context, blocks);
     }
 
     @Override
     public void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        attention.forwardToEarlier(multiply, q, keyValues, y, logSumExp, heads);
+            DType multiply,
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            EarlierKeys keys) {
+        attention.forwardToEarlier(multiply, q, keyValues, y, logSumExp, keys.shape().heads());
     }
 
     @Override
@@ -195,9 +246,9 @@ final class GpuKernels implements Kernels {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads) {
+            EarlierKeys keys) {
         attention.backwardToEarlier(
-                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
+                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, keys.shape().heads());
     }
 
     @Override

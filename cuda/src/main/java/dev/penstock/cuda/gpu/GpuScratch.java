@@ -1,9 +1,11 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.cublas.Cublas;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -114,10 +116,10 @@ public final class GpuScratch extends SilentKernels {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attentionSums = Math.max(attentionSums, GpuAttention.deltaBytes(y, heads));
+        attentionSums = Math.max(attentionSums, GpuAttention.deltaBytes(y, shape.heads()));
     }
 
     @Override
@@ -130,7 +132,8 @@ public final class GpuScratch extends SilentKernels {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads) {
-        attentionSums = Math.max(attentionSums, GpuAttention.deltaBytes(y, heads));
+            EarlierKeys keys) {
+        attentionSums =
+                Math.max(attentionSums, GpuAttention.deltaBytes(y, keys.shape().heads()));
     }
 }

@@ -5,11 +5,15 @@ import static dev.penstock.cuda.kernels.TensorRules.dense;
 import static dev.penstock.cuda.kernels.TensorRules.factor;
 import static dev.penstock.cuda.kernels.TensorRules.matrix;
 import static dev.penstock.cuda.kernels.TensorRules.rowsOfUnit;
+import static dev.penstock.cuda.kernels.TensorRules.shape;
 import static dev.penstock.cuda.kernels.TensorRules.type;
 import static dev.penstock.cuda.kernels.TensorRules.vector;
 
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -109,11 +113,19 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
-    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
+    public void layerNorm(
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
         checkNorm("layerNorm", x, y, mean, rstd);
         vector("layerNorm", "gain", gain, x.columns());
         vector("layerNorm", "bias", bias, x.columns());
-        kernels.layerNorm(x, gain, bias, y, mean, rstd);
+        epsilon("layerNorm", epsilon);
+        kernels.layerNorm(x, gain, bias, y, mean, rstd, epsilon);
     }
 
     @Override
@@ -148,19 +160,94 @@ public final class CheckedKernels implements Kernels {
         vector(op, "rstd", rstd, x.rows());
     }
 
-    @Override
-    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {
-        type("biasGelu", "pre", pre, DType.F32);
-        vector("biasGelu", "bias", bias, pre.columns());
-        matrix("biasGelu", "y", y, pre.rows(), pre.columns());
-        kernels.biasGelu(pre, bias, y);
+    private static void epsilon(String op, double epsilon) {
+        if (!(epsilon > 0)) {
+            throw broken(op, "an epsilon above 0", epsilon);
+        }
     }
 
     @Override
-    public void geluBackward(Tensor pre, Tensor dy) {
+    public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {
+        checkRmsNorm("rmsNorm", x, gain, y, r);
+        epsilon("rmsNorm", epsilon);
+        kernels.rmsNorm(x, gain, y, r, epsilon);
+    }
+
+    @Override
+    public void rmsNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor r, Tensor dx, boolean accumulate) {
+        checkRmsNorm("rmsNormBackwardInput", x, gain, dy, r);
+        matrix("rmsNormBackwardInput", "dx", dx, x.rows(), x.columns());
+        kernels.rmsNormBackwardInput(dy, x, gain, r, dx, accumulate);
+    }
+
+    @Override
+    public void rmsNormBackwardWeight(
+            Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
+        checkRmsNorm("rmsNormBackwardWeight", x, dGain, dy, r);
+        rowsOfUnit("rmsNormBackwardWeight", "x", x, blocks);
+        kernels.rmsNormBackwardWeight(dy, x, r, dGain, blocks);
+    }
+
+    private static void checkRmsNorm(String op, Tensor x, Tensor gain, Tensor y, Tensor r) {
+        type(op, "x", x, DType.F32);
+        matrix(op, "y or dy", y, x.rows(), x.columns());
+        vector(op, "gain or dGain", gain, gain.columns());
+        wholeHeads(op, "x", x, gain.columns());
+        vector(op, "r", r, x.rows() * (x.columns() / gain.columns()));
+    }
+
+    private static void wholeHeads(String op, String name, Tensor x, int headSize) {
+        if (headSize < 1 || x.columns() % headSize != 0) {
+            throw broken(op, name + " with whole heads of " + headSize + " columns", shape(x));
+        }
+    }
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y, Gelu form) {
+        type("biasGelu", "pre", pre, DType.F32);
+        vector("biasGelu", "bias", bias, pre.columns());
+        matrix("biasGelu", "y", y, pre.rows(), pre.columns());
+        kernels.biasGelu(pre, bias, y, form);
+    }
+
+    @Override
+    public void geluBackward(Tensor pre, Tensor dy, Gelu form) {
         type("geluBackward", "pre", pre, DType.F32);
         matrix("geluBackward", "dy", dy, pre.rows(), pre.columns());
-        kernels.geluBackward(pre, dy);
+        kernels.geluBackward(pre, dy, form);
+    }
+
+    @Override
+    public void swiGlu(Tensor gated, Tensor z) {
+        checkGate("swiGlu", gated, z);
+        kernels.swiGlu(gated, z);
+    }
+
+    @Override
+    public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        checkGate("swiGluBackward", gated, dz);
+        matrix("swiGluBackward", "dGated", dGated, gated.rows(), gated.columns());
+        kernels.swiGluBackward(gated, dz, dGated);
+    }
+
+    private static void checkGate(String op, Tensor gated, Tensor z) {
+        type(op, "z or dz", z, DType.F32);
+        matrix(op, "gated", gated, z.rows(), 2 * z.columns());
+    }
+
+    @Override
+    public void rotate(Tensor x, Tensor turns, boolean back) {
+        type("rotate", "x", x, DType.F32);
+        type("rotate", "turns", turns, DType.F32);
+        if (turns.columns() % 2 != 0) {
+            throw broken("rotate", "turns with as many cosines as sines", shape(turns));
+        }
+        wholeHeads("rotate", "x", x, turns.columns());
+        if (turns.rows() < 1 || x.rows() % turns.rows() != 0) {
+            throw broken("rotate", "rows that " + turns.rows() + " positions divide", shape(x));
+        }
+        kernels.rotate(x, turns, back);
     }
 
     @Override
@@ -169,12 +256,12 @@ public final class CheckedKernels implements Kernels {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
         factor("attention", "qkv", qkv, multiply);
-        checkAttention("attention", qkv, y, logSumExp, heads, context, blocks);
-        kernels.attention(multiply, qkv, y, logSumExp, heads, context, blocks);
+        checkAttention("attention", qkv, y, logSumExp, shape, context, blocks);
+        kernels.attention(multiply, qkv, y, logSumExp, shape, context, blocks);
     }
 
     @Override
@@ -185,14 +272,14 @@ public final class CheckedKernels implements Kernels {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
         factor("attentionBackward", "qkv", qkv, multiply);
-        checkAttention("attentionBackward", qkv, y, logSumExp, heads, context, blocks);
+        checkAttention("attentionBackward", qkv, y, logSumExp, shape, context, blocks);
         matrix("attentionBackward", "dy", dy, y.rows(), y.columns());
         matrix("attentionBackward", "dQkv", dQkv, qkv.rows(), qkv.columns());
-        kernels.attentionBackward(multiply, qkv, y, logSumExp, dy, dQkv, heads, context, blocks);
+        kernels.attentionBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
     }
 
     private static void checkAttention(
@@ -200,28 +287,29 @@ public final class CheckedKernels implements Kernels {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        int d = y.columns();
-        if (heads < 1 || d % heads != 0) {
-            throw broken(op, "a width that " + heads + " heads divide", d);
-        }
         if (blocks.firstToken() + blocks.tokens() > context) {
             throw broken(op, "a slice that ends at " + context + " or before", blocks);
         }
-        matrix(op, "qkv", qkv, blocks.sequences() * context, 3 * d);
+        matrix(op, "qkv", qkv, blocks.sequences() * context, shape.columns());
         rowsOfUnit(op, "y", y, blocks);
-        type(op, "y", y, DType.F32);
-        matrix(op, "logSumExp", logSumExp, y.rows(), heads);
+        matrix(op, "y", y, y.rows(), shape.queryColumns());
+        matrix(op, "logSumExp", logSumExp, y.rows(), shape.heads());
     }
 
     @Override
     public void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
+            DType multiply,
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            EarlierKeys keys) {
         factor("attentionToEarlier", "q", q, multiply);
-        checkEarlier("attentionToEarlier", q, keyValues, y, logSumExp, heads);
-        kernels.attentionToEarlier(multiply, q, keyValues, y, logSumExp, heads);
+        checkEarlier("attentionToEarlier", q, keyValues, y, logSumExp, keys);
+        kernels.attentionToEarlier(multiply, q, keyValues, y, logSumExp, keys);
     }
 
     @Override
@@ -234,27 +322,30 @@ public final class CheckedKernels implements Kernels {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads) {
+            EarlierKeys keys) {
         String op = "attentionToEarlierBackward";
         factor(op, "q", q, multiply);
-        checkEarlier(op, q, keyValues, y, logSumExp, heads);
+        checkEarlier(op, q, keyValues, y, logSumExp, keys);
         matrix(op, "dy", dy, q.rows(), q.columns());
         matrix(op, "dq", dq, q.rows(), q.columns());
         matrix(op, "dKeyValues", dKeyValues, keyValues.rows(), keyValues.columns());
         kernels.attentionToEarlierBackward(
-                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, heads);
+                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, keys);
     }
 
     private static void checkEarlier(
-            String op, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        int d = q.columns();
-        if (heads < 1 || d % heads != 0) {
-            throw broken(op, "a width that " + heads + " heads divide", d);
+            String op, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, EarlierKeys keys) {
+        AttentionShape shape = keys.shape();
+        matrix(op, "q", q, q.rows(), shape.queryColumns());
+        matrix(op, "keyValues", keyValues, keyValues.rows(), 2 * shape.keyColumns());
+        matrix(op, "y", y, q.rows(), q.columns());
+        matrix(op, "logSumExp", logSumExp, q.rows(), shape.heads());
+        if (keys.distance() < keyValues.rows()) {
+            throw broken(
+                    op,
+                    "queries at least " + keyValues.rows() + " positions after the first key",
+                    keys);
         }
-        type(op, "q", q, DType.F32);
-        matrix(op, "keyValues", keyValues, keyValues.rows(), 2 * d);
-        matrix(op, "y", y, q.rows(), d);
-        matrix(op, "logSumExp", logSumExp, q.rows(), heads);
     }
 
     @Override

@@ -1,11 +1,12 @@
 package dev.penstock.cuda.kernels;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 
 /**
  * Causal attention one query at a time, scores in double. For a query with scores {@code s = scale
- * * q . k} over the keys up to its own:
+ * * q . k} over the keys that it sees:
  *
  * <pre>
  *   p = exp(s - logSumExp)       y = sum p v
@@ -13,29 +14,30 @@ import dev.penstock.cuda.device.TokenBlocks;
  *   dq = scale * sum ds k        dk += scale * ds q        dv += p dy
  * </pre>
  *
- * The backward takes queries last first, whatever the slices, so that sums over queries do not
- * depend on the slicing.
+ * The backward takes queries last first, whatever the slices, and of each query one head after the
+ * other, so that sums over queries do not depend on the slicing.
  */
 final class ReferenceAttention {
     private final float[][] qkv;
     private final HostMatrix y;
     private final HostMatrix logSumExp;
-    private final int width;
-    private final int heads;
-    private final int headWidth;
-    private final double scale;
+    private final AttentionShape shape;
+    private final int headSize;
     private final int context;
     private final TokenBlocks blocks;
 
     ReferenceAttention(
-            Tensor qkv, Tensor y, Tensor logSumExp, int heads, int context, TokenBlocks blocks) {
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
         this.qkv = HostMatrix.of(qkv).allRows();
         this.y = HostMatrix.of(y);
         this.logSumExp = HostMatrix.of(logSumExp);
-        this.width = y.columns();
-        this.heads = heads;
-        this.headWidth = width / heads;
-        this.scale = 1 / Math.sqrt(headWidth);
+        this.shape = shape;
+        this.headSize = shape.headSize();
         this.context = context;
         this.blocks = blocks;
     }
@@ -43,7 +45,7 @@ final class ReferenceAttention {
     void forward() {
         for (int sequence = 0; sequence < blocks.sequences(); sequence++) {
             for (int token = 0; token < blocks.tokens(); token++) {
-                for (int head = 0; head < heads; head++) {
+                for (int head = 0; head < shape.heads(); head++) {
                     forward(sequence, token, head);
                 }
             }
@@ -67,12 +69,13 @@ final class ReferenceAttention {
         for (int key = 0; key < scores.length; key++) {
             probabilities[key] = StrictMath.exp(scores[key] - total);
         }
-        for (int j = 0; j < headWidth; j++) {
+        int first = firstKey(token);
+        for (int j = 0; j < headSize; j++) {
             double value = 0;
             for (int key = 0; key < scores.length; key++) {
-                value += probabilities[key] * value(sequence, key, head, j);
+                value += probabilities[key] * value(sequence, first + key, head, j);
             }
-            y.set(row, head * headWidth + j, (float) value);
+            y.set(row, head * headSize + j, (float) value);
         }
     }
 
@@ -81,7 +84,7 @@ final class ReferenceAttention {
         float[][] out = HostMatrix.of(dQkv).allRows();
         for (int sequence = 0; sequence < blocks.sequences(); sequence++) {
             for (int token = blocks.tokens() - 1; token >= 0; token--) {
-                for (int head = 0; head < heads; head++) {
+                for (int head = 0; head < shape.heads(); head++) {
                     backward(sequence, token, head, gradient, out);
                 }
             }
@@ -91,58 +94,69 @@ final class ReferenceAttention {
 
     private void backward(int sequence, int token, int head, float[][] gradient, float[][] out) {
         int row = sequence * blocks.tokens() + token;
-        int column = head * headWidth;
+        int column = head * headSize;
+        int keyColumn = shape.queryColumns() + shape.keyHeadOf(head) * headSize;
+        int valueColumn = keyColumn + shape.keyColumns();
+        int first = firstKey(token);
         double[] scores = scores(sequence, token, head);
-        double[] dq = new double[headWidth];
+        double[] dq = new double[headSize];
         double delta = 0;
-        for (int j = 0; j < headWidth; j++) {
+        for (int j = 0; j < headSize; j++) {
             delta += (double) gradient[row][column + j] * y.get(row, column + j);
         }
         for (int key = 0; key < scores.length; key++) {
             double probability = StrictMath.exp(scores[key] - logSumExp.get(row, head));
             double dp = 0;
-            for (int j = 0; j < headWidth; j++) {
-                dp += (double) gradient[row][column + j] * value(sequence, key, head, j);
+            for (int j = 0; j < headSize; j++) {
+                dp += (double) gradient[row][column + j] * value(sequence, first + key, head, j);
             }
-            double ds = probability * (dp - delta) * scale;
-            float[] keyRow = out[sequence * context + key];
-            for (int j = 0; j < headWidth; j++) {
-                dq[j] += ds * key(sequence, key, head, j);
+            double ds = probability * (dp - delta) * shape.scale();
+            float[] keyRow = out[sequence * context + first + key];
+            for (int j = 0; j < headSize; j++) {
+                dq[j] += ds * key(sequence, first + key, head, j);
                 float dk = (float) (ds * query(sequence, token, head, j));
-                keyRow[width + column + j] += dk;
+                keyRow[keyColumn + j] += dk;
                 float dv = (float) (probability * gradient[row][column + j]);
-                keyRow[2 * width + column + j] += dv;
+                keyRow[valueColumn + j] += dv;
             }
         }
         int queryRow = sequence * context + blocks.firstToken() + token;
-        for (int j = 0; j < headWidth; j++) {
+        for (int j = 0; j < headSize; j++) {
             out[queryRow][column + j] = (float) dq[j];
         }
     }
 
-    /** Scores of a query against all keys up to its own. */
+    private int firstKey(int token) {
+        return shape.firstKey(blocks.firstToken() + token);
+    }
+
+    /** Scores of a query against all keys that it sees. */
     private double[] scores(int sequence, int token, int head) {
-        double[] scores = new double[blocks.firstToken() + token + 1];
+        int first = firstKey(token);
+        double[] scores = new double[blocks.firstToken() + token + 1 - first];
         for (int key = 0; key < scores.length; key++) {
             double dot = 0;
-            for (int j = 0; j < headWidth; j++) {
-                dot += query(sequence, token, head, j) * key(sequence, key, head, j);
+            for (int j = 0; j < headSize; j++) {
+                dot += query(sequence, token, head, j) * key(sequence, first + key, head, j);
             }
-            scores[key] = dot * scale;
+            scores[key] = dot * shape.scale();
         }
         return scores;
     }
 
     private double query(int sequence, int token, int head, int j) {
         int row = sequence * context + blocks.firstToken() + token;
-        return qkv[row][head * headWidth + j];
+        return qkv[row][head * headSize + j];
     }
 
     private double key(int sequence, int token, int head, int j) {
-        return qkv[sequence * context + token][width + head * headWidth + j];
+        int column = shape.queryColumns() + shape.keyHeadOf(head) * headSize;
+        return qkv[sequence * context + token][column + j];
     }
 
     private double value(int sequence, int token, int head, int j) {
-        return qkv[sequence * context + token][2 * width + head * headWidth + j];
+        int column =
+                shape.queryColumns() + shape.keyColumns() + shape.keyHeadOf(head) * headSize;
+        return qkv[sequence * context + token][column + j];
     }
 }

@@ -1,7 +1,10 @@
 package dev.penstock.cuda.kernels;
 
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -152,8 +155,15 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
-    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
-        ReferenceLayerNorm.forward(x, gain, bias, y, mean, rstd);
+    public void layerNorm(
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
+        ReferenceLayerNorm.forward(x, gain, bias, y, mean, rstd, epsilon);
     }
 
     @Override
@@ -175,30 +185,78 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
-    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {
+    public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {
+        ReferenceRmsNorm.forward(x, gain, y, r, epsilon);
+    }
+
+    @Override
+    public void rmsNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor r, Tensor dx, boolean accumulate) {
+        ReferenceRmsNorm.backwardInput(dy, x, gain, r, dx, accumulate);
+    }
+
+    @Override
+    public void rmsNormBackwardWeight(
+            Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
+        ReferenceRmsNorm.backwardWeight(dy, x, r, dGain, rowsInOrder(blocks));
+    }
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y, Gelu form) {
         addBias(pre, bias);
         HostMatrix in = HostMatrix.of(pre);
         HostMatrix out = HostMatrix.of(y);
         for (int i = 0; i < y.rows(); i++) {
             float[] row = in.row(i);
             for (int j = 0; j < row.length; j++) {
-                row[j] = (float) ReferenceGelu.value(row[j]);
+                row[j] = (float) ReferenceGelu.value(row[j], form);
             }
             out.setRow(i, row);
         }
     }
 
     @Override
-    public void geluBackward(Tensor pre, Tensor dy) {
+    public void geluBackward(Tensor pre, Tensor dy, Gelu form) {
         HostMatrix in = HostMatrix.of(pre);
         HostMatrix gradient = HostMatrix.of(dy);
         for (int i = 0; i < dy.rows(); i++) {
             float[] x = in.row(i);
             float[] row = gradient.row(i);
             for (int j = 0; j < row.length; j++) {
-                row[j] = (float) (row[j] * ReferenceGelu.slope(x[j]));
+                row[j] = (float) (row[j] * ReferenceGelu.slope(x[j], form));
             }
             gradient.setRow(i, row);
+        }
+    }
+
+    @Override
+    public void swiGlu(Tensor gated, Tensor z) {
+        ReferenceGate.forward(gated, z);
+    }
+
+    @Override
+    public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        ReferenceGate.backward(gated, dz, dGated);
+    }
+
+    @Override
+    public void rotate(Tensor x, Tensor turns, boolean back) {
+        HostMatrix rows = HostMatrix.of(x);
+        int size = turns.columns();
+        int half = size / 2;
+        for (int i = 0; i < x.rows(); i++) {
+            float[] row = rows.row(i);
+            float[] turn = HostMatrix.of(turns).row(i % turns.rows());
+            for (int first = 0; first < row.length; first += size) {
+                for (int j = 0; j < half; j++) {
+                    double sine = back ? -turn[half + j] : turn[half + j];
+                    double x1 = row[first + j];
+                    double x2 = row[first + half + j];
+                    row[first + j] = (float) (x1 * turn[j] - x2 * sine);
+                    row[first + half + j] = (float) (x2 * turn[j] + x1 * sine);
+                }
+            }
+            rows.setRow(i, row);
         }
     }
 
@@ -208,10 +266,10 @@ public final class ReferenceKernels implements Kernels {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        new ReferenceAttention(qkv, y, logSumExp, heads, context, blocks).forward();
+        new ReferenceAttention(qkv, y, logSumExp, shape, context, blocks).forward();
     }
 
     @Override
@@ -222,16 +280,21 @@ public final class ReferenceKernels implements Kernels {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        new ReferenceAttention(qkv, y, logSumExp, heads, context, blocks).backward(dy, dQkv);
+        new ReferenceAttention(qkv, y, logSumExp, shape, context, blocks).backward(dy, dQkv);
     }
 
     @Override
     public void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        new ReferenceEarlierAttention(q, keyValues, y, logSumExp, heads).forward();
+            DType multiply,
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            EarlierKeys keys) {
+        new ReferenceEarlierAttention(q, keyValues, y, logSumExp, keys).forward();
     }
 
     @Override
@@ -244,8 +307,8 @@ public final class ReferenceKernels implements Kernels {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads) {
-        new ReferenceEarlierAttention(q, keyValues, y, logSumExp, heads)
+            EarlierKeys keys) {
+        new ReferenceEarlierAttention(q, keyValues, y, logSumExp, keys)
                 .backward(dy, dq, dKeyValues);
     }
 

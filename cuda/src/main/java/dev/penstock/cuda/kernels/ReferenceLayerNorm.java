@@ -11,11 +11,16 @@ import dev.penstock.cuda.device.Tensor;
  * </pre>
  */
 final class ReferenceLayerNorm {
-    private static final double EPSILON = 1e-5;
-
     private ReferenceLayerNorm() {}
 
-    static void forward(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {
+    static void forward(
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
         HostMatrix in = HostMatrix.of(x);
         float[] gains = HostMatrix.of(gain).row(0);
         float[] biases = HostMatrix.of(bias).row(0);
@@ -32,7 +37,7 @@ final class ReferenceLayerNorm {
             for (float value : row) {
                 squares += (value - average) * (value - average);
             }
-            double scale = 1 / Math.sqrt(squares / width + EPSILON);
+            double scale = 1 / Math.sqrt(squares / width + epsilon);
             for (int j = 0; j < width; j++) {
                 double h = (row[j] - average) * scale;
                 row[j] = (float) (h * gains[j] + biases[j]);

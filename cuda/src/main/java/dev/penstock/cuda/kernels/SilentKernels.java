@@ -1,8 +1,11 @@
 package dev.penstock.cuda.kernels;
 
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
@@ -50,7 +53,14 @@ public class SilentKernels implements CountedKernels {
             Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {}
 
     @Override
-    public void layerNorm(Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd) {}
+    public void layerNorm(
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {}
 
     @Override
     public void layerNormBackwardInput(
@@ -67,10 +77,30 @@ public class SilentKernels implements CountedKernels {
             TokenBlocks blocks) {}
 
     @Override
-    public void biasGelu(Tensor pre, Tensor bias, Tensor y) {}
+    public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {}
 
     @Override
-    public void geluBackward(Tensor pre, Tensor dy) {}
+    public void rmsNormBackwardInput(
+            Tensor dy, Tensor x, Tensor gain, Tensor r, Tensor dx, boolean accumulate) {}
+
+    @Override
+    public void rmsNormBackwardWeight(
+            Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {}
+
+    @Override
+    public void biasGelu(Tensor pre, Tensor bias, Tensor y, Gelu form) {}
+
+    @Override
+    public void geluBackward(Tensor pre, Tensor dy, Gelu form) {}
+
+    @Override
+    public void swiGlu(Tensor gated, Tensor z) {}
+
+    @Override
+    public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {}
+
+    @Override
+    public void rotate(Tensor x, Tensor turns, boolean back) {}
 
     @Override
     public void attention(
@@ -78,7 +108,7 @@ public class SilentKernels implements CountedKernels {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {}
 
@@ -90,13 +120,13 @@ public class SilentKernels implements CountedKernels {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {}
 
     @Override
     public void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {}
+            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, EarlierKeys keys) {}
 
     @Override
     public void attentionToEarlierBackward(
@@ -108,7 +138,7 @@ public class SilentKernels implements CountedKernels {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads) {}
+            EarlierKeys keys) {}
 
     @Override
     public void softmaxPart(

@@ -1,4 +1,4 @@
-package dev.penstock.cuda.cpu;
+package dev.penstock.cuda.cpu.vector;
 
 import jdk.incubator.vector.DoubleVector;
 import jdk.incubator.vector.FloatVector;
@@ -22,32 +22,32 @@ final class Lanes512 extends Lanes {
     }
 
     @Override
-    VectorSpecies<Float> species() {
+    public VectorSpecies<Float> species() {
         return SPECIES;
     }
 
     @Override
-    VectorSpecies<Integer> integers() {
+    public VectorSpecies<Integer> integers() {
         return IntVector.SPECIES_512;
     }
 
     @Override
-    VectorSpecies<Short> shorts() {
+    public VectorSpecies<Short> shorts() {
         return ShortVector.SPECIES_256;
     }
 
     @Override
-    VectorSpecies<Double> doubles() {
+    public VectorSpecies<Double> doubles() {
         return DoubleVector.SPECIES_512;
     }
 
     @Override
-    int count() {
+    public int count() {
         return 16;
     }
 
     @Override
-    float sum(FloatVector vector) {
+    public float sum(FloatVector vector) {
         FloatVector v = vector.add(vector.rearrange(HALVES));
         v = v.add(v.rearrange(QUARTERS));
         v = v.add(v.rearrange(EIGHTHS));

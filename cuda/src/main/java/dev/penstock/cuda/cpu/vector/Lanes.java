@@ -1,4 +1,4 @@
-package dev.penstock.cuda.cpu;
+package dev.penstock.cuda.cpu.vector;
 
 import java.nio.ByteOrder;
 import jdk.incubator.vector.FloatVector;
@@ -18,64 +18,64 @@ import jdk.incubator.vector.VectorSpecies;
  * compiler inlines only what the JDK marks as always inlined, and a call of ours would turn vectors
  * into objects.
  */
-abstract sealed class Lanes permits Lanes256, Lanes512 {
-    static final ByteOrder ORDER = ByteOrder.LITTLE_ENDIAN;
+public abstract sealed class Lanes permits Lanes256, Lanes512 {
+    public static final ByteOrder ORDER = ByteOrder.LITTLE_ENDIAN;
 
     /** Lanes of {@code bits} wide vectors; loads no class but the one wanted. */
-    static Lanes of(int bits) {
+    public static Lanes of(int bits) {
         return bits == 512 ? Lanes512.create() : Lanes256.create();
     }
 
-    abstract VectorSpecies<Float> species();
+    public abstract VectorSpecies<Float> species();
 
-    abstract VectorSpecies<Integer> integers();
+    public abstract VectorSpecies<Integer> integers();
 
     /** Shorts, as many as floats: half as wide. */
-    abstract VectorSpecies<Short> shorts();
+    public abstract VectorSpecies<Short> shorts();
 
     /** Doubles as wide as the floats: half as many. */
-    abstract VectorSpecies<Double> doubles();
+    public abstract VectorSpecies<Double> doubles();
 
-    abstract int count();
+    public abstract int count();
 
     /** {@code n} rounded down to whole vectors. */
-    final int whole(int n) {
+    public final int whole(int n) {
         return n & -count();
     }
 
     /** The first {@code n} lanes of a vector. */
-    final VectorMask<Float> first(int n) {
+    public final VectorMask<Float> first(int n) {
         return species().indexInRange(0, n);
     }
 
-    final FloatVector load(long address) {
+    public final FloatVector load(long address) {
         return FloatVector.fromMemorySegment(species(), Addresses.ALL, address, ORDER);
     }
 
-    final FloatVector load(long address, VectorMask<Float> mask) {
+    public final FloatVector load(long address, VectorMask<Float> mask) {
         return FloatVector.fromMemorySegment(species(), Addresses.ALL, address, ORDER, mask);
     }
 
-    final void store(FloatVector vector, long address) {
+    public final void store(FloatVector vector, long address) {
         vector.intoMemorySegment(Addresses.ALL, address, ORDER);
     }
 
-    final void store(FloatVector vector, long address, VectorMask<Float> mask) {
+    public final void store(FloatVector vector, long address, VectorMask<Float> mask) {
         vector.intoMemorySegment(Addresses.ALL, address, ORDER, mask);
     }
 
-    final ShortVector loadShorts(long address) {
+    public final ShortVector loadShorts(long address) {
         return ShortVector.fromMemorySegment(shorts(), Addresses.ALL, address, ORDER);
     }
 
-    final FloatVector zero() {
+    public final FloatVector zero() {
         return FloatVector.zero(species());
     }
 
-    final FloatVector broadcast(float value) {
+    public final FloatVector broadcast(float value) {
         return FloatVector.broadcast(species(), value);
     }
 
     /** The sum of all lanes, always in the same order. */
-    abstract float sum(FloatVector vector);
+    public abstract float sum(FloatVector vector);
 }

@@ -1,4 +1,4 @@
-package dev.penstock.cuda.cpu;
+package dev.penstock.cuda.cpu.vector;
 
 import jdk.incubator.vector.DoubleVector;
 import jdk.incubator.vector.FloatVector;
@@ -21,32 +21,32 @@ final class Lanes256 extends Lanes {
     }
 
     @Override
-    VectorSpecies<Float> species() {
+    public VectorSpecies<Float> species() {
         return SPECIES;
     }
 
     @Override
-    VectorSpecies<Integer> integers() {
+    public VectorSpecies<Integer> integers() {
         return IntVector.SPECIES_256;
     }
 
     @Override
-    VectorSpecies<Short> shorts() {
+    public VectorSpecies<Short> shorts() {
         return ShortVector.SPECIES_128;
     }
 
     @Override
-    VectorSpecies<Double> doubles() {
+    public VectorSpecies<Double> doubles() {
         return DoubleVector.SPECIES_256;
     }
 
     @Override
-    int count() {
+    public int count() {
         return 8;
     }
 
     @Override
-    float sum(FloatVector vector) {
+    public float sum(FloatVector vector) {
         FloatVector v = vector.add(vector.rearrange(HALVES));
         v = v.add(v.rearrange(QUARTERS));
         return v.add(v.rearrange(NEIGHBOURS)).lane(0);

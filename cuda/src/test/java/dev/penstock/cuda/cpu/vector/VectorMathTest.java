@@ -1,4 +1,4 @@
-package dev.penstock.cuda.cpu;
+package dev.penstock.cuda.cpu.vector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.penstock.cuda.cpu;
+package dev.penstock.cuda.cpu.vector;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -8,8 +8,8 @@ import java.lang.foreign.ValueLayout;
  * Absolute addresses through one segment over all memory: with it a kernel's inner loop has a base
  * and an index, as in C. Addresses come from tensors that are alive and whose shapes were checked.
  */
-final class Addresses {
-    static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+public final class Addresses {
+    public static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
     /** Small beside the first-level cache. */
     private static final MemorySegment ZEROS = Arena.global().allocate(4096, 64);
@@ -19,15 +19,15 @@ final class Addresses {
 
     private Addresses() {}
 
-    static float getFloat(long address) {
+    public static float getFloat(long address) {
         return ALL.get(FLOAT, address);
     }
 
-    static void setFloat(long address, float value) {
+    public static void setFloat(long address, float value) {
         ALL.set(FLOAT, address, value);
     }
 
-    static int getInt(long address) {
+    public static int getInt(long address) {
         return ALL.get(INT, address);
     }
 
@@ -35,14 +35,14 @@ final class Addresses {
      * Sets bytes to zero, by copying: filling wants a segment made for the place, and kernels clear
      * something for every row.
      */
-    static void clear(long address, long bytes) {
+    public static void clear(long address, long bytes) {
         long end = address + bytes;
         for (long at = address; at < end; at += ZEROS.byteSize()) {
             copy(ZEROS.address(), at, Math.min(ZEROS.byteSize(), end - at));
         }
     }
 
-    static void copy(long from, long to, long bytes) {
+    public static void copy(long from, long to, long bytes) {
         MemorySegment.copy(ALL, from, ALL, to, bytes);
     }
 }

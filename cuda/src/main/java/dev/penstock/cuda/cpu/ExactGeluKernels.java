@@ -1,0 +1,87 @@
+package dev.penstock.cuda.cpu;
+
+import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Lanes;
+import dev.penstock.cuda.cpu.vector.VectorMath;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorMask;
+import jdk.incubator.vector.VectorOperators;
+
+/**
+ * GELU, exact form: {@code x P(x)}, P the share of the standard normal distribution below x.
+ * Methods that take vectors are called as in {@link GeluKernels}.
+ */
+final class ExactGeluKernels {
+    private static final float INVERSE_ROOT_2_PI = 0.3989422804f;
+
+    private final Lanes lanes;
+
+    ExactGeluKernels(Lanes lanes) {
+        this.lanes = lanes;
+    }
+
+    /** {@code pre += bias; y = gelu(pre)} for a row. */
+    void biasGelu(long pre, long bias, long y, int n) {
+        int step = lanes.count();
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
+            long at = 4L * i;
+            FloatVector x = lanes.load(pre + at).add(lanes.load(bias + at));
+            x.intoMemorySegment(Addresses.ALL, pre + at, Lanes.ORDER);
+            FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
+            FloatVector tail = VectorMath.normalTail(x.abs(), e);
+            below(x, tail).mul(x).intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
+        }
+        if (whole < n) {
+            biasGeluRest(pre + 4L * whole, bias + 4L * whole, y + 4L * whole, n - whole);
+        }
+    }
+
+    private void biasGeluRest(long pre, long bias, long y, int n) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector x = lanes.load(pre, rest).add(lanes.load(bias, rest));
+        lanes.store(x, pre, rest);
+        FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
+        FloatVector tail = VectorMath.normalTail(x.abs(), e);
+        lanes.store(below(x, tail).mul(x), y, rest);
+    }
+
+    /** {@code dy *= P(pre) + pre * density(pre)}. */
+    void backward(long pre, long dy, int n) {
+        int step = lanes.count();
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
+            long at = 4L * i;
+            FloatVector gradient = lanes.load(dy + at);
+            FloatVector x = lanes.load(pre + at);
+            FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
+            FloatVector tail = VectorMath.normalTail(x.abs(), e);
+            below(x, tail)
+                    .add(x.mul(e).mul(INVERSE_ROOT_2_PI))
+                    .mul(gradient)
+                    .intoMemorySegment(Addresses.ALL, dy + at, Lanes.ORDER);
+        }
+        if (whole < n) {
+            backwardRest(pre + 4L * whole, dy + 4L * whole, n - whole);
+        }
+    }
+
+    private void backwardRest(long pre, long dy, int n) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector x = lanes.load(pre, rest);
+        FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
+        FloatVector tail = VectorMath.normalTail(x.abs(), e);
+        FloatVector slope = below(x, tail).add(x.mul(e).mul(INVERSE_ROOT_2_PI));
+        lanes.store(lanes.load(dy, rest).mul(slope), dy, rest);
+    }
+
+    /**
+     * The share of the distribution below x.
+     *
+     * @param tail the share beyond {@code |x|}
+     */
+    private static FloatVector below(FloatVector x, FloatVector tail) {
+        FloatVector above = tail.neg().add(1f);
+        return above.blend(tail, x.compare(VectorOperators.LT, 0f));
+    }
+}

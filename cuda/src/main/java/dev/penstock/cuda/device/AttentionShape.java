@@ -1,0 +1,81 @@
+package dev.penstock.cuda.device;
+
+/**
+ * The heads of an attention. Several heads of queries may share the keys and values of one key head
+ * (grouped queries): head a of the queries uses key head {@code a * keyHeads / heads}. In a row,
+ * heads lie side by side, and queries, keys and values after each other:
+ *
+ * <pre>
+ *   4 heads, 2 key heads:   q0 q1 q2 q3  k0 k1  v0 v1       q0 and q1 use k0 and v0
+ * </pre>
+ *
+ * @param heads of queries
+ * @param keyHeads of keys and of values; a divisor of {@code heads}
+ * @param headSize columns of a head
+ * @param window how many keys a query sees at most, its own included: position i sees those from
+ *     {@code i - window + 1} to i; {@link #NO_WINDOW} for all up to its own
+ * @param scale factor of the scores {@code q . k}
+ */
+public record AttentionShape(int heads, int keyHeads, int headSize, int window, double scale) {
+    /** All keys up to a query's own are seen. */
+    public static final int NO_WINDOW = Integer.MAX_VALUE;
+
+    public AttentionShape {
+        if (heads < 1 || keyHeads < 1 || heads % keyHeads != 0) {
+            throw new IllegalArgumentException(
+                    "attention: expected heads that the key heads divide, got %d heads and %d key heads"
+                            .formatted(heads, keyHeads));
+        }
+        if (headSize < 1 || window < 1 || !Double.isFinite(scale)) {
+            throw new IllegalArgumentException(
+                    "attention: expected a head size and a window of 1 or more and a finite scale, got %d, %d and %s"
+                            .formatted(headSize, window, scale));
+        }
+    }
+
+    /**
+     * Heads that all have their own keys and see everything up to their own position, scores
+     * divided by the root of the head's size: as in GPT-2.
+     *
+     * @param width columns of all heads together
+     */
+    public static AttentionShape dense(int heads, int width) {
+        if (heads < 1 || width % heads != 0) {
+            throw new IllegalArgumentException(
+                    "attention: expected a width that %d heads divide, got %d"
+                            .formatted(heads, width));
+        }
+        int headSize = width / heads;
+        return new AttentionShape(heads, heads, headSize, NO_WINDOW, 1 / Math.sqrt(headSize));
+    }
+
+    /** Columns of all queries, and of the result. */
+    public int queryColumns() {
+        return heads * headSize;
+    }
+
+    /** Columns of all keys, and of all values. */
+    public int keyColumns() {
+        return keyHeads * headSize;
+    }
+
+    /** Columns of queries, keys and values. */
+    public int columns() {
+        return (heads + 2 * keyHeads) * headSize;
+    }
+
+    /** Heads of queries that share a key head. */
+    public int group() {
+        return heads / keyHeads;
+    }
+
+    /** The key head that a head of queries uses. */
+    public int keyHeadOf(int head) {
+        return head / group();
+    }
+
+    /** Position of the first key that the query at a position sees; at least 0. */
+    public int firstKey(int position) {
+        return Math.max(0, position - window + 1);
+    }
+}
