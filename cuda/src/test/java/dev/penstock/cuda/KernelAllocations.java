@@ -96,7 +96,9 @@ final class KernelAllocations {
         ops.put("attention", () -> k.attention(DType.F32, wide, y, logSumExp, shape, n, blocks));
         ops.put(
                 "attentionBackward",
-                () -> k.attentionBackward(DType.F32, wide, y, logSumExp, z, dWide, shape, n, blocks));
+                () ->
+                        k.attentionBackward(
+                                DType.F32, wide, y, logSumExp, z, dWide, shape, n, blocks));
         Tensor q = wide.columns(0, d);
         Tensor keyValues = wide.columns(d, 2 * d);
         Tensor dKeyValues = dWide.columns(d, 2 * d);

@@ -1,11 +1,11 @@
 package dev.penstock.runtime.checkpoint;
 
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.actors.fault.SaveFaults;
 import dev.penstock.actors.fault.SavePoint;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.Sha256;
 import dev.penstock.runtime.safetensors.StoredFileException;

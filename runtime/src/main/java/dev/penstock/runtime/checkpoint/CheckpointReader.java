@@ -1,8 +1,8 @@
 package dev.penstock.runtime.checkpoint;
 
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.checkpoint.SavedTensor.Piece;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorFacts;

@@ -2,9 +2,9 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;

@@ -3,10 +3,10 @@ package dev.penstock.runtime.checkpoint;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -160,7 +160,8 @@ class CheckpointDirectoryTest {
                     .hasMessageContaining("step-000001: does not match the model of this run")
                     .hasMessageContaining("wte.weight: expected [12, 8], got [11, 8]")
                     .hasMessageContaining("h.3.mlp.c_fc.weight: expected [8, 32], got nothing");
-            assertThatThrownBy(() -> reader.requireParameters(ModelConfig.gpt2(11, 6, 8, 2, 2, true)))
+            assertThatThrownBy(
+                            () -> reader.requireParameters(ModelConfig.gpt2(11, 6, 8, 2, 2, true)))
                     .hasMessageContaining("h.2.ln_1.bias: expected none, got [8]");
             assertThatThrownBy(
                             () ->

@@ -1,6 +1,5 @@
 package dev.penstock.runtime.checkpoint;
 
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
@@ -9,6 +8,7 @@ import dev.penstock.cuda.cpu.CpuScope;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.family.ModelConfig;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -13,6 +13,7 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,19 +41,29 @@ class GoldenFamilyTest {
                                                 kind ->
                                                         Stream.of(
                                                                 Arguments.of(
-                                                                        family, kind, 1,
+                                                                        family,
+                                                                        kind,
+                                                                        1,
                                                                         List.of(16)),
                                                                 Arguments.of(
-                                                                        family, kind, 1,
+                                                                        family,
+                                                                        kind,
+                                                                        1,
                                                                         List.of(5, 3, 8)),
                                                                 Arguments.of(
-                                                                        family, kind, 2,
+                                                                        family,
+                                                                        kind,
+                                                                        2,
                                                                         List.of(8, 8)),
                                                                 Arguments.of(
-                                                                        family, kind, 3,
+                                                                        family,
+                                                                        kind,
+                                                                        3,
                                                                         List.of(16)),
                                                                 Arguments.of(
-                                                                        family, kind, 3,
+                                                                        family,
+                                                                        kind,
+                                                                        3,
                                                                         List.of(4, 12)))));
     }
 
@@ -86,6 +97,57 @@ class GoldenFamilyTest {
                     follow(golden, pipeline);
                 }
             }
+        }
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("families")
+    void tensorShardsContextPartsAndShardedStatesAreTheSame(String family) throws Exception {
+        var golden = new GoldenFamily(family);
+        List<Integer> whole = List.of(16);
+        List<Integer> sliced = List.of(8, 8);
+        follow(golden, new RankGrid(1, 2, 1, 1), ZeroSettings.OFF, whole, false);
+        follow(golden, new RankGrid(2, 2, 1, 1), ZeroSettings.OFF, sliced, true);
+        follow(golden, new RankGrid(1, 1, 2, 1), ZeroSettings.OFF, whole, false);
+        follow(golden, new RankGrid(2, 1, 2, 1), ZeroSettings.OFF, sliced, false);
+        follow(golden, new RankGrid(1, 1, 1, 2), zero3(), sliced, false);
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("families")
+    void everythingAtOnceIsTheSame(String family) throws Exception {
+        var golden = new GoldenFamily(family);
+        follow(golden, new RankGrid(2, 2, 2, 2), zero3(), List.of(8, 8), true);
+    }
+
+    private static ZeroSettings zero3() {
+        return new ZeroSettings(3, ZeroSettings.Residency.LAYER, 1);
+    }
+
+    /**
+     * @param sequence whether tensor shards divide rows
+     */
+    private static void follow(
+            GoldenFamily golden,
+            RankGrid grid,
+            ZeroSettings zero,
+            List<Integer> slices,
+            boolean sequence)
+            throws Exception {
+        int microBatches = 2 / grid.data();
+        var batch = new BatchShape(2, microBatches, slices, 4);
+        GptSettings plain = settings(golden, grid.pipeline(), batch).onGrid(grid, zero);
+        GptSettings settings = sequence ? TinyRuns.sequenceParallel(plain) : plain;
+        Schedule order = Orders.oneForwardOneBackward(grid.pipeline(), microBatches, slices.size());
+        try (var ranks = new GridDriver(settings, order, golden.batches(2), golden.initial())) {
+            List<Double> losses = new ArrayList<>();
+            for (int step = 1; step <= GoldenFamily.STEPS; step++) {
+                losses.add(ranks.train(step));
+                if (step == 1) {
+                    assertGradients(golden, ranks.gradients());
+                }
+            }
+            assertLosses(golden, losses);
         }
     }
 

@@ -2,7 +2,6 @@ package dev.penstock.runtime.cli.checkpoint;
 
 import dev.penstock.runtime.checkpoint.CheckpointConversion;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.checkpoint.HuggingFaceExport;
 import dev.penstock.runtime.checkpoint.Manifest;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
@@ -10,6 +9,7 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
 import java.nio.file.Files;

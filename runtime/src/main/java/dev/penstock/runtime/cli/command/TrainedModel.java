@@ -1,12 +1,12 @@
 package dev.penstock.runtime.cli.command;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;

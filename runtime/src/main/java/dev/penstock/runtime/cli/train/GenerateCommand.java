@@ -1,7 +1,6 @@
 package dev.penstock.runtime.cli.train;
 
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
@@ -15,6 +14,7 @@ import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.inference.TokenListener;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
@@ -194,7 +194,8 @@ public final class GenerateCommand extends PenstockCommand {
             problems.add(
                     Problem.atOption(
                             option,
-                            "at most %d tokens, the model's context".formatted(config.shape().context()),
+                            "at most %d tokens, the model's context"
+                                    .formatted(config.shape().context()),
                             "%d".formatted(tokens.length),
                             "give its last part"));
         }

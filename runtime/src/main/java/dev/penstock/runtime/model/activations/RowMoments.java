@@ -14,12 +14,10 @@ import org.jspecify.annotations.Nullable;
 public record RowMoments(@Nullable Tensor mean, Tensor rstd) {
     static RowMoments carve(Carver carver, NormDesign norm, int rows) {
         boolean centred = norm.kind() == NormDesign.Kind.LAYER;
-        return new RowMoments(
-                centred ? carver.matrix(1, rows) : null, carver.matrix(1, rows));
+        return new RowMoments(centred ? carver.matrix(1, rows) : null, carver.matrix(1, rows));
     }
 
     RowMoments first(int rows) {
-        return new RowMoments(
-                mean == null ? null : mean.columns(0, rows), rstd.columns(0, rows));
+        return new RowMoments(mean == null ? null : mean.columns(0, rows), rstd.columns(0, rows));
     }
 }

@@ -1,8 +1,8 @@
 package dev.penstock.runtime.model.family;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -235,7 +235,10 @@ public final class ConfigJson {
                     read.contains(field.getKey())
                             || (path.isEmpty() && WITHOUT_EFFECT.contains(field.getKey()));
             if (!known && !field.getValue().isNull()) {
-                refuse(field.getKey(), "no such key, as Penstock does not know it", field.getValue());
+                refuse(
+                        field.getKey(),
+                        "no such key, as Penstock does not know it",
+                        field.getValue());
             }
         }
     }

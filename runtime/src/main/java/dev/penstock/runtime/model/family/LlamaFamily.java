@@ -84,7 +84,8 @@ enum LlamaFamily implements Family {
         int keys = config.sizeOr("num_key_value_heads", heads);
         if (heads % keys != 0) {
             config.refuse(
-                    "num_key_value_heads", "a divisor of num_attention_heads = %d".formatted(heads));
+                    "num_key_value_heads",
+                    "a divisor of num_attention_heads = %d".formatted(heads));
             keys = heads;
         }
         if (!config.has("head_dim") && width % heads != 0) {
@@ -114,7 +115,8 @@ enum LlamaFamily implements Family {
         if (none || !(kinds.isEmpty() || kinds.contains(SLIDING))) {
             config.withoutEffect("sliding_window");
             if (kinds.contains(SLIDING)) {
-                config.refuse("sliding_window", "a whole number from 1, as layer_types asks for it");
+                config.refuse(
+                        "sliding_window", "a whole number from 1, as layer_types asks for it");
             }
             return List.of();
         }
@@ -262,8 +264,7 @@ enum LlamaFamily implements Family {
                 parts.add(gain(theirs + "self_attn.q_norm", ours + "attn.q_norm", size));
                 parts.add(gain(theirs + "self_attn.k_norm", ours + "attn.k_norm", size));
             }
-            parts.add(
-                    matrix(theirs + "self_attn.o_proj", ours + "attn.c_proj.weight", q, 0, d));
+            parts.add(matrix(theirs + "self_attn.o_proj", ours + "attn.c_proj.weight", q, 0, d));
             parts.add(gain(theirs + "post_attention_layernorm", ours + "ln_2", d));
             String hidden = ours + "mlp.c_fc.weight";
             parts.add(matrix(theirs + "mlp.gate_proj", hidden, d, 0, f));

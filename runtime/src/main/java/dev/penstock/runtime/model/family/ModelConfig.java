@@ -51,9 +51,7 @@ public final class ModelConfig {
     /** Describes a GPT-2. */
     public static ModelConfig gpt2(
             int vocabulary, int context, int width, int layers, int heads, boolean tied) {
-        return of(
-                Families.GPT2,
-                ModelShape.gpt2(vocabulary, context, width, layers, heads, tied));
+        return of(Families.GPT2, ModelShape.gpt2(vocabulary, context, width, layers, heads, tied));
     }
 
     /**
@@ -82,7 +80,8 @@ public final class ModelConfig {
      */
     public static ModelConfig of(Path file, JsonNode root) {
         if (!(root instanceof ObjectNode object)) {
-            throw new StoredFileException(file, "expected a JSON object, got " + root.getNodeType());
+            throw new StoredFileException(
+                    file, "expected a JSON object, got " + root.getNodeType());
         }
         List<String> problems = new ArrayList<>();
         var config = new ConfigJson(object, problems);

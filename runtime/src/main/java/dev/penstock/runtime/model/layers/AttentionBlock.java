@@ -115,8 +115,7 @@ final class AttentionBlock {
      *
      * @param dQkv of the micro-batch, of whose rows of this unit all is known
      */
-    private Tensor dProjected(
-            LayerActivations a, Tensor dQkv, Workspace work, TokenBlocks blocks) {
+    private Tensor dProjected(LayerActivations a, Tensor dQkv, Workspace work, TokenBlocks blocks) {
         Tensor rows = unitRows(dQkv, work, blocks);
         if (turns != null) {
             turns.turn(rows.columns(0, turning), blocks, true);

@@ -35,19 +35,13 @@ final class HeadNorms {
     void forward(Tensor qkv, HeadMoments kept) {
         kernels.copy(qkv.columns(0, queries + keys), kept.raw());
         kernels.rmsNorm(
-                queriesOf(kept.raw()),
-                queryGain.weight(),
-                queriesOf(qkv),
-                kept.queries(),
-                epsilon);
-        kernels.rmsNorm(
-                keysOf(kept.raw()), keyGain.weight(), keysOf(qkv), kept.keys(), epsilon);
+                queriesOf(kept.raw()), queryGain.weight(), queriesOf(qkv), kept.queries(), epsilon);
+        kernels.rmsNorm(keysOf(kept.raw()), keyGain.weight(), keysOf(qkv), kept.keys(), epsilon);
     }
 
     /** Replaces the gradients of a unit's rows by those of the rows before the norm. */
     void backward(Tensor dQkv, HeadMoments kept, TokenBlocks blocks) {
-        backward(
-                queriesOf(dQkv), queriesOf(kept.raw()), queryGain, kept.queries(), blocks);
+        backward(queriesOf(dQkv), queriesOf(kept.raw()), queryGain, kept.queries(), blocks);
         backward(keysOf(dQkv), keysOf(kept.raw()), keyGain, kept.keys(), blocks);
     }
 

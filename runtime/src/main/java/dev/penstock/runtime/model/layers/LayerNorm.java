@@ -39,8 +39,7 @@ final class LayerNorm implements Norm {
     @Override
     public void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
         Tensor mean = requireNonNull(moments.mean());
-        compute.kernels()
-                .layerNormBackwardInput(dy, x, gain.weight(), mean, moments.rstd(), dx);
+        compute.kernels().layerNormBackwardInput(dy, x, gain.weight(), mean, moments.rstd(), dx);
         compute.kernels()
                 .layerNormBackwardWeight(
                         dy,

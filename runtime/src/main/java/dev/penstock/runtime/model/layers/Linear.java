@@ -7,8 +7,8 @@ import dev.penstock.runtime.model.parameters.Parameter;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code y = x weight + bias}, or without the bias, for this shard's part of the weight, in pieces, because the next step
- * is fused with the bias. Tensors have all rows.
+ * {@code y = x weight + bias}, or without the bias, for this shard's part of the weight, in pieces,
+ * because the next step is fused with the bias. Tensors have all rows.
  */
 final class Linear {
     private final Compute compute;

@@ -37,11 +37,7 @@ public final class LossHead {
     /**
      * @param logits scratch of {@link #logitsScratch}
      */
-    LossHead(
-            Compute compute,
-            NormDesign design,
-            StageParameters.Head parameters,
-            Tensor logits) {
+    LossHead(Compute compute, NormDesign design, StageParameters.Head parameters, Tensor logits) {
         this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, design, parameters.norm());

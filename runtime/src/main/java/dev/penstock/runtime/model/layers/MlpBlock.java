@@ -8,8 +8,9 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LayerParameters;
 import dev.penstock.runtime.model.shape.BlockDesign;
 
-/** The second half of a transformer block: {@code y = middle +
- * proj(activation(fc(norm(middle))))}. */
+/**
+ * The second half of a transformer block: {@code y = middle + proj(activation(fc(norm(middle))))}.
+ */
 final class MlpBlock {
     private final Kernels kernels;
     private final Norm norm;

@@ -277,7 +277,8 @@ public final class RingAttention implements Attention {
     }
 
     /**
-     * Some queries of a unit, and the keys of a part that they see, counted among the part's tokens.
+     * Some queries of a unit, and the keys of a part that they see, counted among the part's
+     * tokens.
      *
      * @param firstQuery among the part's tokens of the slice
      */
@@ -322,8 +323,7 @@ public final class RingAttention implements Attention {
                 from < part
                         ? List.of(all(0, blocks.tokens(), before + early))
                         : List.of(
-                                all(0, early, before),
-                                all(early, late, before + blocks.tokens()));
+                                all(0, early, before), all(early, late, before + blocks.tokens()));
         return all.stream().filter(seen -> seen.queries() > 0 && seen.keys() > 0).toList();
     }
 

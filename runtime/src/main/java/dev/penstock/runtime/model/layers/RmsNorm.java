@@ -34,15 +34,10 @@ final class RmsNorm implements Norm {
 
     @Override
     public void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
-        compute.kernels()
-                .rmsNormBackwardInput(dy, x, gain.weight(), moments.rstd(), dx, true);
+        compute.kernels().rmsNormBackwardInput(dy, x, gain.weight(), moments.rstd(), dx, true);
         compute.kernels()
                 .rmsNormBackwardWeight(
-                        dy,
-                        x,
-                        moments.rstd(),
-                        gain.gradient(),
-                        compute.shards().ownRows(blocks));
+                        dy, x, moments.rstd(), gain.gradient(), compute.shards().ownRows(blocks));
         compute.guard().check(gain.gradient(), gradientPlace);
     }
 }

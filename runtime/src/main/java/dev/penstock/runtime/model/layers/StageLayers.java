@@ -56,11 +56,7 @@ public final class StageLayers {
         for (int i = 0; i < role.layers(); i++) {
             attentions.add(
                     new AttentionBlock(
-                            compute,
-                            shape,
-                            attention.apply(i),
-                            turns,
-                            parameters.layers().get(i)));
+                            compute, shape, attention.apply(i), turns, parameters.layers().get(i)));
             mlps.add(new MlpBlock(compute, shape.model().block(), parameters.layers().get(i)));
             inputGradientPlaces.add(
                     "gradient of the input of h.%d (backward)".formatted(role.firstLayer() + i));

@@ -24,10 +24,7 @@ public record TurnTable(Tensor rows) {
         return model.positions() instanceof Positions.Rotary
                 ? new TurnTable(
                         scope.tensor(
-                                "turns of heads",
-                                DType.F32,
-                                tokens,
-                                model.block().heads().size()))
+                                "turns of heads", DType.F32, tokens, model.block().heads().size()))
                 : null;
     }
 

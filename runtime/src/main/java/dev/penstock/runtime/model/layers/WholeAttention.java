@@ -8,8 +8,8 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.LayerActivations;
 
 /** Attention over sequences that this rank holds as a whole. */
-public record WholeAttention(
-        Kernels kernels, DType multiply, AttentionShape shape, int tokens) implements Attention {
+public record WholeAttention(Kernels kernels, DType multiply, AttentionShape shape, int tokens)
+        implements Attention {
     @Override
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
         kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), shape, tokens, blocks);

@@ -101,11 +101,7 @@ public record LayerParameters(
 
     /** A linear layer whose inputs are divided among the shards; the bias is added to their sum. */
     private static LinearParameters rows(
-            ParameterAllocator allocator,
-            String name,
-            ShardShape shape,
-            int in,
-            boolean biased) {
+            ParameterAllocator allocator, String name, ShardShape shape, int in, boolean biased) {
         TensorPiece weight = shape.rows(in, shape.width());
         TensorPiece bias = TensorPiece.all(List.of(shape.width()));
         return new LinearParameters(

@@ -31,7 +31,8 @@ import org.jspecify.annotations.Nullable;
  * @param recomputed blocks that share their activations
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
- * @param dQueryKeyValue scratch {@code [B*T, (h+2g)k]} of this shard's heads where sequences are not cut
+ * @param dQueryKeyValue scratch {@code [B*T, (h+2g)k]} of this shard's heads where sequences are
+ *     not cut
  * @param ring where sequences lie on several ranks
  * @param turns where heads turn by the places of their tokens
  * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}

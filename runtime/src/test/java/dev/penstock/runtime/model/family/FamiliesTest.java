@@ -123,13 +123,12 @@ class FamiliesTest {
     /** Of 0.3, 0.01, .. the first is kept, the second blended, the others divided. */
     @Test
     void llama3StretchesLongWavelengthsOnly() {
-        var places =
-                (Positions.Rotary)
-                        new GoldenFamily("llama3").config().shape().positions();
+        var places = (Positions.Rotary) new GoldenFamily("llama3").config().shape().positions();
 
         double[] stretched = places.frequencies(8);
 
-        double[] plain = new Positions.Rotary(1, 500_000, java.util.Optional.empty()).frequencies(8);
+        double[] plain =
+                new Positions.Rotary(1, 500_000, java.util.Optional.empty()).frequencies(8);
         assertThat(stretched[0]).isEqualTo(plain[0]);
         assertThat(stretched[1]).isBetween(plain[1] / 8 * 1.001, plain[1] * 0.999);
         assertThat(stretched[2]).isCloseTo(plain[2] / 8, within(1e-15));
