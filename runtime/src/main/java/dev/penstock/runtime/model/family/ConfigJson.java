@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -228,9 +227,7 @@ public final class ConfigJson {
 
     /** Refuses all keys that nobody has asked for. */
     public void refuseOthers() {
-        Iterator<Map.Entry<String, JsonNode>> fields = root.fields();
-        while (fields.hasNext()) {
-            Map.Entry<String, JsonNode> field = fields.next();
+        for (Map.Entry<String, JsonNode> field : root.properties()) {
             boolean known =
                     read.contains(field.getKey())
                             || (path.isEmpty() && WITHOUT_EFFECT.contains(field.getKey()));

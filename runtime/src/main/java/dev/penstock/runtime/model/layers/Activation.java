@@ -11,6 +11,8 @@ import org.jspecify.annotations.Nullable;
 /** The function between the two linear layers of an MLP. */
 interface Activation {
     /**
+     * Computes {@code y}.
+     *
      * @param pre the first layer's output without its bias, completed by it
      * @param bias of the first layer
      */

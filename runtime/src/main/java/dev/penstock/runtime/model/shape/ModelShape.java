@@ -125,7 +125,7 @@ public record ModelShape(
     private long attentionFlopsOfSequence(int layer) {
         long window = Math.min(block.windowOr(layer, context), context);
         long pairs = window * (window + 1) / 2 + (context - window) * window;
-        return 12 * block.heads().queryColumns() * pairs;
+        return 12L * block.heads().queryColumns() * pairs;
     }
 
     /**

@@ -129,7 +129,7 @@ public final class GptStage implements StageProgram {
                         parameters,
                         stream,
                         block -> attention(place, shape.attention(role.firstLayer() + block)),
-                        turns(tokens),
+                        turns(),
                         tokens,
                         buffers.logits());
         data = new StepData(batches, settings, place, tokens, buffers.inputs(), buffers.ledger());
@@ -150,7 +150,7 @@ public final class GptStage implements StageProgram {
                         .toList();
     }
 
-    private @Nullable HeadTurns turns(PartTokens tokens) {
+    private @Nullable HeadTurns turns() {
         TurnTable table = buffers.turns();
         return table == null ? null : table.ofUnits(kernels);
     }
