@@ -6,24 +6,48 @@
 //   dp = dy . v                  ds = scale * p * (dp - dy . y)
 //   dq = sum ds k                dk += ds q        dv += p dy
 //
-// A head's columns lie side by side in q, k, v, y and their gradients. Blocks are tiles of 32 queries or keys by 8 warps,
-// four rows each; blockIdx.y is the head, blockIdx.z the sequence. Sums over keys go up, sums over queries go down, tile
-// boundaries change nothing: sliced and whole runs give the same bits.
+// A head's columns lie side by side in q, k, v, y and their gradients. Blocks are tiles of 32 rows by 8 warps, four rows each;
+// blockIdx.y is the key head, blockIdx.z the sequence. Rows are keys, or the queries of all heads that share the keys: row i
+// is query i / group of the group's head i % group. Sums over keys go up, sums over queries go down, tile boundaries change
+// nothing: sliced and whole runs give the same bits.
 #include "attention.cuh"
 
 constexpr int TILE = 32;
 constexpr int ROWS_PER_WARP = 4;
 constexpr int ATTENTION_THREADS = TILE / ROWS_PER_WARP * 32;
 
-// Rows of a head into shared memory, zeros from `rows` on and beyond the head's width.
-template <int WIDTH>
-__device__ __forceinline__ void loadRows(float* tile, int pitch, const ConstFloats& from, long long firstRow, int rows,
-                                         const Span& span) {
+// A row of queries: which query, and which head.
+__device__ __forceinline__ int queryOf(int row, const Span& span) { return span.group == 1 ? row : row / span.group; }
+__device__ __forceinline__ int headOf(int row, const Span& span) {
+    return blockIdx.y * span.group + (span.group == 1 ? 0 : row % span.group);
+}
+__device__ __forceinline__ int rowsOfQueries(const Span& span) { return span.queries * span.group; }
+
+// Rows of heads into shared memory, zeros from `rows` on and beyond the head's width; at(row) points at a row's head.
+template <int WIDTH, class At>
+__device__ __forceinline__ void loadRows(float* tile, int pitch, int rows, const Span& span, At at) {
 #pragma unroll 4
     for (int i = threadIdx.x; i < TILE * WIDTH; i += ATTENTION_THREADS) {
         int row = i / WIDTH, j = i % WIDTH;
-        tile[row * pitch + j] = row < rows && j < span.headWidth ? from.at(firstRow + row, span.column() + j) : 0;
+        tile[row * pitch + j] = row < rows && j < span.headWidth ? at(row)[j] : 0;
     }
+}
+
+template <int WIDTH>
+__device__ __forceinline__ void loadKeys(float* tile, int pitch, const ConstFloats& from, int firstKey, int keys,
+                                         const Span& span) {
+    loadRows<WIDTH>(tile, pitch, keys, span,
+                    [&](int row) { return from.row(span.inKeys(firstKey + row)) + span.columnOfKeys(); });
+}
+
+// The head of a row of queries where queries lie, and in the unit.
+template <class T>
+__device__ __forceinline__ T* inQueries(const View<T>& view, int row, const Span& span) {
+    return view.row(span.inQueries(queryOf(row, span))) + headOf(row, span) * span.headWidth;
+}
+template <class T>
+__device__ __forceinline__ T* inUnit(const View<T>& view, int row, const Span& span) {
+    return view.row(span.inUnit(queryOf(row, span))) + headOf(row, span) * span.headWidth;
 }
 
 // result[r] = row r of this warp . row `lane` of the other tile
@@ -71,7 +95,7 @@ __device__ __forceinline__ void addRows(float (&sum)[ROWS_PER_WARP][WIDTH / 32],
     }
 }
 
-// Calls work(r, c, row, column) for the elements of a tile that this thread holds.
+// Calls work(r, c, row, j) for the elements of a tile that this thread holds: column j of the head in a row.
 template <int WIDTH, class Work>
 __device__ __forceinline__ void eachHeld(int rows, const Span& span, Work work) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -80,7 +104,7 @@ __device__ __forceinline__ void eachHeld(int rows, const Span& span, Work work) 
 #pragma unroll
         for (int c = 0; c < WIDTH / 32; c++) {
             if (warp * ROWS_PER_WARP + r < rows && c * 32 + lane < span.headWidth) {
-                work(r, c, warp * ROWS_PER_WARP + r, span.column() + c * 32 + lane);
+                work(r, c, warp * ROWS_PER_WARP + r, c * 32 + lane);
             }
         }
     }
@@ -93,33 +117,32 @@ __device__ __forceinline__ void attention(const ConstFloats& q, const ConstFloat
     float* keys = queries + TILE * WIDTH;
     float* values = keys + TILE * (WIDTH + 1);
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int firstQuery = blockIdx.x * TILE, queriesHere = min(TILE, span.queries - firstQuery);
+    int first = blockIdx.x * TILE, rowsHere = min(TILE, rowsOfQueries(span) - first);
 
-    loadRows<WIDTH>(queries, WIDTH, q, span.inQueries(firstQuery), queriesHere, span);
+    loadRows<WIDTH>(queries, WIDTH, rowsHere, span, [&](int row) { return inQueries(q, first + row, span); });
     float largest[ROWS_PER_WARP], sum[ROWS_PER_WARP], out[ROWS_PER_WARP][WIDTH / 32] = {};
     for (int r = 0; r < ROWS_PER_WARP; r++) {
-        int query = warp * ROWS_PER_WARP + r;
-        bool goesOn = span.goesOn && query < queriesHere;
-        largest[r] = goesOn ? logSumExp.at(span.inUnit(firstQuery + query), blockIdx.y) : -INFINITY;
+        int row = first + warp * ROWS_PER_WARP + r;
+        bool goesOn = span.goesOn && row < first + rowsHere;
+        largest[r] = goesOn ? logSumExp.at(span.inUnit(queryOf(row, span)), headOf(row, span)) : -INFINITY;
         sum[r] = goesOn ? 1 : 0;
     }
     if (span.goesOn) {
-        eachHeld<WIDTH>(queriesHere, span,
-                        [&](int r, int c, int row, int column) { out[r][c] = y.at(span.inUnit(firstQuery + row), column); });
+        eachHeld<WIDTH>(rowsHere, span, [&](int r, int c, int row, int j) { out[r][c] = inUnit(y, first + row, span)[j]; });
     }
-    int seen = span.keysSeenBy(firstQuery + queriesHere - 1);
-    for (int firstKey = 0; firstKey < seen; firstKey += TILE) {
+    int seen = span.keysSeenBy(queryOf(first + rowsHere - 1, span));
+    for (int firstKey = span.firstSeenBy(queryOf(first, span)) / TILE * TILE; firstKey < seen; firstKey += TILE) {
         int keysHere = min(TILE, span.keys - firstKey);
         __syncthreads();
-        loadRows<WIDTH>(keys, WIDTH + 1, k, span.inKeys(firstKey), keysHere, span);
-        loadRows<WIDTH>(values, WIDTH, v, span.inKeys(firstKey), keysHere, span);
+        loadKeys<WIDTH>(keys, WIDTH + 1, k, firstKey, keysHere, span);
+        loadKeys<WIDTH>(values, WIDTH, v, firstKey, keysHere, span);
         __syncthreads();
         float p[ROWS_PER_WARP];
         dots<WIDTH>(p, queries, keys, span.headWidth);
 #pragma unroll
         for (int r = 0; r < ROWS_PER_WARP; r++) {
-            int query = warp * ROWS_PER_WARP + r;
-            bool isSeen = query < queriesHere && firstKey + lane < span.keysSeenBy(firstQuery + query);
+            int row = warp * ROWS_PER_WARP + r, query = queryOf(first + row, span), key = firstKey + lane;
+            bool isSeen = row < rowsHere && key < span.keysSeenBy(query) && key >= span.firstSeenBy(query);
             float score = p[r] * span.scale;
             float newLargest = fmaxf(largest[r], warpMax(isSeen ? score : -INFINITY));
             // -infinity: no key was seen yet
@@ -134,13 +157,13 @@ __device__ __forceinline__ void attention(const ConstFloats& q, const ConstFloat
         }
         addRows<WIDTH, WIDTH, true>(out, p, values);
     }
-    eachHeld<WIDTH>(queriesHere, span, [&](int r, int c, int row, int column) {
-        y.at(span.inUnit(firstQuery + row), column) = out[r][c] / sum[r];
+    eachHeld<WIDTH>(rowsHere, span, [&](int r, int c, int row, int j) {
+        inUnit(y, first + row, span)[j] = out[r][c] / sum[r];
     });
     for (int r = 0; r < ROWS_PER_WARP; r++) {
-        int query = warp * ROWS_PER_WARP + r;
-        if (lane == 0 && query < queriesHere) {
-            logSumExp.at(span.inUnit(firstQuery + query), blockIdx.y) = largest[r] + logf(sum[r]);
+        int row = warp * ROWS_PER_WARP + r;
+        if (lane == 0 && row < rowsHere) {
+            logSumExp.at(span.inUnit(queryOf(first + row, span)), headOf(first + row, span)) = largest[r] + logf(sum[r]);
         }
     }
 }
@@ -165,7 +188,7 @@ extern "C" __global__ void attentionDelta(ConstFloats dy, ConstFloats y, float* 
     }
 }
 
-// dq of a tile of queries.
+// dq of a tile of rows of queries.
 template <int WIDTH>
 __device__ __forceinline__ void queryGradient(const ConstFloats& q, const ConstFloats& k, const ConstFloats& v,
                                               const Known& known, const Floats& dq, const Span& span) {
@@ -174,39 +197,36 @@ __device__ __forceinline__ void queryGradient(const ConstFloats& q, const ConstF
     float* keys = gradients + TILE * WIDTH;
     float* values = keys + TILE * (WIDTH + 1);
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int firstQuery = blockIdx.x * TILE, queriesHere = min(TILE, span.queries - firstQuery);
+    int first = blockIdx.x * TILE, rowsHere = min(TILE, rowsOfQueries(span) - first);
 
-    loadRows<WIDTH>(queries, WIDTH, q, span.inQueries(firstQuery), queriesHere, span);
-    loadRows<WIDTH>(gradients, WIDTH, known.dy, span.inUnit(firstQuery), queriesHere, span);
+    loadRows<WIDTH>(queries, WIDTH, rowsHere, span, [&](int row) { return inQueries(q, first + row, span); });
+    loadRows<WIDTH>(gradients, WIDTH, rowsHere, span, [&](int row) { return inUnit(known.dy, first + row, span); });
     float sum[ROWS_PER_WARP][WIDTH / 32] = {};
     if (span.goesOn) {
-        eachHeld<WIDTH>(queriesHere, span, [&](int r, int c, int row, int column) {
-            sum[r][c] = dq.at(span.inQueries(firstQuery + row), column);
-        });
+        eachHeld<WIDTH>(rowsHere, span, [&](int r, int c, int row, int j) { sum[r][c] = inQueries(dq, first + row, span)[j]; });
     }
-    int seen = span.keysSeenBy(firstQuery + queriesHere - 1);
-    for (int firstKey = 0; firstKey < seen; firstKey += TILE) {
+    int seen = span.keysSeenBy(queryOf(first + rowsHere - 1, span));
+    for (int firstKey = span.firstSeenBy(queryOf(first, span)) / TILE * TILE; firstKey < seen; firstKey += TILE) {
         int keysHere = min(TILE, span.keys - firstKey);
         __syncthreads();
-        loadRows<WIDTH>(keys, WIDTH + 1, k, span.inKeys(firstKey), keysHere, span);
-        loadRows<WIDTH>(values, WIDTH + 1, v, span.inKeys(firstKey), keysHere, span);
+        loadKeys<WIDTH>(keys, WIDTH + 1, k, firstKey, keysHere, span);
+        loadKeys<WIDTH>(values, WIDTH + 1, v, firstKey, keysHere, span);
         __syncthreads();
         float score[ROWS_PER_WARP], ds[ROWS_PER_WARP];
         dots<WIDTH>(score, queries, keys, span.headWidth);
         dots<WIDTH>(ds, gradients, values, span.headWidth);
 #pragma unroll
         for (int r = 0; r < ROWS_PER_WARP; r++) {
-            int query = warp * ROWS_PER_WARP + r;
-            bool isSeen = query < queriesHere && firstKey + lane < span.keysSeenBy(firstQuery + query);
-            long long row = span.inUnit(firstQuery + query);
-            float p = isSeen ? expf(score[r] * span.scale - known.logSumExp.at(row, blockIdx.y)) : 0;
-            ds[r] = isSeen ? span.scale * p * (ds[r] - known.delta[row * span.heads + blockIdx.y]) : 0;
+            int row = warp * ROWS_PER_WARP + r, query = queryOf(first + row, span), key = firstKey + lane;
+            bool isSeen = row < rowsHere && key < span.keysSeenBy(query) && key >= span.firstSeenBy(query);
+            long long inUnit = span.inUnit(query);
+            int head = headOf(first + row, span);
+            float p = isSeen ? expf(score[r] * span.scale - known.logSumExp.at(inUnit, head)) : 0;
+            ds[r] = isSeen ? span.scale * p * (ds[r] - known.delta[inUnit * span.heads + head]) : 0;
         }
         addRows<WIDTH, WIDTH + 1, true>(sum, ds, keys);
     }
-    eachHeld<WIDTH>(queriesHere, span, [&](int r, int c, int row, int column) {
-        dq.at(span.inQueries(firstQuery + row), column) = sum[r][c];
-    });
+    eachHeld<WIDTH>(rowsHere, span, [&](int r, int c, int row, int j) { inQueries(dq, first + row, span)[j] = sum[r][c]; });
 }
 
 // dk and dv of a tile of keys, added to what is there.
@@ -220,42 +240,46 @@ __device__ __forceinline__ void keyValueGradient(const ConstFloats& q, const Con
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int firstKey = blockIdx.x * TILE, keysHere = min(TILE, span.keys - firstKey);
 
-    loadRows<WIDTH>(keys, WIDTH, k, span.inKeys(firstKey), keysHere, span);
-    loadRows<WIDTH>(values, WIDTH, v, span.inKeys(firstKey), keysHere, span);
+    loadKeys<WIDTH>(keys, WIDTH, k, firstKey, keysHere, span);
+    loadKeys<WIDTH>(values, WIDTH, v, firstKey, keysHere, span);
     float sumK[ROWS_PER_WARP][WIDTH / 32] = {}, sumV[ROWS_PER_WARP][WIDTH / 32] = {};
-    eachHeld<WIDTH>(keysHere, span, [&](int r, int c, int row, int column) {
-        sumK[r][c] = dk.at(span.inKeys(firstKey + row), column);
-        sumV[r][c] = dv.at(span.inKeys(firstKey + row), column);
+    eachHeld<WIDTH>(keysHere, span, [&](int r, int c, int row, int j) {
+        sumK[r][c] = dk.at(span.inKeys(firstKey + row), span.columnOfKeys() + j);
+        sumV[r][c] = dv.at(span.inKeys(firstKey + row), span.columnOfKeys() + j);
     });
-    for (int tile = (span.queries - 1) / TILE; tile >= 0; tile--) {
-        int firstQuery = tile * TILE, queriesHere = min(TILE, span.queries - firstQuery);
-        if (span.keysSeenBy(firstQuery + queriesHere - 1) <= firstKey) {
+    for (int tile = (rowsOfQueries(span) - 1) / TILE; tile >= 0; tile--) {
+        int first = tile * TILE, rowsHere = min(TILE, rowsOfQueries(span) - first);
+        if (span.keysSeenBy(queryOf(first + rowsHere - 1, span)) <= firstKey) {
             break;
         }
+        if (span.firstSeenBy(queryOf(first, span)) >= firstKey + keysHere) {
+            continue;
+        }
         __syncthreads();
-        loadRows<WIDTH>(queries, WIDTH + 1, q, span.inQueries(firstQuery), queriesHere, span);
-        loadRows<WIDTH>(gradients, WIDTH + 1, known.dy, span.inUnit(firstQuery), queriesHere, span);
+        loadRows<WIDTH>(queries, WIDTH + 1, rowsHere, span, [&](int row) { return inQueries(q, first + row, span); });
+        loadRows<WIDTH>(gradients, WIDTH + 1, rowsHere, span, [&](int row) { return inUnit(known.dy, first + row, span); });
         __syncthreads();
         float p[ROWS_PER_WARP], ds[ROWS_PER_WARP];
         dots<WIDTH>(p, keys, queries, span.headWidth);
         dots<WIDTH>(ds, values, gradients, span.headWidth);
-        bool isQuery = lane < queriesHere;
-        long long row = span.inUnit(firstQuery + lane);
-        float total = isQuery ? known.logSumExp.at(row, blockIdx.y) : 0;
-        float delta = isQuery ? known.delta[row * span.heads + blockIdx.y] : 0;
+        bool isThere = lane < rowsHere;
+        int query = queryOf(first + lane, span), head = headOf(first + lane, span);
+        long long row = span.inUnit(query);
+        float total = isThere ? known.logSumExp.at(row, head) : 0;
+        float delta = isThere ? known.delta[row * span.heads + head] : 0;
 #pragma unroll
         for (int r = 0; r < ROWS_PER_WARP; r++) {
             int key = firstKey + warp * ROWS_PER_WARP + r;
-            bool isSeen = isQuery && key < span.keysSeenBy(firstQuery + lane);
+            bool isSeen = isThere && key < span.keysSeenBy(query) && key >= span.firstSeenBy(query);
             p[r] = isSeen ? expf(p[r] * span.scale - total) : 0;
             ds[r] = isSeen ? span.scale * p[r] * (ds[r] - delta) : 0;
         }
         addRows<WIDTH, WIDTH + 1, false>(sumK, ds, queries);
         addRows<WIDTH, WIDTH + 1, false>(sumV, p, gradients);
     }
-    eachHeld<WIDTH>(keysHere, span, [&](int r, int c, int row, int column) {
-        dk.at(span.inKeys(firstKey + row), column) = sumK[r][c];
-        dv.at(span.inKeys(firstKey + row), column) = sumV[r][c];
+    eachHeld<WIDTH>(keysHere, span, [&](int r, int c, int row, int j) {
+        dk.at(span.inKeys(firstKey + row), span.columnOfKeys() + j) = sumK[r][c];
+        dv.at(span.inKeys(firstKey + row), span.columnOfKeys() + j) = sumV[r][c];
     });
 }
 

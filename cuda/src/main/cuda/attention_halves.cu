@@ -9,10 +9,26 @@
 //   own 16 |    s    |  -> p, ds in halves ->  |  sum  |     s = own x passing^T       sum += p x passing
 //          +---------+    (left factor)        +-------+
 //
+// Rows of queries come in sixteens, each of one head: sixteen i holds the queries from i / group * 16 on of the group's head
+// i % group. So every head that shares the keys meets a tile of them, and no row needs a division.
+//
 // Bits: a product's rows do not depend on each other, and a step of 16 keys or queries that a row does not see adds zeros.
-// Keys go up from the first one; queries go down in steps of 16. Slices that begin at multiples of 16 tokens therefore give
-// the bits of the whole, whatever tile a token falls into.
+// Keys go up, in tiles counted from the first one; queries go down in sixteens. Slices that begin at multiples of 16 tokens
+// therefore give the bits of the whole, whatever tile a token falls into.
 #include "attention.cuh"
+
+// Sixteen queries of one head; fewer at the end of the queries, none beyond.
+struct Sixteen {
+    int query, head, count;
+
+    __device__ __forceinline__ Sixteen(int i, const Span& span) {
+        query = (span.group == 1 ? i : i / span.group) * 16;
+        head = blockIdx.y * span.group + (span.group == 1 ? 0 : i % span.group);
+        count = max(0, min(16, span.queries - query));
+    }
+
+    static __device__ __forceinline__ int all(const Span& span) { return (span.queries + 15) / 16 * span.group; }
+};
 
 // Tiles for heads of up to WIDTH columns; columns beyond the head's width are zeros.
 template <int WIDTH, int WARPS>
@@ -25,14 +41,14 @@ struct HalfTiles {
     static constexpr int DEPTHS = WIDTH / 16;
     static constexpr int COLUMNS = WIDTH / 8;
 
-    // Rows of a head, rounded, zeros from `rows` on.
+    // Rows of a head, which begins at a column, rounded, zeros from `rows` on.
     template <int ROWS>
-    static __device__ __forceinline__ void load(unsigned short* tile, const ConstFloats& from, long long firstRow, int rows,
-                                                const Span& span) {
+    static __device__ __forceinline__ void load(unsigned short* tile, const ConstFloats& from, long long firstRow, int column,
+                                                int rows, const Span& span) {
         constexpr int ROWS_AT_ONCE = THREADS / (WIDTH / 4);
         constexpr int LOADS = ROWS / ROWS_AT_ONCE < 8 ? ROWS / ROWS_AT_ONCE : 8;
         int first = threadIdx.x / (WIDTH / 4), j = threadIdx.x % (WIDTH / 4) * 4;
-        const float* p = from.row(firstRow + first) + span.column() + j;
+        const float* p = from.row(firstRow + first) + column + j;
         unsigned short* to = tile + first * PITCH + j;
         int valid = span.headWidth - j;
         int stride = static_cast<int>(from.stride);
@@ -62,6 +78,27 @@ struct HalfTiles {
                 p += ROWS_AT_ONCE * stride;
                 to += ROWS_AT_ONCE * PITCH;
             }
+        }
+    }
+
+    template <int ROWS>
+    static __device__ __forceinline__ void loadKeys(unsigned short* tile, const ConstFloats& from, int firstKey, int keys,
+                                                    const Span& span) {
+        load<ROWS>(tile, from, span.inKeys(firstKey), span.columnOfKeys(), keys, span);
+    }
+
+    // Rows of queries from a sixteen on; rowOf(query) is where a query's row lies.
+    template <int ROWS, class RowOf>
+    static __device__ __forceinline__ void loadQueries(unsigned short* tile, const ConstFloats& from, int first,
+                                                       const Span& span, RowOf rowOf) {
+        if (span.group == 1) {
+            load<ROWS>(tile, from, rowOf(first * 16), blockIdx.y * span.headWidth, span.queries - first * 16, span);
+            return;
+        }
+#pragma unroll 1
+        for (int i = 0; i < ROWS / 16; i++) {
+            Sixteen rows(first + i, span);
+            load<16>(tile + i * 16 * PITCH, from, rowOf(rows.query), rows.head * span.headWidth, rows.count, span);
         }
     }
 
@@ -100,17 +137,17 @@ struct HalfTiles {
         }
     }
 
-    // Calls work(n, e, row, column) for the elements of sum[16, WIDTH] that this thread holds; rows count from the block's.
+    // Calls work(n, e, row, j) for the elements of sum[16, WIDTH] that this thread holds; rows count from the warp's.
     template <class Work>
     static __device__ __forceinline__ void eachHeld(int rows, const Span& span, Work work) {
-        int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        int lane = threadIdx.x % 32;
 #pragma unroll
         for (int n = 0; n < COLUMNS; n++) {
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                int row = warp * 16 + lane / 4 + e / 2 * 8, j = n * 8 + lane % 4 * 2 + e % 2;
+                int row = lane / 4 + e / 2 * 8, j = n * 8 + lane % 4 * 2 + e % 2;
                 if (row < rows && j < span.headWidth) {
-                    work(n, e, row, span.column() + j);
+                    work(n, e, row, j);
                 }
             }
         }
@@ -150,33 +187,37 @@ __device__ __forceinline__ void attentionOfHalves(const ConstFloats& q, const Co
     unsigned short* values = keys + Tiles::PASSING * Tiles::PITCH;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     // the last queries see most keys: their blocks start first
-    int firstQuery = (gridDim.x - 1 - blockIdx.x) * Tiles::OWN, queriesHere = min(Tiles::OWN, span.queries - firstQuery);
-    int firstOfWarp = firstQuery + warp * 16;
+    int first = (gridDim.x - 1 - blockIdx.x) * WARPS;
+    Sixteen own(first + warp, span);
+    int column = own.head * span.headWidth;
 
-    Tiles::template load<Tiles::OWN>(queries, q, span.inQueries(firstQuery), queriesHere, span);
+    Tiles::template loadQueries<Tiles::OWN>(queries, q, first, span, [&](int query) { return span.inQueries(query); });
     // of the rows lane / 4 and 8 below it; of sums every lane has a part
     float largest[2], sum[2], out[Tiles::COLUMNS][4] = {};
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        int query = warp * 16 + lane / 4 + r * 8;
-        bool goesOn = span.goesOn && query < queriesHere;
-        largest[r] = goesOn ? logSumExp.at(span.inUnit(firstQuery + query), blockIdx.y) * LOG2_E : -INFINITY;
+        int row = lane / 4 + r * 8;
+        bool goesOn = span.goesOn && row < own.count;
+        largest[r] = goesOn ? logSumExp.at(span.inUnit(own.query + row), own.head) * LOG2_E : -INFINITY;
         sum[r] = goesOn && lane % 4 == 0 ? 1 : 0;
     }
     if (span.goesOn) {
-        Tiles::eachHeld(queriesHere, span, [&](int n, int e, int row, int column) {
-            out[n][e] = y.at(span.inUnit(firstQuery + row), column);
+        Tiles::eachHeld(own.count, span, [&](int n, int e, int row, int j) {
+            out[n][e] = y.at(span.inUnit(own.query + row), column + j);
         });
     }
     float scale = span.scale * LOG2_E;
-    int seen = span.keysSeenBy(firstQuery + queriesHere - 1);
-    for (int firstKey = 0; firstKey < seen; firstKey += Tiles::PASSING) {
+    int last = min(first + WARPS, Sixteen::all(span)) - 1;
+    int seen = span.keysSeenBy(min(span.queries, Sixteen(last, span).query + 16) - 1);
+    int begin = span.firstSeenBy(Sixteen(first, span).query) / Tiles::PASSING * Tiles::PASSING;
+    for (int firstKey = begin; firstKey < seen; firstKey += Tiles::PASSING) {
         int keysHere = min(Tiles::PASSING, span.keys - firstKey);
         __syncthreads();
-        Tiles::template load<Tiles::PASSING>(keys, k, span.inKeys(firstKey), keysHere, span);
-        Tiles::template load<Tiles::PASSING>(values, v, span.inKeys(firstKey), keysHere, span);
+        Tiles::template loadKeys<Tiles::PASSING>(keys, k, firstKey, keysHere, span);
+        Tiles::template loadKeys<Tiles::PASSING>(values, v, firstKey, keysHere, span);
         __syncthreads();
-        if (firstOfWarp >= span.queries || firstKey >= span.keysSeenBy(firstOfWarp + 15)) {
+        if (own.count == 0 || firstKey >= span.keysSeenBy(own.query + 15) ||
+            firstKey + Tiles::PASSING <= span.firstSeenBy(own.query)) {
             continue;
         }
         float s[STEPS][2][4] = {};
@@ -189,25 +230,25 @@ __device__ __forceinline__ void attentionOfHalves(const ConstFloats& q, const Co
                 Tiles::multiplyRows(s[step], x, keys, step * 16, depth);
             }
         }
-        if (firstKey + Tiles::PASSING > span.keysSeenBy(firstOfWarp)) {
+        if (firstKey + Tiles::PASSING > span.keysSeenBy(own.query) || firstKey < span.firstSeenBy(own.query + 15)) {
 #pragma unroll
             for (int i = 0; i < STEPS * 8; i++) {
-                int key = firstKey + i / 4 * 8 + lane % 4 * 2 + i % 2, query = firstOfWarp + lane / 4 + i / 2 % 2 * 8;
+                int key = firstKey + i / 4 * 8 + lane % 4 * 2 + i % 2, query = own.query + lane / 4 + i / 2 % 2 * 8;
                 float& score = s[i / 8][i / 4 % 2][i % 4];
-                score = key < span.keysSeenBy(query) ? score : -INFINITY;
+                score = key < span.keysSeenBy(query) && key >= span.firstSeenBy(query) ? score : -INFINITY;
             }
         }
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            float most = -INFINITY;
+            float most = -INFINITY, before = largest[r];
 #pragma unroll
             for (int i = 0; i < STEPS * 4; i++) {
                 most = fmaxf(most, s[i / 4][i / 2 % 2][r * 2 + i % 2]);
             }
-            // every row sees the first key, so this is finite unless a score is not
-            float newLargest = fmaxf(largest[r], rowMax(most) * scale);
-            float kept = powerOfTwo(largest[r] - newLargest);
-            largest[r] = newLargest;
+            largest[r] = fmaxf(largest[r], rowMax(most) * scale);
+            // -infinity: no key was seen yet, and everything so far is to be 0
+            float newLargest = largest[r] == -INFINITY ? 0 : largest[r];
+            float kept = powerOfTwo(before - newLargest);
             sum[r] *= kept;
 #pragma unroll
             for (int i = 0; i < STEPS * 4; i++) {
@@ -230,14 +271,15 @@ __device__ __forceinline__ void attentionOfHalves(const ConstFloats& q, const Co
     }
     sum[0] = rowSum(sum[0]);
     sum[1] = rowSum(sum[1]);
-    Tiles::eachHeld(queriesHere, span, [&](int n, int e, int row, int column) {
-        y.at(span.inUnit(firstQuery + row), column) = out[n][e] / sum[e / 2];
+    Tiles::eachHeld(own.count, span, [&](int n, int e, int row, int j) {
+        y.at(span.inUnit(own.query + row), column + j) = out[n][e] / sum[e / 2];
     });
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        int query = warp * 16 + lane / 4 + r * 8;
-        if (lane % 4 == 0 && query < queriesHere) {
-            logSumExp.at(span.inUnit(firstQuery + query), blockIdx.y) = largest[r] * LN_2 + logf(sum[r]);
+        int row = lane / 4 + r * 8;
+        // what a query has that sees no key is not to be rounded
+        if (lane % 4 == 0 && row < own.count && span.firstSeenBy(own.query + row) < span.keys) {
+            logSumExp.at(span.inUnit(own.query + row), own.head) = largest[r] * LN_2 + logf(sum[r]);
         }
     }
 }
@@ -251,18 +293,19 @@ __device__ __forceinline__ void queryGradientOfHalves(const ConstFloats& q, cons
     unsigned short* keys = dynamicShared<unsigned short>();
     unsigned short* values = keys + Tiles::PASSING * Tiles::PITCH;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int firstQuery = (gridDim.x - 1 - blockIdx.x) * Tiles::OWN, queriesHere = min(Tiles::OWN, span.queries - firstQuery);
-    int firstOfWarp = firstQuery + warp * 16;
+    int first = (gridDim.x - 1 - blockIdx.x) * WARPS;
+    Sixteen own(first + warp, span);
+    int column = own.head * span.headWidth;
 
     unsigned queries[Tiles::DEPTHS][4], gradients[Tiles::DEPTHS][4];
-    Tiles::template load<Tiles::OWN>(keys, q, span.inQueries(firstQuery), queriesHere, span);
+    Tiles::template loadQueries<Tiles::OWN>(keys, q, first, span, [&](int query) { return span.inQueries(query); });
     __syncthreads();
 #pragma unroll
     for (int depth = 0; depth < Tiles::DEPTHS; depth++) {
         Tiles::left(queries[depth], keys, warp * 16, depth);
     }
     __syncthreads();
-    Tiles::template load<Tiles::OWN>(keys, known.dy, span.inUnit(firstQuery), queriesHere, span);
+    Tiles::template loadQueries<Tiles::OWN>(keys, known.dy, first, span, [&](int query) { return span.inUnit(query); });
     __syncthreads();
 #pragma unroll
     for (int depth = 0; depth < Tiles::DEPTHS; depth++) {
@@ -271,52 +314,59 @@ __device__ __forceinline__ void queryGradientOfHalves(const ConstFloats& q, cons
     float total[2], delta[2], sum[Tiles::COLUMNS][4] = {};
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        int query = warp * 16 + lane / 4 + r * 8;
-        long long row = span.inUnit(firstQuery + query);
-        total[r] = query < queriesHere ? known.logSumExp.at(row, blockIdx.y) * LOG2_E : 0;
-        delta[r] = query < queriesHere ? known.delta[row * span.heads + blockIdx.y] : 0;
+        bool isThere = lane / 4 + r * 8 < own.count;
+        long long row = span.inUnit(own.query + lane / 4 + r * 8);
+        total[r] = isThere ? known.logSumExp.at(row, own.head) * LOG2_E : 0;
+        delta[r] = isThere ? known.delta[row * span.heads + own.head] : 0;
     }
     if (span.goesOn) {
-        Tiles::eachHeld(queriesHere, span, [&](int n, int e, int row, int column) {
-            sum[n][e] = dq.at(span.inQueries(firstQuery + row), column);
+        Tiles::eachHeld(own.count, span, [&](int n, int e, int row, int j) {
+            sum[n][e] = dq.at(span.inQueries(own.query + row), column + j);
         });
     }
     float scale = span.scale * LOG2_E;
-    int seen = span.keysSeenBy(firstQuery + queriesHere - 1);
-    int seenByWarp = min(seen, span.keysSeenBy(firstOfWarp + 15)), seenByAll = span.keysSeenBy(firstOfWarp);
-    for (int firstKey = 0; firstKey < seen; firstKey += Tiles::PASSING) {
+    int last = min(first + WARPS, Sixteen::all(span)) - 1;
+    int seen = span.keysSeenBy(min(span.queries, Sixteen(last, span).query + 16) - 1);
+    int begin = span.firstSeenBy(Sixteen(first, span).query) / Tiles::PASSING * Tiles::PASSING;
+    // in a warp: keys that some query sees, and that all see
+    int seenByWarp = own.count == 0 ? 0 : min(seen, span.keysSeenBy(own.query + 15)), seenByAll = span.keysSeenBy(own.query);
+    int firstOfWarp = span.firstSeenBy(own.query), firstOfAll = span.firstSeenBy(own.query + 15);
+    for (int firstKey = begin; firstKey < seen; firstKey += Tiles::PASSING) {
         int keysHere = min(Tiles::PASSING, span.keys - firstKey);
         __syncthreads();
-        Tiles::template load<Tiles::PASSING>(keys, k, span.inKeys(firstKey), keysHere, span);
-        Tiles::template load<Tiles::PASSING>(values, v, span.inKeys(firstKey), keysHere, span);
+        Tiles::template loadKeys<Tiles::PASSING>(keys, k, firstKey, keysHere, span);
+        Tiles::template loadKeys<Tiles::PASSING>(values, v, firstKey, keysHere, span);
         __syncthreads();
 #pragma unroll 1
-        for (int first = 0; first < Tiles::PASSING && firstKey + first < seenByWarp; first += 16) {
+        for (int step = 0; step < Tiles::PASSING && firstKey + step < seenByWarp; step += 16) {
+            if (firstKey + step + 16 <= firstOfWarp) {
+                continue;
+            }
             float s[2][4] = {}, ds[2][4] = {};
 #pragma unroll
             for (int depth = 0; depth < Tiles::DEPTHS; depth++) {
-                Tiles::multiplyRows(s, queries[depth], keys, first, depth);
-                Tiles::multiplyRows(ds, gradients[depth], values, first, depth);
+                Tiles::multiplyRows(s, queries[depth], keys, step, depth);
+                Tiles::multiplyRows(ds, gradients[depth], values, step, depth);
             }
-            bool isEdge = firstKey + first + 16 > seenByAll;
+            bool isEdge = firstKey + step + 16 > seenByAll || firstKey + step < firstOfAll;
 #pragma unroll
             for (int i = 0; i < 8; i++) {
                 int r = i / 2 % 2;
                 float& score = s[i / 4][i % 4];
                 if (isEdge) {
-                    int key = firstKey + first + i / 4 * 8 + lane % 4 * 2 + i % 2;
-                    score = key < span.keysSeenBy(firstOfWarp + lane / 4 + r * 8) ? score : -INFINITY;
+                    int key = firstKey + step + i / 4 * 8 + lane % 4 * 2 + i % 2, query = own.query + lane / 4 + r * 8;
+                    score = key < span.keysSeenBy(query) && key >= span.firstSeenBy(query) ? score : -INFINITY;
                 }
                 float p = powerOfTwo(score * scale - total[r]);
                 ds[i / 4][i % 4] = span.scale * p * (ds[i / 4][i % 4] - delta[r]);
             }
             unsigned x[4];
             repack(x, ds);
-            Tiles::addRows(sum, x, keys, first);
+            Tiles::addRows(sum, x, keys, step);
         }
     }
-    Tiles::eachHeld(queriesHere, span, [&](int n, int e, int row, int column) {
-        dq.at(span.inQueries(firstQuery + row), column) = sum[n][e];
+    Tiles::eachHeld(own.count, span, [&](int n, int e, int row, int j) {
+        dq.at(span.inQueries(own.query + row), column + j) = sum[n][e];
     });
 }
 
@@ -334,39 +384,50 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const ConstFloats& q, c
     float* deltas = totals + Tiles::PASSING;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int firstKey = blockIdx.x * Tiles::OWN, keysHere = min(Tiles::OWN, span.keys - firstKey);
-    int firstOfWarp = firstKey + warp * 16;
+    int firstOfWarp = firstKey + warp * 16, column = span.columnOfKeys();
 
-    Tiles::template load<Tiles::OWN>(keys, k, span.inKeys(firstKey), keysHere, span);
-    Tiles::template load<Tiles::OWN>(values, v, span.inKeys(firstKey), keysHere, span);
+    Tiles::template loadKeys<Tiles::OWN>(keys, k, firstKey, keysHere, span);
+    Tiles::template loadKeys<Tiles::OWN>(values, v, firstKey, keysHere, span);
     float sumK[Tiles::COLUMNS][4] = {}, sumV[Tiles::COLUMNS][4] = {};
-    Tiles::eachHeld(keysHere, span, [&](int n, int e, int row, int column) {
-        sumK[n][e] = dk.at(span.inKeys(firstKey + row), column);
-        sumV[n][e] = dv.at(span.inKeys(firstKey + row), column);
+    Tiles::eachHeld(keysHere - warp * 16, span, [&](int n, int e, int row, int j) {
+        sumK[n][e] = dk.at(span.inKeys(firstOfWarp + row), column + j);
+        sumV[n][e] = dv.at(span.inKeys(firstOfWarp + row), column + j);
     });
     float scale = span.scale * LOG2_E;
-    for (int tile = (span.queries - 1) / Tiles::PASSING; tile >= 0; tile--) {
-        int firstQuery = tile * Tiles::PASSING, queriesHere = min(Tiles::PASSING, span.queries - firstQuery);
-        if (span.keysSeenBy(firstQuery + queriesHere - 1) <= firstKey) {
+    constexpr int SIXTEENS = Tiles::PASSING / 16;
+    int sixteens = Sixteen::all(span);
+    for (int tile = (sixteens - 1) / SIXTEENS * SIXTEENS; tile >= 0; tile -= SIXTEENS) {
+        int here = min(SIXTEENS, sixteens - tile);
+        if (span.keysSeenBy(min(span.queries, Sixteen(tile + here - 1, span).query + 16) - 1) <= firstKey) {
             break;
         }
+        if (span.firstSeenBy(Sixteen(tile, span).query) >= firstKey + keysHere) {
+            continue;
+        }
         __syncthreads();
-        Tiles::template load<Tiles::PASSING>(queries, q, span.inQueries(firstQuery), queriesHere, span);
-        Tiles::template load<Tiles::PASSING>(gradients, known.dy, span.inUnit(firstQuery), queriesHere, span);
+        Tiles::template loadQueries<Tiles::PASSING>(queries, q, tile, span, [&](int query) { return span.inQueries(query); });
+        Tiles::template loadQueries<Tiles::PASSING>(gradients, known.dy, tile, span,
+                                                    [&](int query) { return span.inUnit(query); });
         if (threadIdx.x < Tiles::PASSING) {
             // queries that are not there have zeros for q and dy, and add nothing
-            bool isQuery = static_cast<int>(threadIdx.x) < queriesHere;
-            long long row = span.inUnit(firstQuery + threadIdx.x);
-            totals[threadIdx.x] = isQuery ? known.logSumExp.at(row, blockIdx.y) * LOG2_E : 0;
-            deltas[threadIdx.x] = isQuery ? known.delta[row * span.heads + blockIdx.y] : 0;
+            Sixteen rows(tile + threadIdx.x / 16, span);
+            int i = threadIdx.x % 16;
+            long long row = span.inUnit(rows.query + i);
+            totals[threadIdx.x] = i < rows.count ? known.logSumExp.at(row, rows.head) * LOG2_E : 0;
+            deltas[threadIdx.x] = i < rows.count ? known.delta[row * span.heads + rows.head] : 0;
         }
         __syncthreads();
         if (warp * 16 >= keysHere) {
             continue;
         }
 #pragma unroll 1
-        for (int first = (queriesHere - 1) / 16 * 16; first >= 0; first -= 16) {
-            if (span.seenByFirst + firstQuery + first + 15 <= firstOfWarp) {
+        for (int first = (here - 1) * 16; first >= 0; first -= 16) {
+            int firstQuery = Sixteen(tile + first / 16, span).query;
+            if (span.seenByFirst + firstQuery + 15 <= firstOfWarp) {
                 break;
+            }
+            if (span.firstSeenBy(firstQuery) >= firstOfWarp + 16) {
+                continue;
             }
             float s[2][4] = {}, ds[2][4] = {};
 #pragma unroll
@@ -377,17 +438,18 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const ConstFloats& q, c
                 Tiles::left(x, values, warp * 16, depth);
                 Tiles::multiplyRows(ds, x, gradients, first, depth);
             }
-            bool isEdge = firstOfWarp + 15 >= span.seenByFirst + firstQuery + first;
+            bool isEdge =
+                firstOfWarp + 15 >= span.seenByFirst + firstQuery || firstOfWarp < span.firstSeenBy(firstQuery + 15);
 #pragma unroll
             for (int i = 0; i < 8; i++) {
-                int query = first + i / 4 * 8 + lane % 4 * 2 + i % 2;
+                int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
                 float& score = s[i / 4][i % 4];
                 if (isEdge) {
-                    int key = firstOfWarp + lane / 4 + i / 2 % 2 * 8;
-                    score = key < span.seenByFirst + firstQuery + query ? score : -INFINITY;
+                    int key = firstOfWarp + lane / 4 + i / 2 % 2 * 8, query = firstQuery + row;
+                    score = key < span.seenByFirst + query && key >= span.firstSeenBy(query) ? score : -INFINITY;
                 }
-                score = powerOfTwo(score * scale - totals[query]);
-                ds[i / 4][i % 4] = span.scale * score * (ds[i / 4][i % 4] - deltas[query]);
+                score = powerOfTwo(score * scale - totals[first + row]);
+                ds[i / 4][i % 4] = span.scale * score * (ds[i / 4][i % 4] - deltas[first + row]);
             }
             unsigned x[4];
             repack(x, s);
@@ -396,9 +458,9 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const ConstFloats& q, c
             Tiles::addRows(sumK, x, queries, first);
         }
     }
-    Tiles::eachHeld(keysHere, span, [&](int n, int e, int row, int column) {
-        dk.at(span.inKeys(firstKey + row), column) = sumK[n][e];
-        dv.at(span.inKeys(firstKey + row), column) = sumV[n][e];
+    Tiles::eachHeld(keysHere - warp * 16, span, [&](int n, int e, int row, int j) {
+        dk.at(span.inKeys(firstOfWarp + row), column + j) = sumK[n][e];
+        dv.at(span.inKeys(firstOfWarp + row), column + j) = sumV[n][e];
     });
 }
 

@@ -1,4 +1,4 @@
-// Element by element: biases, residuals, GELU, copies, AdamW.
+// Element by element: biases, residuals, GELU and gates, rotary positions, copies, AdamW.
 #include "tensors.cuh"
 
 // Calls work(row, column) for every element; four columns of a thread are under way together.
@@ -118,6 +118,82 @@ extern "C" __global__ void geluBackward(ConstFloats pre, Floats dy, int rows, in
             gradient.of[n] *= 0.5f * (1 + t) + 0.5f * x.of[n] * (1 - t * t) * inner;
         }
         gradient.storeAt(&dy.at(i, j));
+    });
+}
+
+constexpr float INVERSE_ROOT_2 = 0.7071067811865476f;
+constexpr float INVERSE_ROOT_2_PI = 0.3989422804014327f;
+
+// The share of the standard normal distribution below x.
+__device__ __forceinline__ float normalBelow(float x) { return 0.5f * erfcf(-x * INVERSE_ROOT_2); }
+
+// pre += bias; y = gelu(pre), exact form. The backward needs pre.
+extern "C" __global__ void biasExactGelu(Floats pre, const float* __restrict__ bias, Floats y, int rows, int columns) {
+    eachFour(rows, columns, isAligned(pre) && isAligned(bias) && isAligned(y), [&](int i, int j, auto x) {
+        auto b = x.at(bias + j), gelu = b;
+        x = x.at(&pre.at(i, j));
+#pragma unroll
+        for (int n = 0; n < x.COUNT; n++) {
+            x.of[n] += b.of[n];
+            gelu.of[n] = x.of[n] * normalBelow(x.of[n]);
+        }
+        x.storeAt(&pre.at(i, j));
+        gelu.storeAt(&y.at(i, j));
+    });
+}
+
+// dy *= gelu'(pre), exact form
+extern "C" __global__ void exactGeluBackward(ConstFloats pre, Floats dy, int rows, int columns) {
+    eachFour(rows, columns, isAligned(pre) && isAligned(dy), [&](int i, int j, auto gradient) {
+        auto x = gradient.at(&pre.at(i, j));
+        gradient = gradient.at(&dy.at(i, j));
+#pragma unroll
+        for (int n = 0; n < x.COUNT; n++) {
+            float density = INVERSE_ROOT_2_PI * expf(-0.5f * x.of[n] * x.of[n]);
+            gradient.of[n] *= normalBelow(x.of[n]) + x.of[n] * density;
+        }
+        gradient.storeAt(&dy.at(i, j));
+    });
+}
+
+// z = silu(a) * b; gated is a, beside it b, each of so many columns.
+extern "C" __global__ void swiGlu(ConstFloats gated, Floats z, int rows, int columns) {
+    eachFour(rows, columns, isAligned(gated) && isAligned(z) && columns % 4 == 0, [&](int i, int j, auto result) {
+        auto a = result.at(&gated.at(i, j)), b = result.at(&gated.at(i, columns + j));
+        result = a;
+#pragma unroll
+        for (int n = 0; n < a.COUNT; n++) {
+            result.of[n] = a.of[n] / (1 + expf(-a.of[n])) * b.of[n];
+        }
+        result.storeAt(&z.at(i, j));
+    });
+}
+
+// da = dz b s (1 + a (1 - s)), db = dz a s with s = 1 / (1 + exp(-a)); dGated may be gated.
+extern "C" __global__ void swiGluBackward(ConstFloats gated, ConstFloats dz, Floats dGated, int rows, int columns) {
+    bool aligned = isAligned(gated) && isAligned(dz) && isAligned(dGated) && columns % 4 == 0;
+    eachFour(rows, columns, aligned, [&](int i, int j, auto gradient) {
+        auto a = gradient.at(&gated.at(i, j)), b = gradient.at(&gated.at(i, columns + j));
+        gradient = gradient.at(&dz.at(i, j));
+#pragma unroll
+        for (int n = 0; n < a.COUNT; n++) {
+            float s = 1 / (1 + expf(-a.of[n])), value = a.of[n] * s;
+            a.of[n] = gradient.of[n] * b.of[n] * (s + value * (1 - s));
+            b.of[n] = gradient.of[n] * value;
+        }
+        a.storeAt(&dGated.at(i, j));
+        b.storeAt(&dGated.at(i, columns + j));
+    });
+}
+
+// Turns pairs of columns j and j + half of every head; row i by the cosines and sines of row i % positions. Sign -1: back.
+extern "C" __global__ void rotate(Floats x, ConstFloats turns, int positions, int half, float sign, int rows, int pairs) {
+    eachElement(rows, pairs, [&](int i, int j) {
+        int pair = j % half, first = j / half * 2 * half + pair;
+        float cosine = turns.at(i % positions, pair), sine = turns.at(i % positions, half + pair) * sign;
+        float x1 = x.at(i, first), x2 = x.at(i, first + half);
+        x.at(i, first) = x1 * cosine - x2 * sine;
+        x.at(i, first + half) = x2 * cosine + x1 * sine;
     });
 }
 

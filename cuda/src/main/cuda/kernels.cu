@@ -3,7 +3,7 @@
 #include "attention_halves.cu"
 #include "elements.cu"
 #include "embedding.cu"
-#include "layer_norm.cu"
 #include "loss.cu"
+#include "norms.cu"
 #include "products.cu"
 #include "sums.cu"

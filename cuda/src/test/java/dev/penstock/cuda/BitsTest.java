@@ -79,6 +79,25 @@ class BitsTest {
         }
     }
 
+    private Map<String, Long> llamaStep(DeviceSettings device, int... slices) {
+        try (Device opened = Devices.open(device)) {
+            return new SlicedLlamaStep(opened, 48, 8, multiply).run(slices);
+        }
+    }
+
+    @Test
+    void aBlockOfLlamaHasTheSameBitsSlicedAndOnAnyNumberOfThreads() {
+        Map<String, Long> whole = llamaStep(settings, 48);
+
+        assertThat(llamaStep(settings, 16, 8, 24)).isEqualTo(whole);
+        assertThat(llamaStep(settings, 8, 8, 8, 8, 8, 8)).isEqualTo(whole);
+        assertThat(llamaStep(settings, 48)).isEqualTo(whole);
+        if (settings.kind() != Kind.REFERENCE) {
+            assertThat(llamaStep(settings.withThreads(1), 48)).isEqualTo(whole);
+            assertThat(llamaStep(settings.withThreads(5), 48)).isEqualTo(whole);
+        }
+    }
+
     @Test
     void twoRunsAreEqual() {
         assertThat(step(settings, SMALL, 24)).isEqualTo(step(settings, SMALL, 24));

@@ -96,9 +96,38 @@ final class KernelAllocations {
         ops.put("attention", () -> k.attention(DType.F32, wide, y, logSumExp, shape, n, blocks));
         ops.put(
                 "attentionBackward",
+                () -> k.attentionBackward(DType.F32, wide, y, logSumExp, z, dWide, shape, n, blocks));
+        AttentionShape grouped = new AttentionShape(4, 2, 16, 40, 0.25);
+        Tensor groupedQkv = wide.columns(0, 128);
+        Tensor groupedSum = floats(device, n, 4);
+        ops.put(
+                "attention of groups in a window",
+                () -> k.attention(DType.F32, groupedQkv, y, groupedSum, grouped, n, blocks));
+        ops.put(
+                "attentionBackward of groups in a window",
                 () ->
                         k.attentionBackward(
-                                DType.F32, wide, y, logSumExp, z, dWide, shape, n, blocks));
+                                DType.F32,
+                                groupedQkv,
+                                y,
+                                groupedSum,
+                                z,
+                                dWide.columns(0, 128),
+                                grouped,
+                                n,
+                                blocks));
+        ops.put("rmsNorm", () -> k.rmsNorm(x, row, y, mean, 1e-5));
+        ops.put("rmsNormBackwardInput", () -> k.rmsNormBackwardInput(y, x, row, mean, z, true));
+        ops.put(
+                "rmsNormBackwardInput in place",
+                () -> k.rmsNormBackwardInput(y, x, row, mean, y, false));
+        ops.put("rmsNormBackwardWeight", () -> k.rmsNormBackwardWeight(y, x, mean, row, blocks));
+        ops.put("exact biasGelu", () -> k.biasGelu(x, row, y, Gelu.EXACT));
+        ops.put("exact geluBackward", () -> k.geluBackward(x, y, Gelu.EXACT));
+        Tensor gated = wide.columns(0, 2 * d);
+        ops.put("swiGlu", () -> k.swiGlu(gated, y));
+        ops.put("swiGluBackward", () -> k.swiGluBackward(gated, y, dWide.columns(0, 2 * d)));
+        ops.put("rotate", () -> k.rotate(wide, x, false));
         Tensor q = wide.columns(0, d);
         Tensor keyValues = wide.columns(d, 2 * d);
         Tensor dKeyValues = dWide.columns(d, 2 * d);

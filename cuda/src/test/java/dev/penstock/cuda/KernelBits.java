@@ -47,12 +47,15 @@ final class KernelBits {
         for (Gemm gemm : products(cpu)) {
             for (DType multiply : List.of(DType.F32, DType.BF16)) {
                 Set<String> outcomes = new LinkedHashSet<>();
+                Set<String> ofLlama = new LinkedHashSet<>();
                 for (int i = 0; i < runs; i++) {
                     try (Device device = Devices.open(cpu.withGemm(gemm))) {
                         outcomes.add(new SlicedStep(device, SIZES, multiply).run(20).toString());
+                        ofLlama.add(new SlicedLlamaStep(device, 20, 8, multiply).run(20).toString());
                     }
                 }
                 System.out.println(gemm + " " + multiply + " " + outcomes);
+                System.out.println(gemm + " " + multiply + " llama " + ofLlama);
             }
         }
     }

@@ -109,6 +109,49 @@ class KernelScratchTest extends KernelContract {
     }
 
     @Test
+    void attentionOfGroupsInWindows() {
+        for (int window : new int[] {10, 50, AttentionShape.NO_WINDOW}) {
+            AttentionShape shape = new AttentionShape(4, 2, 8, window, 1);
+            Tensor qkv = normals(2 * 150, shape.columns());
+            for (int tokens : new int[] {5, 90}) {
+                TokenBlocks slice = new TokenBlocks(2, tokens, 60, 8);
+                Tensor y = zeros(2 * tokens, 32);
+                Tensor lse = zeros(2 * tokens, 4);
+                both(k -> k.attention(DType.F32, qkv, y, lse, shape, 150, slice));
+                both(
+                        k ->
+                                k.attentionBackward(
+                                        DType.F32,
+                                        qkv,
+                                        y,
+                                        lse,
+                                        y,
+                                        zeros(300, shape.columns()),
+                                        shape,
+                                        150,
+                                        slice));
+            }
+            Tensor q = normals(70, 32);
+            Tensor keyValues = normals(170, 32);
+            Tensor lse = zeros(70, 4);
+            EarlierKeys earlier = new EarlierKeys(shape, 190);
+            both(k -> k.attentionToEarlier(DType.F32, q, keyValues, zeros(70, 32), lse, earlier));
+            both(
+                    k ->
+                            k.attentionToEarlierBackward(
+                                    DType.F32,
+                                    q,
+                                    keyValues,
+                                    q,
+                                    lse,
+                                    q,
+                                    zeros(70, 32),
+                                    zeros(170, 32),
+                                    earlier));
+        }
+    }
+
+    @Test
     void sumsOverRows() {
         Tensor x = normals(90, 70);
         TokenBlocks blocks = new TokenBlocks(3, 30, 0, 4);
@@ -123,6 +166,7 @@ class KernelScratchTest extends KernelContract {
                                 zeros(1, 70),
                                 zeros(1, 70),
                                 blocks));
+        both(k -> k.rmsNormBackwardWeight(x, x, zeros(1, 90 * 5), zeros(1, 14), blocks));
         both(k -> k.squaredNorm(normals(400, 400)));
     }
 

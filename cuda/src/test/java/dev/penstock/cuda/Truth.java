@@ -1,6 +1,8 @@
 package dev.penstock.cuda;
 
+import dev.penstock.cuda.device.AttentionShape;
 import java.util.Arrays;
+import java.util.function.DoubleUnaryOperator;
 
 /** The forward ops again, in double precision, written exactly as the formulas. */
 final class Truth {
@@ -79,6 +81,111 @@ final class Truth {
             }
         }
         return y;
+    }
+
+    /** The share of the standard normal distribution below x: Simpson's rule over its density. */
+    private static double below(double x) {
+        int steps = 2_000;
+        double step = x / steps;
+        double sum = 0;
+        for (int i = 0; i <= steps; i++) {
+            int weight = i == 0 || i == steps ? 1 : i % 2 == 0 ? 2 : 4;
+            sum += weight * Math.exp(-0.5 * i * step * i * step);
+        }
+        return 0.5 + sum * step / 3 / Math.sqrt(2 * Math.PI);
+    }
+
+    static double[][] exactGelu(double[][] x) {
+        return map(x, v -> v * below(v));
+    }
+
+    static double[][] map(double[][] x, DoubleUnaryOperator function) {
+        return Arrays.stream(x)
+                .map(row -> Arrays.stream(row).map(function).toArray())
+                .toArray(double[][]::new);
+    }
+
+    /** {@code x / sqrt(average of x^2 + epsilon) * gain} for every head as wide as the gain. */
+    static double[][] rmsNorm(double[][] x, double[] gain, double epsilon) {
+        double[][] y = new double[x.length][x[0].length];
+        for (int i = 0; i < x.length; i++) {
+            for (int j = 0; j < x[i].length; j++) {
+                int first = j / gain.length * gain.length;
+                double squares = 0;
+                for (int other = first; other < first + gain.length; other++) {
+                    squares += x[i][other] * x[i][other];
+                }
+                y[i][j] = x[i][j] / Math.sqrt(squares / gain.length + epsilon) * gain[j - first];
+            }
+        }
+        return y;
+    }
+
+    /** {@code silu(a) * b}, a and b side by side. */
+    static double[][] swiGlu(double[][] gated) {
+        int width = gated[0].length / 2;
+        double[][] z = new double[gated.length][width];
+        for (int i = 0; i < z.length; i++) {
+            for (int j = 0; j < width; j++) {
+                z[i][j] = gated[i][j] / (1 + Math.exp(-gated[i][j])) * gated[i][width + j];
+            }
+        }
+        return z;
+    }
+
+    /**
+     * Attention of whole sequences, its log of sums, and its gradients for a given {@code dy}, query
+     * by query and key by key.
+     *
+     * @param y {@code [B*T, h*k]}
+     * @param logSumExp {@code [B*T, h]}
+     * @param dQkv {@code [B*T, (h+2g)*k]}
+     */
+    record Attended(double[][] y, double[][] logSumExp, double[][] dQkv) {}
+
+    static Attended attention(double[][] qkv, double[][] dy, int context, AttentionShape shape) {
+        int size = shape.headSize();
+        double[][] y = new double[qkv.length][shape.heads() * size];
+        double[][] logSumExp = new double[qkv.length][shape.heads()];
+        double[][] dQkv = new double[qkv.length][qkv[0].length];
+        for (int row = 0; row < qkv.length; row++) {
+            for (int head = 0; head < shape.heads(); head++) {
+                int q = head * size;
+                int k = (shape.heads() + head * shape.keyHeads() / shape.heads()) * size;
+                int v = k + shape.keyHeads() * size;
+                int last = row;
+                int first = Math.max(row / context * context, row - (shape.window() - 1));
+                double[] weights = new double[last + 1];
+                double largest = Double.NEGATIVE_INFINITY;
+                for (int key = first; key <= last; key++) {
+                    weights[key] = shape.scale() * dot(qkv[row], q, qkv[key], k, size);
+                    largest = Math.max(largest, weights[key]);
+                }
+                double sum = 0;
+                for (int key = first; key <= last; key++) {
+                    weights[key] = Math.exp(weights[key] - largest);
+                    sum += weights[key];
+                }
+                logSumExp[row][head] = largest + Math.log(sum);
+                for (int key = first; key <= last; key++) {
+                    weights[key] /= sum;
+                    for (int j = 0; j < size; j++) {
+                        y[row][q + j] += weights[key] * qkv[key][v + j];
+                    }
+                }
+                double delta = dot(dy[row], q, y[row], q, size);
+                for (int key = first; key <= last; key++) {
+                    double dp = dot(dy[row], q, qkv[key], v, size);
+                    double ds = weights[key] * (dp - delta) * shape.scale();
+                    for (int j = 0; j < size; j++) {
+                        dQkv[row][q + j] += ds * qkv[key][k + j];
+                        dQkv[key][k + j] += ds * qkv[row][q + j];
+                        dQkv[key][v + j] += weights[key] * dy[row][q + j];
+                    }
+                }
+            }
+        }
+        return new Attended(y, logSumExp, dQkv);
     }
 
     /** Of whole sequences: qkv {@code [B*T, 3d]}, result {@code [B*T, d]}. */

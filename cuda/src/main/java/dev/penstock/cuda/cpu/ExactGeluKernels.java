@@ -1,14 +1,16 @@
 package dev.penstock.cuda.cpu;
 
+import static jdk.incubator.vector.VectorOperators.LT;
+
 import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.cpu.vector.VectorMath;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
-import jdk.incubator.vector.VectorOperators;
 
 /**
- * GELU, exact form: {@code x P(x)}, P the share of the standard normal distribution below x.
+ * GELU, exact form: {@code x P(x)}, P the share of the standard normal distribution below x, which is
+ * what lies beyond {@code |x|} or 1 less that.
  * Methods that take vectors are called as in {@link GeluKernels}.
  */
 final class ExactGeluKernels {
@@ -30,7 +32,8 @@ final class ExactGeluKernels {
             x.intoMemorySegment(Addresses.ALL, pre + at, Lanes.ORDER);
             FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
             FloatVector tail = VectorMath.normalTail(x.abs(), e);
-            below(x, tail).mul(x).intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
+            FloatVector below = tail.neg().add(1f).blend(tail, x.compare(LT, 0f));
+            below.mul(x).intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
         }
         if (whole < n) {
             biasGeluRest(pre + 4L * whole, bias + 4L * whole, y + 4L * whole, n - whole);
@@ -43,7 +46,8 @@ final class ExactGeluKernels {
         lanes.store(x, pre, rest);
         FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
         FloatVector tail = VectorMath.normalTail(x.abs(), e);
-        lanes.store(below(x, tail).mul(x), y, rest);
+        FloatVector below = tail.neg().add(1f).blend(tail, x.compare(LT, 0f));
+        lanes.store(below.mul(x), y, rest);
     }
 
     /** {@code dy *= P(pre) + pre * density(pre)}. */
@@ -56,8 +60,8 @@ final class ExactGeluKernels {
             FloatVector x = lanes.load(pre + at);
             FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
             FloatVector tail = VectorMath.normalTail(x.abs(), e);
-            below(x, tail)
-                    .add(x.mul(e).mul(INVERSE_ROOT_2_PI))
+            FloatVector below = tail.neg().add(1f).blend(tail, x.compare(LT, 0f));
+            below.add(x.mul(e).mul(INVERSE_ROOT_2_PI))
                     .mul(gradient)
                     .intoMemorySegment(Addresses.ALL, dy + at, Lanes.ORDER);
         }
@@ -71,17 +75,8 @@ final class ExactGeluKernels {
         FloatVector x = lanes.load(pre, rest);
         FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
         FloatVector tail = VectorMath.normalTail(x.abs(), e);
-        FloatVector slope = below(x, tail).add(x.mul(e).mul(INVERSE_ROOT_2_PI));
+        FloatVector below = tail.neg().add(1f).blend(tail, x.compare(LT, 0f));
+        FloatVector slope = below.add(x.mul(e).mul(INVERSE_ROOT_2_PI));
         lanes.store(lanes.load(dy, rest).mul(slope), dy, rest);
-    }
-
-    /**
-     * The share of the distribution below x.
-     *
-     * @param tail the share beyond {@code |x|}
-     */
-    private static FloatVector below(FloatVector x, FloatVector tail) {
-        FloatVector above = tail.neg().add(1f);
-        return above.blend(tail, x.compare(VectorOperators.LT, 0f));
     }
 }

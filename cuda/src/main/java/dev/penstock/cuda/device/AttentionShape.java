@@ -14,7 +14,7 @@ package dev.penstock.cuda.device;
  * @param headSize columns of a head
  * @param window how many keys a query sees at most, its own included: position i sees those from
  *     {@code i - window + 1} to i; {@link #NO_WINDOW} for all up to its own
- * @param scale factor of the scores {@code q . k}
+ * @param scale factor of the scores {@code q . k}, above 0
  */
 public record AttentionShape(int heads, int keyHeads, int headSize, int window, double scale) {
     /** All keys up to a query's own are seen. */
@@ -26,9 +26,9 @@ public record AttentionShape(int heads, int keyHeads, int headSize, int window, 
                     "attention: expected heads that the key heads divide, got %d heads and %d key heads"
                             .formatted(heads, keyHeads));
         }
-        if (headSize < 1 || window < 1 || !Double.isFinite(scale)) {
+        if (headSize < 1 || window < 1 || !(scale > 0 && scale < Double.POSITIVE_INFINITY)) {
             throw new IllegalArgumentException(
-                    "attention: expected a head size and a window of 1 or more and a finite scale, got %d, %d and %s"
+                    "attention: expected a head size and a window of 1 or more and a finite scale above 0, got %d, %d and %s"
                             .formatted(headSize, window, scale));
         }
     }

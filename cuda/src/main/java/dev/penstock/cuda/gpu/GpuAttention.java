@@ -1,7 +1,9 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.memory.Scratch;
@@ -28,8 +30,17 @@ final class GpuAttention {
         }
     }
 
-    /** The kernels for heads of up to this many columns. */
-    private record OfWidth(int width, Tiles forward, Tiles queryGradient, Tiles keyValueGradient) {
+    /**
+     * The kernels for heads of up to this many columns.
+     *
+     * @param inSixteens whether queries of a head come in groups of 16, the last with fewer
+     */
+    private record OfWidth(
+            int width,
+            boolean inSixteens,
+            Tiles forward,
+            Tiles queryGradient,
+            Tiles keyValueGradient) {
         private static final int ROWS = 32;
         private static final int THREADS = 256;
 
@@ -37,6 +48,12 @@ final class GpuAttention {
         private static final int PASSING = 64;
 
         private static final int WARP_ROWS = 16;
+
+        /** The queries of all heads that share keys. */
+        int rowsOfQueries(Span span) {
+            int ofHead = inSixteens ? Math.ceilDiv(span.queries(), WARP_ROWS) * WARP_ROWS : span.queries();
+            return ofHead * span.shape().group();
+        }
 
         /** Those of {@code attention.cu}. */
         static OfWidth ofFloats(GpuModule module, int width) {
@@ -46,6 +63,7 @@ final class GpuAttention {
             int backward = Float.BYTES * ROWS * (4 * width + 2);
             return new OfWidth(
                     width,
+                    false,
                     Tiles.of(module, "attention" + width, ROWS, THREADS, forward),
                     Tiles.of(module, "queryGradient" + width, ROWS, THREADS, backward),
                     Tiles.of(module, "keyValueGradient" + width, ROWS, THREADS, backward));
@@ -69,6 +87,7 @@ final class GpuAttention {
             int keyValueGradient = rowBytes * 2 * (keys + PASSING) + 2 * PASSING * Float.BYTES;
             return new OfWidth(
                     width,
+                    true,
                     Tiles.of(module, "attentionOfHalves" + width, queries, 32 * ofQueries, forward),
                     Tiles.of(
                             module,
@@ -86,8 +105,8 @@ final class GpuAttention {
     }
 
     /**
-     * Which queries see which keys, as the kernels take it: query i the keys below {@code
-     * seenByFirst + i}.
+     * Which queries see which keys, as the kernels take it: query i the keys from {@code
+     * firstSeenByFirst + i}, which may be negative, up to and without {@code seenByFirst + i}.
      *
      * @param goesOn whether y and dq start from what is there
      */
@@ -96,26 +115,28 @@ final class GpuAttention {
             int queries,
             int keys,
             int seenByFirst,
+            int firstSeenByFirst,
             int context,
-            int headWidth,
-            int heads,
+            AttentionShape shape,
             boolean goesOn) {
 
-        static Span ofSlice(TokenBlocks blocks, int context, int headWidth, int heads) {
+        static Span ofSlice(TokenBlocks blocks, int context, AttentionShape shape) {
             int end = blocks.firstToken() + blocks.tokens();
             return new Span(
                     blocks.sequences(),
                     blocks.tokens(),
                     end,
                     blocks.firstToken() + 1,
+                    blocks.firstToken() + 1 - shape.window(),
                     context,
-                    headWidth,
-                    heads,
+                    shape,
                     false);
         }
 
-        static Span ofEarlier(int queries, int keys, int headWidth, int heads) {
-            return new Span(1, queries, keys, keys, 0, headWidth, heads, true);
+        static Span ofEarlier(int queries, int keys, EarlierKeys where) {
+            AttentionShape shape = where.shape();
+            int firstSeen = where.distance() + 1 - shape.window();
+            return new Span(1, queries, keys, keys, firstSeen, 0, shape, true);
         }
     }
 
@@ -139,24 +160,29 @@ final class GpuAttention {
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        Span span = Span.ofSlice(blocks, context, y.columns() / heads, heads);
-        forward(multiply, span, queries(qkv, blocks), keys(qkv), values(qkv), y, logSumExp);
+        Span span = Span.ofSlice(blocks, context, shape);
+        forward(multiply, span, queries(qkv, blocks), keys(qkv, shape), values(qkv, shape), y, logSumExp);
     }
 
     void forwardToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, int heads) {
-        Span span = Span.ofEarlier(q.rows(), keyValues.rows(), q.columns() / heads, heads);
+            DType multiply,
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            EarlierKeys keys) {
+        Span span = Span.ofEarlier(q.rows(), keyValues.rows(), keys);
         forward(multiply, span, q, half(keyValues, 0), half(keyValues, 1), y, logSumExp);
     }
 
     private void forward(
             DType multiply, Span span, Tensor q, Tensor k, Tensor v, Tensor y, Tensor logSumExp) {
-        OfWidth kernels = ofWidth(multiply, span.headWidth());
+        OfWidth kernels = ofWidth(multiply, span.shape().headSize());
         launch.begin().view(q).view(k).view(v).view(y).view(logSumExp).span(span, span.goesOn());
-        overTiles(kernels.forward(), span.queries(), span);
+        overTiles(kernels.forward(), kernels.rowsOfQueries(span), span);
     }
 
     void backward(
@@ -166,16 +192,16 @@ final class GpuAttention {
             Tensor logSumExp,
             Tensor dy,
             Tensor dQkv,
-            int heads,
+            AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        Span span = Span.ofSlice(blocks, context, y.columns() / heads, heads);
+        Span span = Span.ofSlice(blocks, context, shape);
         Tensor q = queries(qkv, blocks);
         Tensor dq = queries(dQkv, blocks);
-        long deltas = deltas(multiply, y, dy, heads);
-        backward(q, keys(qkv), values(qkv), logSumExp, deltas, dy);
-        keyValueGradient(multiply, span, keys(dQkv), values(dQkv));
-        backward(q, keys(qkv), values(qkv), logSumExp, deltas, dy);
+        long deltas = deltas(multiply, y, dy, shape.heads());
+        backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, deltas, dy);
+        keyValueGradient(multiply, span, keys(dQkv, shape), values(dQkv, shape));
+        backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, deltas, dy);
         queryGradient(multiply, span, dq);
     }
 
@@ -188,9 +214,9 @@ final class GpuAttention {
             Tensor dy,
             Tensor dq,
             Tensor dKeyValues,
-            int heads) {
-        Span span = Span.ofEarlier(q.rows(), keyValues.rows(), q.columns() / heads, heads);
-        long deltas = deltas(multiply, y, dy, heads);
+            EarlierKeys keys) {
+        Span span = Span.ofEarlier(q.rows(), keyValues.rows(), keys);
+        long deltas = deltas(multiply, y, dy, keys.shape().heads());
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
         keyValueGradient(multiply, span, half(dKeyValues, 0), half(dKeyValues, 1));
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
@@ -218,15 +244,15 @@ final class GpuAttention {
     }
 
     private void keyValueGradient(DType multiply, Span span, Tensor dk, Tensor dv) {
-        OfWidth kernels = ofWidth(multiply, span.headWidth());
+        OfWidth kernels = ofWidth(multiply, span.shape().headSize());
         launch.view(dk).view(dv).span(span, true);
         overTiles(kernels.keyValueGradient(), span.keys(), span);
     }
 
     private void queryGradient(DType multiply, Span span, Tensor dq) {
-        OfWidth kernels = ofWidth(multiply, span.headWidth());
+        OfWidth kernels = ofWidth(multiply, span.shape().headSize());
         launch.view(dq).span(span, span.goesOn());
-        overTiles(kernels.queryGradient(), span.queries(), span);
+        overTiles(kernels.queryGradient(), kernels.rowsOfQueries(span), span);
     }
 
     private void overTiles(Tiles kernel, int rows, Span span) {
@@ -237,7 +263,7 @@ final class GpuAttention {
         launch.run(
                 kernel.function(),
                 tiles,
-                span.heads(),
+                span.shape().keyHeads(),
                 span.sequences(),
                 kernel.threads(),
                 kernel.sharedBytes());
@@ -248,12 +274,12 @@ final class GpuAttention {
         return qkv.rows(blocks.firstToken(), qkv.rows() - blocks.firstToken());
     }
 
-    private static Tensor keys(Tensor qkv) {
-        return qkv.columns(qkv.columns() / 3, qkv.columns() / 3);
+    private static Tensor keys(Tensor qkv, AttentionShape shape) {
+        return qkv.columns(shape.queryColumns(), shape.keyColumns());
     }
 
-    private static Tensor values(Tensor qkv) {
-        return qkv.columns(2 * (qkv.columns() / 3), qkv.columns() / 3);
+    private static Tensor values(Tensor qkv, AttentionShape shape) {
+        return qkv.columns(shape.queryColumns() + shape.keyColumns(), shape.keyColumns());
     }
 
     private static Tensor half(Tensor keyValues, int which) {

@@ -2,6 +2,7 @@ package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
 import jcuda.CudaException;
 import jcuda.driver.CUdeviceptr;
@@ -26,6 +27,11 @@ final class GpuElements {
     private final GpuModule.Function addBiasAndResidual;
     private final GpuModule.Function biasGelu;
     private final GpuModule.Function geluBackward;
+    private final GpuModule.Function biasExactGelu;
+    private final GpuModule.Function exactGeluBackward;
+    private final GpuModule.Function swiGlu;
+    private final GpuModule.Function swiGluBackward;
+    private final GpuModule.Function rotate;
     private final GpuModule.Function add;
     private final GpuModule.Function copyWords;
     private final GpuModule.Function copyHalves;
@@ -40,6 +46,11 @@ final class GpuElements {
         addBiasAndResidual = module.function("addBiasAndResidual");
         biasGelu = module.function("biasGelu");
         geluBackward = module.function("geluBackward");
+        biasExactGelu = module.function("biasExactGelu");
+        exactGeluBackward = module.function("exactGeluBackward");
+        swiGlu = module.function("swiGlu");
+        swiGluBackward = module.function("swiGluBackward");
+        rotate = module.function("rotate");
         add = module.function("add");
         copyWords = module.function("copyWords");
         copyHalves = module.function("copyHalves");
@@ -59,13 +70,43 @@ final class GpuElements {
         overMatrix(addBiasAndResidual, y.rows(), y.columns());
     }
 
-    void biasGelu(Tensor pre, Tensor bias, Tensor y) {
+    void biasGelu(Tensor pre, Tensor bias, Tensor y, Gelu form) {
         launch.begin().view(pre).vector(bias).view(y).integer(y.rows()).integer(y.columns());
-        overMatrix(biasGelu, y.rows(), y.columns());
+        overMatrix(
+                switch (form) {
+                    case TANH -> biasGelu;
+                    case EXACT -> biasExactGelu;
+                },
+                y.rows(),
+                y.columns());
     }
 
-    void geluBackward(Tensor pre, Tensor dy) {
-        both(geluBackward, pre, dy);
+    void geluBackward(Tensor pre, Tensor dy, Gelu form) {
+        both(
+                switch (form) {
+                    case TANH -> geluBackward;
+                    case EXACT -> exactGeluBackward;
+                },
+                pre,
+                dy);
+    }
+
+    void swiGlu(Tensor gated, Tensor z) {
+        launch.begin().view(gated).view(z).integer(z.rows()).integer(z.columns());
+        overMatrix(swiGlu, z.rows(), z.columns());
+    }
+
+    void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        launch.begin().view(gated).view(dz).view(dGated);
+        launch.integer(dz.rows()).integer(dz.columns());
+        overMatrix(swiGluBackward, dz.rows(), dz.columns());
+    }
+
+    void rotate(Tensor x, Tensor turns, boolean back) {
+        int pairs = x.columns() / 2;
+        launch.begin().view(x).view(turns).integer(turns.rows()).integer(turns.columns() / 2);
+        launch.number(back ? -1 : 1).integer(x.rows()).integer(pairs);
+        overMatrix(rotate, x.rows(), pairs);
     }
 
     void add(Tensor x, Tensor y) {

@@ -32,6 +32,8 @@ final class GpuKernels implements Kernels {
     private final GpuModule.Function embeddingBackward;
     private final GpuModule.Function layerNorm;
     private final GpuModule.Function layerNormBackwardInput;
+    private final GpuModule.Function rmsNorm;
+    private final GpuModule.Function rmsNormBackwardInput;
     private final GpuModule.Function softmaxPart;
     private final GpuModule.Function crossEntropy;
 
@@ -53,6 +55,8 @@ final class GpuKernels implements Kernels {
         embeddingBackward = module.function("embeddingBackward");
         layerNorm = module.function("layerNorm");
         layerNormBackwardInput = module.function("layerNormBackwardInput");
+        rmsNorm = module.function("rmsNorm");
+        rmsNormBackwardInput = module.function("rmsNormBackwardInput");
         softmaxPart = module.function("softmaxPart");
         crossEntropy = module.function("crossEntropy");
     }
@@ -126,19 +130,21 @@ final class GpuKernels implements Kernels {
             Tensor rstd,
             double epsilon) {
         launch.begin().view(x).vector(gain).vector(bias).view(y).vector(mean).vector(rstd);
-        overRows(layerNorm, x);
+        launch.number((float) epsilon);
+        overRows(layerNorm, x.rows(), x.columns());
     }
 
     @Override
     public void layerNormBackwardInput(
             Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
         launch.begin().view(dy).view(x).vector(gain).vector(mean).vector(rstd).view(dx);
-        overRows(layerNormBackwardInput, x);
+        overRows(layerNormBackwardInput, x.rows(), x.columns());
     }
 
-    private void overRows(GpuModule.Function kernel, Tensor x) {
-        launch.integer(x.rows()).integer(x.columns());
-        launch.run(kernel, Math.ceilDiv(x.rows(), ROWS_PER_BLOCK), ROW_THREADS);
+    /** A warp for each row. */
+    private void overRows(GpuModule.Function kernel, int rows, int columns) {
+        launch.integer(rows).integer(columns);
+        launch.run(kernel, Math.ceilDiv(rows, ROWS_PER_BLOCK), ROW_THREADS);
     }
 
     @Override
@@ -155,48 +161,50 @@ final class GpuKernels implements Kernels {
 
     @Override
     public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {
-        throw notYet();
-    }
-
-    private static UnsupportedOperationException notYet() {
-        return new UnsupportedOperationException("not yet on a GPU");
+        int heads = x.columns() / gain.columns();
+        launch.begin().view(x).vector(gain).view(y).vector(r).number((float) epsilon);
+        launch.integer(heads);
+        overRows(rmsNorm, x.rows() * heads, gain.columns());
     }
 
     @Override
     public void rmsNormBackwardInput(
             Tensor dy, Tensor x, Tensor gain, Tensor r, Tensor dx, boolean accumulate) {
-        throw notYet();
+        int heads = x.columns() / gain.columns();
+        launch.begin().view(dy).view(x).vector(gain).vector(r).view(dx);
+        launch.integer(accumulate ? 1 : 0).integer(heads);
+        overRows(rmsNormBackwardInput, x.rows() * heads, gain.columns());
     }
 
     @Override
     public void rmsNormBackwardWeight(
             Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
-        throw notYet();
+        sums.rmsNormBackwardWeight(dy, x, r, dGain, blocks);
     }
 
     @Override
     public void biasGelu(Tensor pre, Tensor bias, Tensor y, Gelu form) {
-        elements.biasGelu(pre, bias, y);
+        elements.biasGelu(pre, bias, y, form);
     }
 
     @Override
     public void geluBackward(Tensor pre, Tensor dy, Gelu form) {
-        elements.geluBackward(pre, dy);
+        elements.geluBackward(pre, dy, form);
     }
 
     @Override
     public void swiGlu(Tensor gated, Tensor z) {
-        throw notYet();
+        elements.swiGlu(gated, z);
     }
 
     @Override
     public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
-        throw notYet();
+        elements.swiGluBackward(gated, dz, dGated);
     }
 
     @Override
     public void rotate(Tensor x, Tensor turns, boolean back) {
-        throw notYet();
+        elements.rotate(x, turns, back);
     }
 
     @Override
@@ -208,7 +216,7 @@ final class GpuKernels implements Kernels {
             AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention.forward(multiply, qkv, y, logSumExp, shape.heads(), context, blocks);
+        attention.forward(multiply, qkv, y, logSumExp, shape, context, blocks);
     }
 
     @Override
@@ -222,7 +230,7 @@ final class GpuKernels implements Kernels {
             AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attention.backward(multiply, qkv, y, logSumExp, dy, dQkv, shape.heads(), context, blocks);
+        attention.backward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
     }
 
     @Override
@@ -233,7 +241,7 @@ final class GpuKernels implements Kernels {
             Tensor y,
             Tensor logSumExp,
             EarlierKeys keys) {
-        attention.forwardToEarlier(multiply, q, keyValues, y, logSumExp, keys.shape().heads());
+        attention.forwardToEarlier(multiply, q, keyValues, y, logSumExp, keys);
     }
 
     @Override
@@ -248,7 +256,7 @@ final class GpuKernels implements Kernels {
             Tensor dKeyValues,
             EarlierKeys keys) {
         attention.backwardToEarlier(
-                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, keys.shape().heads());
+                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, keys);
     }
 
     @Override

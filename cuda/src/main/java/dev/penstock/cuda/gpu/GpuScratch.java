@@ -103,6 +103,12 @@ public final class GpuScratch extends SilentKernels {
     }
 
     @Override
+    public void rmsNormBackwardWeight(
+            Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
+        partialSums = Math.max(partialSums, GpuSums.biasBytes(dGain, blocks));
+    }
+
+    @Override
     public double squaredNorm(Tensor x) {
         partialSums = Math.max(partialSums, GpuSums.squaredNormBytes(x));
         return 0;

@@ -8,8 +8,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 
 /**
- * Sums in a fixed order: the kernels of {@code sums.cu} and the weight gradient of a layer norm,
- * which first sum blocks of rows by themselves and then the blocks.
+ * Sums in a fixed order: the kernels of {@code sums.cu} and the weight gradients of norms, which
+ * first sum blocks of rows by themselves and then the blocks.
  */
 final class GpuSums {
     private static final int THREADS = 128;
@@ -33,6 +33,7 @@ final class GpuSums {
     private final Answers answers;
     private final GpuModule.Function biasGradientOfBlocks;
     private final GpuModule.Function layerNormBackwardWeightOfBlocks;
+    private final GpuModule.Function rmsNormBackwardWeightOfBlocks;
     private final GpuModule.Function addInOrder;
     private final GpuModule.Function squaresOfRuns;
     private final GpuModule.Function sumOfRuns;
@@ -49,6 +50,7 @@ final class GpuSums {
         this.answers = answers;
         biasGradientOfBlocks = module.function("biasGradientOfBlocks");
         layerNormBackwardWeightOfBlocks = module.function("layerNormBackwardWeightOfBlocks");
+        rmsNormBackwardWeightOfBlocks = module.function("rmsNormBackwardWeightOfBlocks");
         addInOrder = module.function("addInOrder");
         squaresOfRuns = module.function("squaresOfRuns");
         sumOfRuns = module.function("sumOfRuns");
@@ -95,6 +97,16 @@ final class GpuSums {
         overBlocks(layerNormBackwardWeightOfBlocks, columns, blocks);
         addInOrder(sums, 2L * columns, blocks.count(), dGain);
         addInOrder(sums + (long) Float.BYTES * columns, 2L * columns, blocks.count(), dBias);
+    }
+
+    void rmsNormBackwardWeight(
+            Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
+        int columns = dGain.columns();
+        long sums = partial.reserve(biasBytes(dGain, blocks));
+        launch.begin().view(dy).view(x).vector(r).wide(sums);
+        launch.integer(x.columns() / columns).integer(columns).order(blocks);
+        overBlocks(rmsNormBackwardWeightOfBlocks, columns, blocks);
+        addInOrder(sums, columns, blocks.count(), dGain);
     }
 
     private void overBlocks(GpuModule.Function kernel, int columns, TokenBlocks blocks) {

@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
@@ -157,12 +158,13 @@ final class Launch {
     Launch span(GpuAttention.Span span, boolean goesOn) {
         int at = slot();
         values.putInt(at, span.queries()).putInt(at + 4, span.keys());
-        values.putInt(at + 8, span.seenByFirst());
-        values.putInt(at + 12, span.context()).putInt(at + 16, span.context());
-        values.putInt(at + 20, span.queries());
-        values.putInt(at + 24, span.headWidth()).putInt(at + 28, span.heads());
-        values.putFloat(at + 32, (float) (1 / Math.sqrt(span.headWidth())));
-        values.putInt(at + 36, goesOn ? 1 : 0);
+        values.putInt(at + 8, span.seenByFirst()).putInt(at + 12, span.firstSeenByFirst());
+        values.putInt(at + 16, span.context()).putInt(at + 20, span.context());
+        values.putInt(at + 24, span.queries());
+        AttentionShape shape = span.shape();
+        values.putInt(at + 28, shape.headSize()).putInt(at + 32, shape.heads());
+        values.putInt(at + 36, shape.group()).putFloat(at + 40, (float) shape.scale());
+        values.putInt(at + 44, goesOn ? 1 : 0);
         return this;
     }
 
