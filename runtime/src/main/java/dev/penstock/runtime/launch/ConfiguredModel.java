@@ -29,14 +29,7 @@ public final class ConfiguredModel {
 
     /** The model's shape as its checkpoints say it. */
     static ModelConfig modelConfig(RunConfig config) {
-        var section = config.model();
-        return ModelConfig.gpt2(
-                vocabulary(config),
-                section.context(),
-                section.width(),
-                section.layers(),
-                section.heads(),
-                section.tied());
+        return config.model().config(config.data().tokenizer().vocabulary());
     }
 
     /** Shape, partition, batch and optimizer, for stages that run in this order. */
@@ -63,14 +56,7 @@ public final class ConfiguredModel {
     private static GptSettings settings(
             RunConfig config, ProvedSchedule schedule, AdamWSettings optimizer, long seed) {
         var section = config.model();
-        var shape =
-                ModelShape.gpt2(
-                        vocabulary(config),
-                        section.context(),
-                        section.width(),
-                        section.layers(),
-                        section.heads(),
-                        section.tied());
+        ModelShape shape = section.shape(config.data().tokenizer().vocabulary());
         int stageCount = schedule.training().shape().stages();
         StagePartition partition =
                 config.pipeline()

@@ -25,7 +25,7 @@ public final class Families {
     }
 
     /** Returns what to say of a name that no family has. */
-    static String unknown(String word) {
+    public static String unknown(String word) {
         String known = String.join(", ", words());
         return nearest(word)
                 .map(near -> "expected one of %s, got %s; try %s".formatted(known, word, near))
@@ -33,7 +33,7 @@ public final class Families {
     }
 
     /** Returns the family whose name looks like a word, if there is one. */
-    private static Optional<String> nearest(String word) {
+    public static Optional<String> nearest(String word) {
         String best = null;
         int least = Math.max(2, word.length() / 2) + 1;
         for (String known : words()) {

@@ -17,7 +17,14 @@ public interface Family {
      */
     ModelShape shape(ConfigJson config);
 
-    /** Writes what {@link #shape} reads. */
+    /**
+     * Returns a model of the family with nothing unusual.
+     *
+     * @param most tokens of a sequence, and of the longest that the model can read
+     */
+    ModelShape usual(int vocabulary, int most, int width, int layers, int heads, boolean tied);
+
+    /** Writes what {@link #shape} reads. What the family does not have is left out. */
     void describe(ModelShape shape, ObjectNode config);
 
     /** Returns all tensors of a model, named and in the order in which they are published. */

@@ -111,6 +111,12 @@ final class Gpt2Family implements Family {
     }
 
     @Override
+    public ModelShape usual(
+            int vocabulary, int most, int width, int layers, int heads, boolean tied) {
+        return ModelShape.gpt2(vocabulary, most, width, layers, heads, tied);
+    }
+
+    @Override
     public void describe(ModelShape shape, ObjectNode config) {
         BlockDesign block = shape.block();
         config.putArray("architectures").add("GPT2LMHeadModel");

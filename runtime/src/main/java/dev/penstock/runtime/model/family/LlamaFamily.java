@@ -35,6 +35,9 @@ enum LlamaFamily implements Family {
     private static final String FULL = "full_attention";
     private static final String SLIDING = "sliding_attention";
 
+    /** The hidden layer's usual width is a multiple of this. */
+    private static final int HIDDEN_MULTIPLE = 64;
+
     /** Used where nothing is said of a window. */
     private static final int USUAL_WINDOW = 4096;
 
@@ -171,6 +174,24 @@ enum LlamaFamily implements Family {
         }
         rope.refuseOthers();
         return stretch;
+    }
+
+    @Override
+    public ModelShape usual(
+            int vocabulary, int most, int width, int layers, int heads, boolean tied) {
+        boolean qwen = this == QWEN2 || this == QWEN3;
+        int size = Math.max(2, width / heads / 2 * 2);
+        var block =
+                new BlockDesign(
+                        new NormDesign(NormDesign.Kind.RMS, qwen ? 1e-6 : 1e-5),
+                        new HeadDesign(heads, heads, size, this == QWEN3, false),
+                        this == QWEN2 ? Biases.QUERY_KEY_VALUE : Biases.NONE,
+                        Activation.SWIGLU,
+                        Math.toIntExact(Math.ceilDiv(8L * width, 3L * HIDDEN_MULTIPLE))
+                                * HIDDEN_MULTIPLE,
+                        List.of());
+        var places = new Rotary(most, qwen ? 1_000_000 : 10_000, Optional.empty());
+        return new ModelShape(vocabulary, most, width, layers, block, places, tied);
     }
 
     @Override

@@ -48,6 +48,15 @@ public final class ModelConfig {
         return new ModelConfig(family, shape, json);
     }
 
+    /**
+     * Returns what is left of a shape when a family describes it and reads it again: the same, or
+     * what the family has in place of what it does not have.
+     */
+    public static ModelShape described(Family family, ModelShape shape) {
+        ModelConfig config = of(family, shape.withContext(shape.positions().most()));
+        return of(Path.of(FILE), config.json).shape.withContext(shape.context());
+    }
+
     /** Describes a GPT-2. */
     public static ModelConfig gpt2(
             int vocabulary, int context, int width, int layers, int heads, boolean tied) {

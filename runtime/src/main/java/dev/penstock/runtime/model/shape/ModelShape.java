@@ -94,6 +94,11 @@ public record ModelShape(
         return block.matrixParameters(width) + block.vectorParameters(width);
     }
 
+    /** Returns the parameter count of the matrices of one transformer block. */
+    public long layerMatrixParameters() {
+        return block.matrixParameters(width);
+    }
+
     /** Returns the parameter count of the embedding's tables. */
     public long embeddingParameters() {
         return ((long) vocabulary + positions.tableRows()) * width;
