@@ -8,7 +8,7 @@ import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.inference.TokenListener;
 import dev.penstock.runtime.model.generation.Sampling;
 import dev.penstock.runtime.model.parameters.ParameterSource;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import java.io.PrintStream;
@@ -25,7 +25,7 @@ import java.util.OptionalInt;
  * <p>Arguments: none.
  */
 public final class GenerateBenchmark {
-    private static final GptShape MEDIUM = new GptShape(8_192, 512, 512, 8, 8, true);
+    private static final ModelShape MEDIUM = ModelShape.gpt2(8_192, 512, 512, 8, 8, true);
     private static final int PROMPT_TOKENS = 128;
     private static final int TOKENS = 64;
     private static final double NANOS = 1e9;

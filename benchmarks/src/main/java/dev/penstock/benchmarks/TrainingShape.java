@@ -1,11 +1,11 @@
 package dev.penstock.benchmarks;
 
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 
 /** A model to measure. */
 record TrainingShape(String name, int layers, int width, int heads, int context, int vocabulary) {
     long flopsPerToken() {
-        return new GptShape(vocabulary, context, width, layers, heads, true).flopsPerToken();
+        return ModelShape.gpt2(vocabulary, context, width, layers, heads, true).flopsPerToken();
     }
 
     /** Sequences of a step in one stage, the same number with which the goals were measured. */

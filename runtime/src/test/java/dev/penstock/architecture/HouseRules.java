@@ -180,6 +180,7 @@ record HouseRules(String root) {
                                         not(
                                                 resideInAnyPackage(
                                                         root + ".runtime.model.shape",
+                                                        root + ".runtime.model.family",
                                                         root + ".runtime.model.stage",
                                                         root + ".runtime.model.generation")))
                                 .and(not(simpleName("ParameterSource"))));

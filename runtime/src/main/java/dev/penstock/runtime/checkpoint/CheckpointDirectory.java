@@ -5,6 +5,7 @@ import dev.penstock.actors.fault.SavePoint;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.Sha256;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -209,7 +210,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
             }
         }
         String config = identity.model().toJson();
-        DurableFiles.write(partial.resolve(Gpt2Config.FILE), config);
+        DurableFiles.write(partial.resolve(ModelConfig.FILE), config);
         Manifest manifest =
                 new Manifest(
                         Manifest.FORMAT_VERSION,

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.model.family.ModelConfig;
+
 /**
  * The run's details in the manifest of each of its checkpoints.
  *
@@ -7,4 +9,4 @@ package dev.penstock.runtime.checkpoint;
  * @param configHash of the run's resolved configuration
  * @param seed of the run
  */
-public record CheckpointIdentity(Gpt2Config model, String configHash, long seed) {}
+public record CheckpointIdentity(ModelConfig model, String configHash, long seed) {}

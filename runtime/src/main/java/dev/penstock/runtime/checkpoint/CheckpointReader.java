@@ -2,6 +2,7 @@ package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.checkpoint.SavedTensor.Piece;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
@@ -157,7 +158,7 @@ public final class CheckpointReader implements ModelTensors {
      * @throws StoredFileException with every tensor that is missing, superfluous or of another
      *     shape
      */
-    public void requireState(Gpt2Config model) {
+    public void requireState(ModelConfig model) {
         new ModelFit(this).parameters(model).moments(model).check();
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -29,7 +30,7 @@ public final class HuggingFaceExport {
      *     same names are replaced
      * @throws StoredFileException if the tensors are not those of the model or cannot be written
      */
-    public static void write(Path weights, Gpt2Config model, ModelTensors source) {
+    public static void write(Path weights, ModelConfig model, ModelTensors source) {
         source.requireParameters(model);
         try (Arena arena = Arena.ofShared()) {
             List<StoredTensor> tensors = tensors(model, source, arena);
@@ -50,18 +51,18 @@ public final class HuggingFaceExport {
         }
     }
 
-    private static List<StoredTensor> tensors(Gpt2Config model, ModelTensors source, Arena arena) {
+    private static List<StoredTensor> tensors(ModelConfig model, ModelTensors source, Arena arena) {
         List<StoredTensor> tensors = new ArrayList<>();
         for (String name : model.parameters().keySet()) {
             StoredTensor tensor = source.read(name, arena).orElseThrow();
-            boolean bare = model.tied() || name.startsWith("lm_head.");
+            boolean bare = model.shape().tied() || name.startsWith("lm_head.");
             String published = bare ? name : HuggingFaceWeights.PREFIX + name;
             tensors.add(new StoredTensor(published, tensor.type(), tensor.shape(), tensor.data()));
         }
         return tensors;
     }
 
-    private static void write(Path weights, Gpt2Config model, List<StoredTensor> tensors) {
+    private static void write(Path weights, ModelConfig model, List<StoredTensor> tensors) {
         Map<String, String> metadata = Map.of("format", "pt");
         long bytes = SafetensorsWriter.bytes(metadata, tensors);
         Path partial = weights.resolveSibling(weights.getFileName() + ".incomplete");
@@ -70,7 +71,7 @@ public final class HuggingFaceExport {
             Files.deleteIfExists(partial);
             DiskSpace.require(weights, bytes);
             SafetensorsWriter.write(partial, metadata, tensors);
-            DurableFiles.write(weights.resolveSibling(Gpt2Config.FILE), model.toJson());
+            DurableFiles.write(weights.resolveSibling(ModelConfig.FILE), model.toJson());
             DurableFiles.move(partial, weights);
         } catch (IOException e) {
             throw failed(partial, DiskSpace.failure(weights, bytes, e));

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
@@ -70,9 +71,9 @@ public final class HuggingFaceWeights implements ModelTensors {
     }
 
     /** Returns the model's shape, if there is a {@code config.json} next to the weights. */
-    public Optional<Gpt2Config> config() {
-        Path config = file.path().resolveSibling(Gpt2Config.FILE);
-        return Files.exists(config) ? Optional.of(Gpt2Config.read(config)) : Optional.empty();
+    public Optional<ModelConfig> config() {
+        Path config = file.path().resolveSibling(ModelConfig.FILE);
+        return Files.exists(config) ? Optional.of(ModelConfig.read(config)) : Optional.empty();
     }
 
     @Override

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.Sha256;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
@@ -32,7 +33,7 @@ public record Manifest(
         long step,
         long seed,
         String configHash,
-        Gpt2Config model,
+        ModelConfig model,
         String configSha256,
         List<ShardFile> shards) {
     static final String FILE = "manifest.json";

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.checkpoint;
 
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorFacts;
@@ -27,7 +28,7 @@ final class ModelFit {
     }
 
     /** Compares parameters: each must exist with its shape, and no others. */
-    ModelFit parameters(Gpt2Config model) {
+    ModelFit parameters(ModelConfig model) {
         Map<String, List<Integer>> wanted = model.parameters();
         wanted.forEach(this::compare);
         for (TensorFacts tensor : stored.tensors()) {
@@ -37,14 +38,14 @@ final class ModelFit {
                 problems.add("%s: expected none, got %s".formatted(name, tensor.shape()));
             }
         }
-        if (model.tied() && stored.find(HEAD).isPresent()) {
+        if (model.shape().tied() && stored.find(HEAD).isPresent()) {
             checkTiedHead();
         }
         return this;
     }
 
     /** Compares both moments of every parameter. */
-    ModelFit moments(Gpt2Config model) {
+    ModelFit moments(ModelConfig model) {
         model.parameters()
                 .forEach(
                         (name, shape) -> {

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorFacts;
@@ -68,7 +69,7 @@ public interface ModelTensors extends AutoCloseable {
      * @throws StoredFileException with every parameter that is missing, superfluous or of another
      *     shape
      */
-    default void requireParameters(Gpt2Config model) {
+    default void requireParameters(ModelConfig model) {
         new ModelFit(this).parameters(model).check();
     }
 

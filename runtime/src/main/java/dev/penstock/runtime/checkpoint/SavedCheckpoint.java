@@ -1,6 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.Sha256;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
@@ -45,7 +46,7 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
         for (ShardFile shard : manifest.shards()) {
             check(shard.file(), shard.bytes(), shard.sha256()).ifPresent(problems::add);
         }
-        check(Gpt2Config.FILE, -1, manifest.configSha256()).ifPresent(problems::add);
+        check(ModelConfig.FILE, -1, manifest.configSha256()).ifPresent(problems::add);
         if (problems.isEmpty()) {
             try (CheckpointReader reader = read()) {
                 reader.requireState(manifest.model());

@@ -20,7 +20,7 @@ import dev.penstock.runtime.launch.InProcessRun;
 import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.model.generation.InferenceStages;
 import dev.penstock.runtime.model.parameters.ParameterSource;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
@@ -39,7 +39,7 @@ import org.slf4j.LoggerFactory;
  * @param devices one for each stage
  */
 public record PipelineInference(
-        GptShape shape,
+        ModelShape shape,
         StagePartition partition,
         Precision precision,
         ParameterSource weights,

@@ -1,15 +1,15 @@
 package dev.penstock.runtime.launch;
 
-import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.OptimizerSection;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.LogitsRoom;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -28,15 +28,8 @@ public final class ConfiguredModel {
     }
 
     /** The model's shape as its checkpoints say it. */
-    static Gpt2Config gpt2Config(RunConfig config) {
-        var section = config.model();
-        return new Gpt2Config(
-                vocabulary(config),
-                section.context(),
-                section.width(),
-                section.layers(),
-                section.heads(),
-                section.tied());
+    static ModelConfig modelConfig(RunConfig config) {
+        return config.model().config(config.data().tokenizer().vocabulary());
     }
 
     /** Shape, partition, batch and optimizer, for stages that run in this order. */
@@ -63,14 +56,7 @@ public final class ConfiguredModel {
     private static GptSettings settings(
             RunConfig config, ProvedSchedule schedule, AdamWSettings optimizer, long seed) {
         var section = config.model();
-        var shape =
-                new GptShape(
-                        vocabulary(config),
-                        section.context(),
-                        section.width(),
-                        section.layers(),
-                        section.heads(),
-                        section.tied());
+        ModelShape shape = section.shape(config.data().tokenizer().vocabulary());
         int stageCount = schedule.training().shape().stages();
         StagePartition partition =
                 config.pipeline()

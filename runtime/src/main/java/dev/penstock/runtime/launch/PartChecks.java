@@ -133,7 +133,7 @@ final class PartChecks {
             StartingPoint opened = StartingPoint.of(asked);
             try {
                 if (modelIsSound()) {
-                    opened.requireFit(ConfiguredModel.gpt2Config(config));
+                    opened.requireFit(ConfiguredModel.modelConfig(config));
                 }
                 return Optional.of(opened);
             } catch (StoredFileException e) {

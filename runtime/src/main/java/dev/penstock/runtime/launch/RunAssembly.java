@@ -103,7 +103,7 @@ public final class RunAssembly implements AutoCloseable {
                 new CheckpointDirectory(
                         options.directory().resolve(CheckpointFolders.FOLDER),
                         new CheckpointIdentity(
-                                ConfiguredModel.gpt2Config(config()),
+                                ConfiguredModel.modelConfig(config()),
                                 plan.hash(),
                                 config().run().seed()),
                         config().checkpoint().retain(),

@@ -2,9 +2,9 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;
@@ -19,14 +19,14 @@ import java.util.function.Consumer;
 public final class StartingPoint implements AutoCloseable {
     private final long completedSteps;
     private final ParameterSource parameters;
-    private final Consumer<Gpt2Config> fit;
+    private final Consumer<ModelConfig> fit;
     private final Runnable close;
     private boolean closed;
 
     private StartingPoint(
             long completedSteps,
             ParameterSource parameters,
-            Consumer<Gpt2Config> fit,
+            Consumer<ModelConfig> fit,
             Runnable close) {
         this.completedSteps = completedSteps;
         this.parameters = parameters;
@@ -101,7 +101,7 @@ public final class StartingPoint implements AutoCloseable {
      *
      * @throws StoredFileException if what is there does not fit, naming every difference
      */
-    void requireFit(Gpt2Config model) {
+    void requireFit(ModelConfig model) {
         fit.accept(model);
     }
 

@@ -9,8 +9,8 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
 import dev.penstock.runtime.model.shape.LearningRate;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.stage.GptStageFactory;
@@ -36,7 +36,7 @@ final class WarmUp implements AutoCloseable {
     /** A machine that is so slow has better things to do. */
     private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(6);
 
-    private static final GptShape SHAPE = new GptShape(256, 64, 64, 1, 2, true);
+    private static final ModelShape SHAPE = ModelShape.gpt2(256, 64, 64, 1, 2, true);
     private static final int MICRO_BATCHES = 2;
 
     private final DeviceSection section;

@@ -11,7 +11,7 @@ import dev.penstock.runtime.launch.ConfiguredModel;
 import dev.penstock.runtime.launch.PlannedTraffic;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.ZeroSettings;
@@ -115,7 +115,7 @@ public final class PlanTraffic {
             PlanRequest request, Plan plan, RankGrid grid, ZeroSettings zero) {
         PlanChoice choice = plan.choice();
         var shape =
-                new GptShape(
+                ModelShape.gpt2(
                         request.model().vocabulary(),
                         request.model().sequence(),
                         request.model().width(),

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -38,7 +39,7 @@ class CheckpointDirectoryTest {
         assertThat(saved.manifest().seed()).isEqualTo(42);
         assertThat(saved.manifest().configHash()).isEqualTo("0123abcd");
         assertThat(saved.manifest().shards()).hasSize(stages);
-        assertThat(Gpt2Config.read(saved.path().resolve("config.json"))).isEqualTo(TinyRun.MODEL);
+        assertThat(ModelConfig.read(saved.path().resolve("config.json"))).isEqualTo(TinyRun.MODEL);
         try (CheckpointReader reader = saved.read()) {
             reader.requireState(TinyRun.MODEL);
             assertThat(reader.tensors()).hasSize(3 * TinyRun.MODEL.parameters().size());
@@ -151,7 +152,7 @@ class CheckpointDirectoryTest {
                 CheckpointDirectory directory = TinyRun.directory(root, 2)) {
             run.save(directory, 1);
         }
-        Gpt2Config deeper = new Gpt2Config(12, 6, 8, 4, 2, true);
+        ModelConfig deeper = ModelConfig.gpt2(12, 6, 8, 4, 2, true);
 
         try (CheckpointReader reader = latest().read()) {
             assertThatThrownBy(() -> reader.requireParameters(deeper))
@@ -159,7 +160,8 @@ class CheckpointDirectoryTest {
                     .hasMessageContaining("step-000001: does not match the model of this run")
                     .hasMessageContaining("wte.weight: expected [12, 8], got [11, 8]")
                     .hasMessageContaining("h.3.mlp.c_fc.weight: expected [8, 32], got nothing");
-            assertThatThrownBy(() -> reader.requireParameters(new Gpt2Config(11, 6, 8, 2, 2, true)))
+            assertThatThrownBy(
+                            () -> reader.requireParameters(ModelConfig.gpt2(11, 6, 8, 2, 2, true)))
                     .hasMessageContaining("h.2.ln_1.bias: expected none, got [8]");
             assertThatThrownBy(
                             () ->

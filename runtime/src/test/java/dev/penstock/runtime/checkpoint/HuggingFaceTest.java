@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -25,8 +26,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 class HuggingFaceTest {
     private static final Path GOLDEN = Path.of("src/test/resources/golden");
-    private static final Gpt2Config TIED = new Gpt2Config(64, 16, 32, 2, 4, true);
-    private static final Gpt2Config UNTIED = new Gpt2Config(64, 16, 32, 2, 4, false);
+    private static final ModelConfig TIED = ModelConfig.gpt2(64, 16, 32, 2, 4, true);
+    private static final ModelConfig UNTIED = ModelConfig.gpt2(64, 16, 32, 2, 4, false);
 
     @TempDir Path folder;
 
@@ -94,8 +95,8 @@ class HuggingFaceTest {
                  "resid_pdrop": 0.1, "summary_activation": null, "vocab_size": 50257}
                 """);
 
-        assertThat(Gpt2Config.read(config))
-                .isEqualTo(new Gpt2Config(50_257, 1024, 768, 12, 12, true));
+        assertThat(ModelConfig.read(config))
+                .isEqualTo(ModelConfig.gpt2(50_257, 1024, 768, 12, 12, true));
     }
 
     @Test
@@ -104,17 +105,28 @@ class HuggingFaceTest {
         Files.writeString(
                 config,
                 """
-                {"model_type": "gpt_neo", "activation_function": "relu", "n_layer": "two",
-                 "n_embd": 32, "n_head": 4, "n_positions": 16, "n_inner": 64}
+                {"model_type": "gpt2", "activation_function": "relu", "n_layer": "two",
+                 "n_embd": 32, "n_head": 4, "n_positions": 16, "n_inner": 0.5}
                 """);
 
-        assertThatThrownBy(() -> Gpt2Config.read(config))
+        assertThatThrownBy(() -> ModelConfig.read(config))
                 .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("vocab_size: expected a whole number from 1, got nothing")
                 .hasMessageContaining("n_layer: expected a whole number from 1, got \"two\"")
-                .hasMessageContaining("model_type: expected gpt2, got \"gpt_neo\"")
-                .hasMessageContaining("activation_function: expected gelu_new, got \"relu\"")
-                .hasMessageContaining("n_inner: expected 128, got 64");
+                .hasMessageContaining("activation_function: expected gelu_new or")
+                .hasMessageContaining("or gelu, got \"relu\"")
+                .hasMessageContaining("n_inner: expected a whole number from 1, got 0.5");
+    }
+
+    @Test
+    void saysWhichModelsAreKnown() throws Exception {
+        Path config = folder.resolve("config.json");
+        Files.writeString(config, "{\"model_type\": \"gpt_neo\", \"n_layer\": \"two\"}");
+
+        assertThatThrownBy(() -> ModelConfig.read(config))
+                .isInstanceOf(StoredFileException.class)
+                .hasMessageContaining("model_type: expected one of gpt2, llama,")
+                .hasMessageContaining("got gpt_neo");
     }
 
     @Test

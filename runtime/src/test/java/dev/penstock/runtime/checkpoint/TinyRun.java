@@ -8,6 +8,7 @@ import dev.penstock.cuda.cpu.CpuScope;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.family.ModelConfig;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,7 +18,7 @@ import java.util.Optional;
 
 /** A model of a few kilobytes whose state at a step is known: every element tells name and step. */
 final class TinyRun implements AutoCloseable {
-    static final Gpt2Config MODEL = new Gpt2Config(11, 6, 8, 3, 2, true);
+    static final ModelConfig MODEL = ModelConfig.gpt2(11, 6, 8, 3, 2, true);
     private static final List<String> KINDS = List.of("", "optimizer.m.", "optimizer.v.");
 
     private final DeviceScope memory = CpuScope.root("test", Long.MAX_VALUE, false);

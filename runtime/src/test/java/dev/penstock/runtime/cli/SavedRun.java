@@ -9,7 +9,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
+import dev.penstock.runtime.model.family.ModelConfig;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -18,7 +18,7 @@ import java.util.Random;
 
 /** Writes a run's folder with one checkpoint of a tiny byte-level model with random weights. */
 public final class SavedRun {
-    public static final Gpt2Config MODEL = new Gpt2Config(256, 16, 8, 1, 2, true);
+    public static final ModelConfig MODEL = ModelConfig.gpt2(256, 16, 8, 1, 2, true);
 
     private SavedRun() {}
 

@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.inference.Continuation.End;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.generation.Sampling;
 import dev.penstock.runtime.model.parameters.ParameterSource;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import java.util.ArrayList;
@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Whole pipelines: actors, data plane and devices, all in this process. */
 @Timeout(120)
 class PipelineInferenceTest {
-    private static final Gpt2Config MODEL = new Gpt2Config(37, 16, 24, 3, 3, false);
+    private static final ModelConfig MODEL = ModelConfig.gpt2(37, 16, 24, 3, 3, false);
     private static final PlainGpt TRUTH = PlainGpt.random(MODEL, 5);
     private static final List<int[]> PROMPTS =
             List.of(new int[] {3, 1, 4, 1, 5}, new int[] {9}, new int[] {2, 6, 5, 3, 5, 8, 9, 7});
@@ -51,8 +51,8 @@ class PipelineInferenceTest {
         int[] text = Arrays.copyOf(prompt, prompt.length + count);
         int start = 0;
         for (int length = prompt.length; length < text.length; length++) {
-            if (length - start > MODEL.context()) {
-                start = length - MODEL.context() / 2;
+            if (length - start > MODEL.shape().context()) {
+                start = length - MODEL.shape().context() / 2;
             }
             double[][] logits = TRUTH.logits(Arrays.copyOfRange(text, start, length));
             text[length] = likeliest(logits[length - start - 1]);
@@ -218,14 +218,7 @@ class PipelineInferenceTest {
     }
 
     private static PipelineInference pipeline(int stages, ParameterSource weights) {
-        var shape =
-                new GptShape(
-                        MODEL.vocabulary(),
-                        MODEL.context(),
-                        MODEL.width(),
-                        MODEL.layers(),
-                        MODEL.heads(),
-                        MODEL.tied());
+        ModelShape shape = MODEL.shape();
         return new PipelineInference(
                 shape,
                 StagePartition.byFlops(shape, stages),

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.inference;
 
 import dev.penstock.actors.spi.TensorPiece;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
@@ -18,19 +18,19 @@ import java.util.function.Function;
 public final class PlainGpt {
     private static final double EPSILON = 1e-5;
 
-    private final Gpt2Config config;
+    private final ModelConfig config;
     private final Map<String, float[]> weights = new HashMap<>();
 
     /**
      * @param read gives a parameter's elements by its name
      */
-    public PlainGpt(Gpt2Config config, Function<String, float[]> read) {
+    public PlainGpt(ModelConfig config, Function<String, float[]> read) {
         this.config = config;
         config.parameters().forEach((name, shape) -> weights.put(name, read.apply(name)));
     }
 
     /** Large random values everywhere, so that a missing or misplaced parameter shows. */
-    static PlainGpt random(Gpt2Config config, long seed) {
+    static PlainGpt random(ModelConfig config, long seed) {
         var random = new Random(seed);
         return new PlainGpt(
                 config,
@@ -65,7 +65,7 @@ public final class PlainGpt {
     }
 
     /** Reads parameters of a source that has them whole. */
-    public static PlainGpt of(Gpt2Config config, ParameterSource source) {
+    public static PlainGpt of(ModelConfig config, ParameterSource source) {
         return new PlainGpt(
                 config,
                 name -> {
@@ -84,14 +84,14 @@ public final class PlainGpt {
 
     /** Logits of the token after each token of a window, which begins at position 0. */
     public double[][] logits(int[] window) {
-        int d = config.width();
+        int d = config.shape().width();
         double[][] x = new double[window.length][d];
         for (int t = 0; t < window.length; t++) {
             for (int i = 0; i < d; i++) {
                 x[t][i] = of("wte.weight")[window[t] * d + i] + of("wpe.weight")[t * d + i];
             }
         }
-        for (int layer = 0; layer < config.layers(); layer++) {
+        for (int layer = 0; layer < config.shape().layers(); layer++) {
             String h = "h." + layer + ".";
             double[][] qkv = linear(norm(x, h + "ln_1"), h + "attn.c_attn", 3 * d);
             add(x, linear(attention(qkv), h + "attn.c_proj", d));
@@ -104,10 +104,10 @@ public final class PlainGpt {
             add(x, linear(hidden, h + "mlp.c_proj", d));
         }
         double[][] last = norm(x, "ln_f");
-        float[] head = of(config.tied() ? "wte.weight" : "lm_head.weight");
-        double[][] logits = new double[window.length][config.vocabulary()];
+        float[] head = of(config.shape().tied() ? "wte.weight" : "lm_head.weight");
+        double[][] logits = new double[window.length][config.shape().vocabulary()];
         for (int t = 0; t < window.length; t++) {
-            for (int v = 0; v < config.vocabulary(); v++) {
+            for (int v = 0; v < config.shape().vocabulary(); v++) {
                 for (int i = 0; i < d; i++) {
                     logits[t][v] += last[t][i] * head[v * d + i];
                 }
@@ -164,11 +164,11 @@ public final class PlainGpt {
     }
 
     private double[][] attention(double[][] qkv) {
-        int d = config.width();
-        int size = d / config.heads();
+        int d = config.shape().width();
+        int size = d / config.shape().heads();
         double[][] y = new double[qkv.length][d];
         for (int t = 0; t < qkv.length; t++) {
-            for (int head = 0; head < config.heads(); head++) {
+            for (int head = 0; head < config.shape().heads(); head++) {
                 double[] scores = new double[t + 1];
                 double sum = 0;
                 for (int s = 0; s <= t; s++) {

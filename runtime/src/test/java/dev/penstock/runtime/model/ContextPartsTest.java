@@ -22,7 +22,7 @@ import dev.penstock.runtime.model.layers.RingBuffers;
 import dev.penstock.runtime.model.memory.CountingScope;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.stage.ActivationTraffic;
@@ -156,7 +156,7 @@ final class ContextPartsTest {
     /** Beside the blocks that move, a part's memory is that of its tokens. */
     @Test
     void noPartHoldsMoreThanTwoBlocksOfOthersAndTheirGradients() {
-        GptShape shape = TinyRuns.TIED;
+        ModelShape shape = TinyRuns.TIED;
         for (int parts : List.of(2, 4, 8)) {
             var scope = new CountingScope("ring");
             GptSettings settings = settings(WHOLE, parts, false);

@@ -9,7 +9,7 @@ import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.BatchShape;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** The fast CPU device under the same runs as the reference device. */
 class CpuDeviceRunTest {
     private static final DeviceSettings CPU = DeviceSettings.DEFAULTS.withKind(Kind.CPU);
-    private static final GptShape SHAPE = new GptShape(301, 64, 64, 2, 4, true);
+    private static final ModelShape SHAPE = ModelShape.gpt2(301, 64, 64, 2, 4, true);
     private static final int STEPS = 2;
 
     @ParameterizedTest

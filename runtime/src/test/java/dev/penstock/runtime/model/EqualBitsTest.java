@@ -7,7 +7,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.ir.PipelineShape;
@@ -30,7 +30,7 @@ class EqualBitsTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void theNumberOfStagesDoesNotChangeABit(boolean tied) {
-        GptShape shape = tied ? TinyRuns.TIED : TinyRuns.UNTIED;
+        ModelShape shape = tied ? TinyRuns.TIED : TinyRuns.UNTIED;
 
         Outcome one = run(shape, 1, WHOLE);
 
@@ -233,7 +233,7 @@ class EqualBitsTest {
     /** Everything that a run yields, as bits. */
     private record Outcome(List<Double> losses, Map<String, List<Integer>> bits) {}
 
-    private static Outcome run(GptShape shape, int stages, List<Integer> slices) {
+    private static Outcome run(ModelShape shape, int stages, List<Integer> slices) {
         GptSettings settings = TinyRuns.settings(shape, stages, TinyRuns.batch(slices));
         return run(settings, Orders.oneForwardOneBackward(stages, 3, slices.size()));
     }

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.parameters.ParameterSource;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import java.io.IOException;
@@ -39,8 +39,8 @@ public final class Golden implements AutoCloseable {
         }
     }
 
-    public GptShape shape() {
-        return new GptShape(64, CONTEXT, 32, 2, 4, variant.equals("tied"));
+    public ModelShape shape() {
+        return ModelShape.gpt2(64, CONTEXT, 32, 2, 4, variant.equals("tied"));
     }
 
     public ParameterSource initial() {

@@ -112,8 +112,29 @@ public final class PipelineDriver implements AutoCloseable {
             ParameterSource source,
             int shard,
             int replica) {
+        this(
+                device,
+                settings,
+                order,
+                evaluation,
+                batches,
+                source,
+                new RankPlace(0, shard, 0, replica));
+    }
+
+    /**
+     * @param place of the rank of the first stages; to be connected with those of the same stages
+     */
+    PipelineDriver(
+            Device device,
+            GptSettings settings,
+            Schedule order,
+            Schedule evaluation,
+            BatchSource batches,
+            ParameterSource source,
+            RankPlace place) {
         this.device = device;
-        this.shard = shard;
+        this.shard = place.tensor();
         this.order = order;
         this.evaluation = evaluation;
         List<StageBudget> budgets =
@@ -132,7 +153,10 @@ public final class PipelineDriver implements AutoCloseable {
                                                 .createAll(
                                                         order.placement().stagesOf(program.rank()),
                                                         new RankPlace(
-                                                                program.rank(), shard, 0, replica),
+                                                                program.rank(),
+                                                                place.tensor(),
+                                                                place.context(),
+                                                                place.data()),
                                                         device)
                                                 .stream())
                         .sorted(Comparator.comparingInt(GptStage::stage))

@@ -31,6 +31,7 @@ record ReplicatedOrder(GptSettings settings, Schedule order) {
     }
 
     private LoweringOptions options() {
-        return settings.zero().lowering(LoweringOptions.plain(), settings.grid().data());
+        int holders = settings.grid().data() * settings.grid().context();
+        return settings.zero().lowering(LoweringOptions.plain(), holders);
     }
 }

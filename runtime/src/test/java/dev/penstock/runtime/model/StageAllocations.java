@@ -9,7 +9,7 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.stage.GptStage;
@@ -39,7 +39,7 @@ final class StageAllocations {
         Precision precision = Precision.valueOf(arguments[0]);
         long few = Long.parseLong(arguments[1]);
         // neither the vocabulary nor the sequences are whole vectors or blocks
-        GptShape shape = new GptShape(301, 72, 64, 2, 4, true);
+        ModelShape shape = ModelShape.gpt2(301, 72, 64, 2, 4, true);
         BatchShape batch = new BatchShape(2, MICRO_BATCHES, List.of(72), 16);
         GptSettings settings = TinyRuns.settings(shape, 1, batch, precision);
         var factory =

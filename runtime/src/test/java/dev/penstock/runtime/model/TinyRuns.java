@@ -7,8 +7,8 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
 import dev.penstock.runtime.model.shape.LearningRate;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.ZeroSettings;
@@ -18,17 +18,17 @@ import java.util.Set;
 
 /** Settings and data of runs small enough to repeat many times. */
 public final class TinyRuns {
-    public static final GptShape TIED = new GptShape(37, 16, 24, 3, 3, true);
-    public static final GptShape UNTIED = new GptShape(37, 16, 24, 3, 3, false);
+    public static final ModelShape TIED = ModelShape.gpt2(37, 16, 24, 3, 3, true);
+    public static final ModelShape UNTIED = ModelShape.gpt2(37, 16, 24, 3, 3, false);
 
     private TinyRuns() {}
 
-    public static GptSettings settings(GptShape shape, int stages, BatchShape batch) {
+    public static GptSettings settings(ModelShape shape, int stages, BatchShape batch) {
         return settings(shape, stages, batch, Precision.FLOAT32);
     }
 
     public static GptSettings settings(
-            GptShape shape, int stages, BatchShape batch, Precision precision) {
+            ModelShape shape, int stages, BatchShape batch, Precision precision) {
         return GptSettings.of(
                 shape,
                 StagePartition.byFlops(shape, stages),

@@ -11,7 +11,7 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
@@ -46,12 +46,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What dividing saves in memory and costs in traffic: predicted, measured, and by formula. */
 class ZeroCostsTest {
     /** Every group of it divides by 8 into 64-byte lines. */
-    private static final GptShape EVEN = new GptShape(128, 16, 128, 2, 4, true);
+    private static final ModelShape EVEN = ModelShape.gpt2(128, 16, 128, 2, 4, true);
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 4, 8})
     void memoryFollowsTheGeneralFormula(int replicas) {
-        GptShape shape = new GptShape(512, 64, 96, 4, 4, false);
+        ModelShape shape = ModelShape.gpt2(512, 64, 96, 4, 4, false);
         for (Precision precision : Precision.values()) {
             GptSettings one =
                     TinyRuns.settings(shape, 1, BatchShape.unsliced(1, 2, 64, 16), precision);
@@ -123,7 +123,7 @@ class ZeroCostsTest {
             String kind, int chunks, Reduction reduction, Residency residency) {
         int ranks = 2;
         Schedule order = order(kind, ranks, chunks, 4);
-        GptShape shape = new GptShape(64, 16, 64, 2 * ranks * chunks, 4, false);
+        ModelShape shape = ModelShape.gpt2(64, 16, 64, 2 * ranks * chunks, 4, false);
         for (int zero : List.of(2, 3)) {
             GptSettings settings =
                     settings(
@@ -254,7 +254,7 @@ class ZeroCostsTest {
     void measuredTrafficIsThePredicted(
             String kind, int ranks, int chunks, int replicas, String tied) throws Exception {
         Schedule order = order(kind, ranks, chunks, 4);
-        GptShape shape = tied.equals("TIED") ? TinyRuns.TIED : TinyRuns.UNTIED;
+        ModelShape shape = tied.equals("TIED") ? TinyRuns.TIED : TinyRuns.UNTIED;
         for (ZeroSettings zero : all()) {
             GptSettings settings = settings(shape, order, replicas, zero);
             try (var driver = new ReplicatedDriver(settings, order, TinyRuns.tokens(37))) {
@@ -281,7 +281,7 @@ class ZeroCostsTest {
     void anOrderThatGathersOncePerPassSendsWhatThePaperSays(int stage, int times) throws Exception {
         int n = 2;
         Schedule order = order("breadth-first", 2, 2, 2);
-        GptShape shape = new GptShape(128, 16, 128, 4, 4, false);
+        ModelShape shape = ModelShape.gpt2(128, 16, 128, 4, 4, false);
         GptSettings settings =
                 settings(shape, order, n, new ZeroSettings(stage, Residency.PASS, 1));
         List<ReplicaTraffic> traffic =
@@ -313,7 +313,7 @@ class ZeroCostsTest {
 
     /** Reductions of rank 0 of a model whose stages share nothing. */
     private static long untied(GptSettings tied, Schedule order) {
-        GptShape shape = new GptShape(128, 16, 128, 2, 4, false);
+        ModelShape shape = ModelShape.gpt2(128, 16, 128, 2, 4, false);
         GptSettings settings = settings(shape, order, 2, tied.zero());
         return traffic(
                         new ReplicatedOrder(settings, order).training(),
@@ -354,7 +354,7 @@ class ZeroCostsTest {
     }
 
     private static GptSettings settings(
-            GptShape shape, Schedule order, int replicas, ZeroSettings zero) {
+            ModelShape shape, Schedule order, int replicas, ZeroSettings zero) {
         return TinyRuns.replicated(
                 TinyRuns.settings(
                         shape,

@@ -13,7 +13,7 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
@@ -66,7 +66,7 @@ class ZeroTest {
     void whatIsShardedDoesNotChangeABit(
             int replicas, String kind, int ranks, int chunks, String slices, Precision precision)
             throws Exception {
-        for (GptShape shape : List.of(TinyRuns.TIED, TinyRuns.UNTIED)) {
+        for (ModelShape shape : List.of(TinyRuns.TIED, TinyRuns.UNTIED)) {
             Schedule order = order(kind, ranks, chunks, 12 / replicas, slices);
             GptSettings settings = settings(shape, order, precision);
             Outcome plain = run(settings, order, replicas, new ZeroSettings(0, Residency.STEP, 0));
@@ -217,7 +217,7 @@ class ZeroTest {
     void aModelLargerThanTheDeviceTrainsFromDisk(@TempDir Path folder) {
         Schedule order = order("1f1b", 1, 1, 2, "16");
         GptSettings settings =
-                settings(new GptShape(64, 16, 96, 8, 4, false), order, Precision.FLOAT32);
+                settings(ModelShape.gpt2(64, 16, 96, 8, 4, false), order, Precision.FLOAT32);
         var zero = new ZeroSettings(3, Residency.LAYER, 0).offloadedTo(folder);
         GptSettings offloaded = TinyRuns.replicated(settings, 1, zero);
         long plain = factory(settings).predictedMemory(0, RankPlace.single(0)).total();
@@ -283,7 +283,7 @@ class ZeroTest {
                 TinyRuns.replicated(settings, replicas, zero), order, TinyRuns.tokens(37));
     }
 
-    private static GptSettings settings(GptShape shape, Schedule order, Precision precision) {
+    private static GptSettings settings(ModelShape shape, Schedule order, Precision precision) {
         PipelineShape s = order.shape();
         return TinyRuns.settings(
                 shape,

@@ -2,7 +2,6 @@ package dev.penstock.runtime.cli.checkpoint;
 
 import dev.penstock.runtime.checkpoint.CheckpointConversion;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceExport;
 import dev.penstock.runtime.checkpoint.Manifest;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
@@ -10,7 +9,8 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.BadInputException;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -124,15 +124,8 @@ final class CheckpointConvertCommand extends PenstockCommand {
                 written.manifest().shards().stream().mapToLong(shard -> shard.bytes()).sum());
     }
 
-    private StagePartition partition(Gpt2Config config) {
-        var shape =
-                new GptShape(
-                        config.vocabulary(),
-                        config.context(),
-                        config.width(),
-                        config.layers(),
-                        config.heads(),
-                        config.tied());
+    private StagePartition partition(ModelConfig config) {
+        ModelShape shape = config.shape();
         try {
             return form.partition != null
                     ? StagePartition.given(shape, form.partition)
@@ -159,7 +152,7 @@ final class CheckpointConvertCommand extends PenstockCommand {
 
     private Answer toWeights(TrainedModel model) {
         Path weights = to.resolve("model.safetensors");
-        List<Path> files = List.of(weights, to.resolve(Gpt2Config.FILE));
+        List<Path> files = List.of(weights, to.resolve(ModelConfig.FILE));
         List<Path> there =
                 Stream.concat(Stream.of(to), files.stream()).filter(Files::exists).toList();
         if (there.size() > 1 || Files.isRegularFile(to)) {

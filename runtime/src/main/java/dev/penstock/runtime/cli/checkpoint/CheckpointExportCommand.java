@@ -2,12 +2,12 @@ package dev.penstock.runtime.cli.checkpoint;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceExport;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.model.family.ModelConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -38,7 +38,7 @@ final class CheckpointExportCommand extends PenstockCommand {
             String weights,
             long bytes,
             String config,
-            Gpt2Config model) {}
+            ModelConfig model) {}
 
     @Parameters(
             paramLabel = "CHECKPOINT|RUN_DIR",
@@ -63,11 +63,11 @@ final class CheckpointExportCommand extends PenstockCommand {
 
     @Override
     public Integer call() throws IOException {
-        Path config = output.resolveSibling(Gpt2Config.FILE);
+        Path config = output.resolveSibling(ModelConfig.FILE);
         requireGoodOutput(config);
         SavedCheckpoint checkpoint = CheckpointFolders.find(path, err()::println);
         err().flush();
-        Gpt2Config model = checkpoint.manifest().model();
+        ModelConfig model = checkpoint.manifest().model();
         try (CheckpointReader reader = checkpoint.read()) {
             HuggingFaceExport.write(output, model, reader);
         }

@@ -2,11 +2,11 @@ package dev.penstock.runtime.cli.checkpoint;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.Manifest;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.TensorFacts;
 import java.nio.file.Path;
 import java.util.List;
@@ -28,7 +28,7 @@ final class CheckpointInspectCommand extends PenstockCommand {
             String path,
             long step,
             long seed,
-            Gpt2Config model,
+            ModelConfig model,
             long parameters,
             List<FileAnswer> files,
             List<TensorAnswer> tensors) {}
@@ -113,7 +113,7 @@ final class CheckpointInspectCommand extends PenstockCommand {
     }
 
     private void print(Answer answer) {
-        Gpt2Config model = answer.model();
+        ModelConfig model = answer.model();
         out().printf(
                         """
                         %s
@@ -125,12 +125,12 @@ final class CheckpointInspectCommand extends PenstockCommand {
                         answer.step(),
                         answer.seed(),
                         answer.parameters(),
-                        model.layers(),
-                        model.width(),
-                        model.heads(),
-                        model.context(),
-                        model.vocabulary(),
-                        model.tied() ? "tied" : "untied");
+                        model.shape().layers(),
+                        model.shape().width(),
+                        model.shape().heads(),
+                        model.shape().context(),
+                        model.shape().vocabulary(),
+                        model.shape().tied() ? "tied" : "untied");
         for (FileAnswer file : answer.files()) {
             out().printf(
                             "stage %-5d %s, %d tensors%s, %,d bytes, SHA-256 %s%n",

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.cli.command;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
@@ -10,7 +9,8 @@ import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.metrics.RunDirectory;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.nio.file.Files;
@@ -26,7 +26,7 @@ import java.util.function.Consumer;
  * @param checkpoint where it is one
  */
 public record TrainedModel(
-        Gpt2Config config, ModelTensors tensors, Optional<SavedCheckpoint> checkpoint)
+        ModelConfig config, ModelTensors tensors, Optional<SavedCheckpoint> checkpoint)
         implements AutoCloseable {
     /**
      * Opens it; the caller closes it.
@@ -55,7 +55,7 @@ public record TrainedModel(
 
     private static TrainedModel fromWeights(Path path) {
         HuggingFaceWeights weights = HuggingFaceWeights.open(path);
-        Gpt2Config config =
+        ModelConfig config =
                 weights.config()
                         .orElseThrow(
                                 () -> {
@@ -68,14 +68,8 @@ public record TrainedModel(
     }
 
     /** The model's shape, for those who compute with it. */
-    public GptShape shape() {
-        return new GptShape(
-                config.vocabulary(),
-                config.context(),
-                config.width(),
-                config.layers(),
-                config.heads(),
-                config.tied());
+    public ModelShape shape() {
+        return config.shape();
     }
 
     /** Stages of its run's pipeline; 1 where there is no run to ask. */
@@ -115,7 +109,7 @@ public record TrainedModel(
                             .formatted(tensors.path()));
         }
         return Optional.of(run.get().draft().config().data().tokenizer())
-                .filter(own -> own.vocabulary() == config.vocabulary() || isPath(own.word()))
+                .filter(own -> own.vocabulary() == config.shape().vocabulary() || isPath(own.word()))
                 .map(DataSection.Tokenizer::word);
     }
 

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.cli.train;
 
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
@@ -15,7 +14,8 @@ import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.inference.TokenListener;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -175,12 +175,12 @@ public final class GenerateCommand extends PenstockCommand {
             return Tokenizer.open(tokenizerName);
         }
         int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
-        String fitting = model.config().vocabulary() < gpt2 ? "bytes" : "gpt2";
+        String fitting = model.config().shape().vocabulary() < gpt2 ? "bytes" : "gpt2";
         return Tokenizer.open(model.tokenizer().orElse(fitting));
     }
 
     /** Tokens of all prompts; a document begins after the separator of the one before. */
-    private List<int[]> encode(Tokenizer tokenizer, Gpt2Config config, List<Problem> problems) {
+    private List<int[]> encode(Tokenizer tokenizer, ModelConfig config, List<Problem> problems) {
         if (prompts.isEmpty()) {
             prompts = List.of("");
         }
@@ -199,23 +199,24 @@ public final class GenerateCommand extends PenstockCommand {
     }
 
     private static void check(
-            String option, int[] tokens, Gpt2Config config, List<Problem> problems) {
-        if (tokens.length > config.context()) {
+            String option, int[] tokens, ModelConfig config, List<Problem> problems) {
+        if (tokens.length > config.shape().context()) {
             problems.add(
                     Problem.atOption(
                             option,
-                            "at most %d tokens, the model's context".formatted(config.context()),
+                            "at most %d tokens, the model's context"
+                                    .formatted(config.shape().context()),
                             "%d".formatted(tokens.length),
                             "give its last part"));
         }
         List<Integer> unknown =
-                IntStream.of(tokens).filter(t -> t >= config.vocabulary()).boxed().toList();
+                IntStream.of(tokens).filter(t -> t >= config.shape().vocabulary()).boxed().toList();
         if (!unknown.isEmpty()) {
             problems.add(
                     Problem.atOption(
                             option,
                             "tokens from 0 to %d, which the model knows"
-                                    .formatted(config.vocabulary() - 1),
+                                    .formatted(config.shape().vocabulary() - 1),
                             unknown.toString(),
                             "try the --tokenizer it was trained with"));
         }
@@ -223,13 +224,13 @@ public final class GenerateCommand extends PenstockCommand {
 
     private int stages(TrainedModel model, List<Problem> problems) {
         int stages = wantedStages == null ? model.stagesOfRun() : wantedStages;
-        int most = model.config().layers() + 2;
+        int most = model.shape().layers() + 2;
         if (stages < 1 || stages > most) {
             problems.add(
                     Problem.atOption(
                             "--stages",
                             "1 to %d for a model of %d layers"
-                                    .formatted(most, model.config().layers()),
+                                    .formatted(most, model.shape().layers()),
                             "" + stages,
                             ""));
         }
@@ -237,7 +238,7 @@ public final class GenerateCommand extends PenstockCommand {
     }
 
     private int generate(TrainedModel model, Tokenizer tokenizer, int stages, List<int[]> tokens) {
-        GptShape shape = model.shape();
+        ModelShape shape = model.shape();
         var pipeline =
                 new PipelineInference(
                         shape,

@@ -9,7 +9,7 @@ import dev.penstock.runtime.inference.InferenceRequest;
 import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.model.generation.Sampling;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
 import java.util.Arrays;
 import java.util.List;
@@ -41,7 +41,7 @@ final class SampleText {
         }
         int[] prompt = prompt(assembly);
         try (CheckpointReader reader = checkpoint.get().read()) {
-            GptShape shape = assembly.model().shape();
+            ModelShape shape = assembly.model().shape();
             var pipeline =
                     new PipelineInference(
                             shape,

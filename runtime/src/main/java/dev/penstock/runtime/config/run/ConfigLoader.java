@@ -4,12 +4,16 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
+import com.typesafe.config.ConfigValueFactory;
 import com.typesafe.config.ConfigValueType;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.ConfigText;
 import dev.penstock.runtime.config.reading.Conflict;
+import dev.penstock.runtime.config.reading.Mismatch;
 import dev.penstock.runtime.config.reading.Places;
 import dev.penstock.runtime.config.reading.Problems;
+import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
 import dev.penstock.schedules.ir.ScheduleTextException;
@@ -18,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -30,6 +35,9 @@ import org.jspecify.annotations.Nullable;
  * that is wrong with them.
  */
 public final class ConfigLoader {
+    private static final String FROM = "model.from";
+    private static final String CONTEXT = "model.context";
+    private static final int USUAL_CONTEXT = 256;
     private static final String CHUNKS = "pipeline.chunks";
     private static final String STAGES = "pipeline.stages";
 
@@ -53,7 +61,7 @@ public final class ConfigLoader {
         this.text = new ConfigText(places.mainFile(), problems);
         ConfigObject read = text.read(overrides);
         this.broken = new HashSet<>(text.keysWithoutValue());
-        this.written = withStagesAtOnePlace(read);
+        this.written = withModel(withStagesAtOnePlace(read));
     }
 
     /**
@@ -126,6 +134,59 @@ public final class ConfigLoader {
                     "leave one of the two out");
         }
         return rest.root();
+    }
+
+    /** Adds what {@code model.from} says of the model and the file does not. */
+    private ConfigObject withModel(ConfigObject read) {
+        ConfigValue from = ConfigText.valueAt(read, FROM);
+        if (from == null
+                || !ConfigText.isResolved(from)
+                || from.valueType() != ConfigValueType.STRING
+                || from.unwrapped().equals("none")) {
+            return read;
+        }
+        ModelConfig model;
+        Path file;
+        try {
+            file = ModelKeys.file(places.existing(from));
+            model = ModelConfig.read(file);
+        } catch (Mismatch e) {
+            return read; // told of when the key is read
+        } catch (StoredFileException e) {
+            broken.add(FROM);
+            broken.add("model");
+            problems.at(
+                    from.origin(),
+                    FROM,
+                    "a model's folder or its config.json",
+                    String.valueOf(e.getMessage()),
+                    "take a model of a family that Penstock knows");
+            return read;
+        }
+        Config all = read.toConfig();
+        Map<String, Object> told = new LinkedHashMap<>();
+        int most = model.shape().positions().most();
+        if (ConfigText.valueAt(read, CONTEXT) == null) {
+            told.put(CONTEXT, Math.min(most, USUAL_CONTEXT));
+        }
+        told.putAll(ModelKeys.of(model.family(), model.shape()));
+        for (Map.Entry<String, Object> each : told.entrySet()) {
+            ConfigValue given = ConfigText.valueAt(read, each.getKey());
+            ConfigValue value =
+                    ConfigValueFactory.fromAnyRef(each.getValue(), places.nameOf(file));
+            if (given == null) {
+                all = all.withValue(each.getKey(), value);
+            } else if (!ModelKeys.isSame(given.unwrapped(), value.unwrapped())) {
+                broken.add(each.getKey());
+                problems.at(
+                        given.origin(),
+                        each.getKey(),
+                        "%s, as %s says".formatted(shown(value), places.nameOf(file)),
+                        shown(given),
+                        "leave it out");
+            }
+        }
+        return all.root();
     }
 
     /** What is wrong with a fault leaves all that it was compared with as it is. */

@@ -2,11 +2,13 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Conflict;
+import dev.penstock.runtime.model.shape.ModelShape;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.stream.IntStream;
 
 /** Finds values that are each allowed by their key and do not fit together. */
@@ -24,12 +26,14 @@ final class Consistency {
         Consistency consistency = new Consistency(config);
         consistency.nameIsAFileName();
         consistency.headsDivideTheWidth();
+        consistency.modelIsOfItsFamily();
         consistency.vocabularyHoldsTheTokens();
         consistency.parametersOfAGroupCanBeCounted();
         consistency.tokensOfAMicroBatchCanBeCounted();
         consistency.microBatchesDivideTheBatch();
         consistency.replicasDivideTheMicroBatches();
         consistency.shardsDivideTheHeads();
+        consistency.shardsDivideGroupsAndHiddenColumns();
         consistency.shardsDivideTheRows();
         consistency.whatIsDividedIsShared();
         consistency.partsDivideTheContext();
@@ -59,7 +63,7 @@ final class Consistency {
         int heads = config.model().heads();
         int width = config.model().width();
         require(
-                width % heads == 0,
+                width % heads == 0 || config.model().headSize().isPresent(),
                 "a multiple of model.heads = " + heads,
                 width,
                 "try " + around(width, heads),
@@ -89,7 +93,7 @@ final class Consistency {
         int shards = config.parallel().tensor();
         long width = config.model().width();
         long vectors = 14 * width + 192; // biases, gains, and what fills lines up
-        long block = 12 * width * width / shards + vectors;
+        long block = matrices().orElse(12 * width * width) / shards + vectors;
         long rows = config.model().vocabularyOr(config.data().tokenizer().vocabulary());
         countable(block, "of a block", "model.width", "parallel.tensor");
         countable(
@@ -99,10 +103,55 @@ final class Consistency {
                 "model.width",
                 "parallel.tensor");
         countable(
-                config.model().context() * width,
+                positionRows() * width,
                 "of the position table",
                 "model.context",
                 "model.width");
+    }
+
+    private OptionalLong matrices() {
+        return shape().stream().mapToLong(ModelShape::layerMatrixParameters).findFirst();
+    }
+
+    private long positionRows() {
+        return shape().map(shape -> (long) shape.positions().tableRows())
+                .orElse((long) config.model().context());
+    }
+
+    /** Returns the model's shape if its values make one. */
+    private Optional<ModelShape> shape() {
+        try {
+            return Optional.of(config.model().shape(config.data().tokenizer().vocabulary()));
+        } catch (IllegalArgumentException e) {
+            return Optional.empty();
+        }
+    }
+
+    private void modelIsOfItsFamily() {
+        ModelSection model = config.model();
+        if (model.width() % model.heads() == 0 || model.headSize().isPresent()) {
+            conflicts.addAll(ModelChecks.of(model, config.data().tokenizer().vocabulary()));
+        }
+    }
+
+    private void shardsDivideGroupsAndHiddenColumns() {
+        int shards = config.parallel().tensor();
+        shape().ifPresent(
+                        shape -> {
+                            divided("model.key-heads", shape.block().heads().keys(), shards);
+                            divided("model.hidden", shape.block().hidden(), shards);
+                        });
+    }
+
+    private void divided(String key, int count, int shards) {
+        boolean told = config.model().heads() % shards != 0; // of the heads already
+        require(
+                count % shards == 0 || told,
+                "a multiple of parallel.tensor = " + shards,
+                count,
+                "try " + around(count, shards),
+                key,
+                "parallel.tensor");
     }
 
     private void countable(long parameters, String whose, String... keys) {

@@ -13,7 +13,7 @@ public record HeadActivations(Tensor normed, RowMoments moments) {
     static HeadActivations carve(Carver carver, ShardShape shape, int rows) {
         return new HeadActivations(
                 carver.matrix(shape.ownRows(rows), shape.width()),
-                RowMoments.carve(carver, shape.ownRows(rows)));
+                RowMoments.carve(carver, shape.model().block().norm(), shape.ownRows(rows)));
     }
 
     HeadActivations first(int own) {

@@ -63,7 +63,7 @@ public record KeptBlocks(
                             "queries, keys and values of recomputed block " + block,
                             DType.F32,
                             batch.microBatchRows(),
-                            3 * shape.headColumns()));
+                            shape.queryKeyValueColumns()));
         }
         return new KeptBlocks(bySlice, queryKeyValues);
     }

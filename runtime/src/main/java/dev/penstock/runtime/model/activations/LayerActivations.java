@@ -2,7 +2,9 @@ package dev.penstock.runtime.model.activations;
 
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
+import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The activations of a unit of n rows that a block keeps for its backward. Queries, keys and values
@@ -11,16 +13,18 @@ import dev.penstock.runtime.model.shape.ShardShape;
  * {@link ShardShape#ownRows}.
  *
  * @param norm1 input of attention {@code [n', d]}
- * @param attended heads' outputs side by side {@code [n, d/T]}
+ * @param headMoments null where heads are not normalised
+ * @param attended heads' outputs side by side {@code [n, hk/T]}
  * @param logSumExp of each row and head {@code [n, h/T]}
  * @param middle the residual stream between attention and MLP {@code [n', d]}
  * @param norm2 input of the MLP {@code [n', d]}
- * @param hidden before the GELU {@code [n, 4d/T]}
- * @param activated after the GELU {@code [n, 4d/T]}
+ * @param hidden before the activation {@code [n, f/T]}, or {@code [n, 2f/T]} of two side by side
+ * @param activated after the activation {@code [n, f/T]}
  */
 public record LayerActivations(
         Tensor norm1,
         RowMoments moments1,
+        @Nullable HeadMoments headMoments,
         Tensor attended,
         Tensor logSumExp,
         Tensor middle,
@@ -32,15 +36,17 @@ public record LayerActivations(
     static LayerActivations carve(Carver carver, ShardShape shape, int rows) {
         int d = shape.width();
         int own = shape.ownRows(rows);
+        NormDesign norm = shape.model().block().norm();
         return new LayerActivations(
                 carver.matrix(own, d),
-                RowMoments.carve(carver, own),
+                RowMoments.carve(carver, norm, own),
+                HeadMoments.carve(carver, shape, rows),
                 carver.matrix(rows, shape.headColumns()),
                 carver.matrix(rows, shape.heads()),
                 carver.matrix(own, d),
                 carver.matrix(own, d),
-                RowMoments.carve(carver, own),
-                carver.matrix(rows, shape.hidden()),
+                RowMoments.carve(carver, norm, own),
+                carver.matrix(rows, shape.hiddenColumns()),
                 carver.matrix(rows, shape.hidden()));
     }
 
@@ -52,6 +58,7 @@ public record LayerActivations(
         return new LayerActivations(
                 norm1.rows(0, own),
                 moments1.first(own),
+                headMoments == null ? null : headMoments.first(rows),
                 attended.rows(0, rows),
                 logSumExp.rows(0, rows),
                 middle.rows(0, own),

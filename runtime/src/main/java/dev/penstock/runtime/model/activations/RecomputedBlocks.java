@@ -69,7 +69,7 @@ public record RecomputedBlocks(
                                         "queries, keys and values of a recomputed block",
                                         DType.F32,
                                         batch.microBatchRows(),
-                                        3 * shape.headColumns()),
+                                        shape.queryKeyValueColumns()),
                 budget.split() ? kept(scopes, shape, batch, blocks, budget) : null);
     }
 

@@ -42,7 +42,7 @@ public final class StageStash {
         this.recomputed = recomputed;
         units = new int[batch.microBatches()];
         unitsBySlice = unitPools(scopes.activations(), settings, role, budget, recomputed);
-        int columns = 3 * settings.shape(role).headColumns();
+        int columns = settings.shape(role).queryKeyValueColumns();
         queryKeyValues =
                 microBatchPool(
                         scopes.keyValues(),

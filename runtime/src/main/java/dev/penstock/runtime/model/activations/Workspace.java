@@ -11,11 +11,11 @@ import org.jspecify.annotations.Nullable;
  * Scratch of one backward of a unit of n rows. Nothing in it outlives the call.
  *
  * @param dModel gradients of norm outputs {@code [n, d]}
- * @param dAttended gradients of attention's output {@code [n, d/T]}, in the memory of {@code
+ * @param dAttended gradients of attention's output {@code [n, hk/T]}, in the memory of {@code
  *     dModel}, which is not read any more when that is written
- * @param dHidden gradients of the MLP's hidden layer {@code [n, 4d/T]}
- * @param dQueryKeyValue of the unit {@code [n, 3d/T]}; null where the unit's rows can be used in
- *     place
+ * @param dHidden gradients of what leaves the activation of the MLP {@code [n, f/T]}
+ * @param dQueryKeyValue of the unit {@code [n, (h+2g)k/T]}; null where the unit's rows can be used
+ *     in place
  * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n', d]},
  *     n' of {@link ShardShape#ownRows}
  */
@@ -31,12 +31,12 @@ public record Workspace(
         int rows = batch.largestRows();
         int d = shape.width();
         boolean scattered = batch.sliced() && batch.sequences() > 1;
-        Tensor dModel = carver.matrix(rows, d);
+        Tensor widest = carver.matrix(rows, Math.max(d, shape.headColumns()));
         return new Workspace(
-                dModel,
-                narrow(dModel, shape.headColumns()),
+                narrow(widest, d),
+                narrow(widest, shape.headColumns()),
                 carver.matrix(rows, shape.hidden()),
-                scattered ? carver.matrix(rows, 3 * shape.headColumns()) : null,
+                scattered ? carver.matrix(rows, shape.queryKeyValueColumns()) : null,
                 role.first() && role.last() ? carver.matrix(shape.ownRows(rows), d) : null);
     }
 

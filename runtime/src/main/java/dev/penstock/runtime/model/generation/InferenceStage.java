@@ -18,10 +18,12 @@ import dev.penstock.runtime.model.activations.UnitActivations;
 import dev.penstock.runtime.model.layers.Attention;
 import dev.penstock.runtime.model.layers.Compute;
 import dev.penstock.runtime.model.layers.FiniteGuard;
+import dev.penstock.runtime.model.layers.HeadTurns;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.StageLayers;
 import dev.penstock.runtime.model.layers.TensorShards;
 import dev.penstock.runtime.model.layers.TextAttention;
+import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.ParameterAllocator;
@@ -31,7 +33,8 @@ import dev.penstock.runtime.model.parameters.ParameterStream;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.parameters.StageTrained;
 import dev.penstock.runtime.model.shape.FeedRows;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.PartTokens;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageMemory;
@@ -48,7 +51,7 @@ import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stage of a GPT-2 that runs forwards only: the layers of training over slices of texts that
+ * A stage of a model that runs forwards only: the layers of training over slices of texts that
  * grow. The keys and values of every text's earlier tokens are kept, so that a new token costs one
  * row. A unit has rows of several texts, which are multiplied together: {@link FeedRows}.
  */
@@ -58,7 +61,7 @@ public final class InferenceStage implements StageProgram {
      */
     private static final int REDUCTION_BLOCK = 128;
 
-    private final GptShape shape;
+    private final ModelShape shape;
     private final StageRole role;
     private final Kernels kernels;
     private final DType multiply;
@@ -70,11 +73,12 @@ public final class InferenceStage implements StageProgram {
     private final Tensor queryKeyValue;
     private final UnitActivations largest;
     private final @Nullable Tensor choosing;
+    private final ShardShape whole;
     private final Map<Integer, UnitActivations> byRows = new HashMap<>();
     private @Nullable FeedRows underWay;
 
     private InferenceStage(
-            GptShape shape,
+            ModelShape shape,
             StageRole role,
             Precision precision,
             Kernels kernels,
@@ -88,7 +92,7 @@ public final class InferenceStage implements StageProgram {
         this.texts = texts;
         this.scopes = scopes;
         guard = new FiniteGuard(kernels);
-        ShardShape whole = ShardShape.whole(shape);
+        whole = ShardShape.whole(shape);
         StageParameters parameters =
                 StageParameters.allocate(
                         new ParameterAllocator(scopes, precision, ParameterAllocator.Use.INFER),
@@ -104,6 +108,7 @@ public final class InferenceStage implements StageProgram {
                         parameters,
                         ParameterStream.resident(),
                         this::attention,
+                        turns(),
                         (_, _) -> rows().places(),
                         role.last()
                                 ? LossHead.logitsScratch(scopes.scratch(), whole, texts.texts())
@@ -116,7 +121,7 @@ public final class InferenceStage implements StageProgram {
                                 "queries, keys and values of a slice",
                                 DType.F32,
                                 rows,
-                                3 * shape.width());
+                                whole.queryKeyValueColumns());
         choosing =
                 role.last()
                         ? scopes.scratch()
@@ -135,7 +140,7 @@ public final class InferenceStage implements StageProgram {
      * @param source the source of all parameters
      */
     public static InferenceStage build(
-            GptShape shape,
+            ModelShape shape,
             StageRole role,
             Precision precision,
             Device device,
@@ -162,16 +167,26 @@ public final class InferenceStage implements StageProgram {
                                             .formatted(text, role.firstLayer() + block),
                                     DType.F32,
                                     texts.cachedTokens(),
-                                    3 * shape.width()));
+                                    whole.queryKeyValueColumns()));
         }
         return new TextAttention(
                 kernels,
                 multiply,
-                shape.heads(),
+                whole.attention(role.firstLayer() + block),
                 texts.cachedTokens(),
                 Math.min(REDUCTION_BLOCK, shape.context()),
                 this::rows,
                 kept);
+    }
+
+    /** Builds the turns of heads for all places that are kept; null where heads do not turn. */
+    private @Nullable HeadTurns turns() {
+        TurnTable table = TurnTable.allocate(scopes.scratch(), shape, texts.cachedTokens());
+        if (table == null) {
+            return null;
+        }
+        table.fill(shape, List.of(new PartTokens.Run(0, 0, texts.cachedTokens())));
+        return table.ofTexts(kernels, this::rows);
     }
 
     private FeedRows rows() {

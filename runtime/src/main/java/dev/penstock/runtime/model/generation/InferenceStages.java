@@ -6,7 +6,7 @@ import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.model.parameters.ParameterSource;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 
@@ -16,7 +16,7 @@ import dev.penstock.runtime.model.shape.StagePartition;
  * @param source the source of all parameters
  */
 public record InferenceStages(
-        GptShape shape,
+        ModelShape shape,
         StagePartition partition,
         Precision precision,
         TextFeed texts,

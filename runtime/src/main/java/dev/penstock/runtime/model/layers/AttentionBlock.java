@@ -5,10 +5,13 @@ import static java.util.Objects.requireNonNull;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.HeadMoments;
 import dev.penstock.runtime.model.activations.LayerActivations;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LayerParameters;
 import dev.penstock.runtime.model.shape.MicroBatchRows;
+import dev.penstock.runtime.model.shape.ShardShape;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The first half of a transformer block over a token slice: {@code middle = x +
@@ -17,18 +20,33 @@ import dev.penstock.runtime.model.shape.MicroBatchRows;
  * <p>Queries, keys and values of this shard's heads lie in a tensor of the whole micro-batch: a
  * slice adds its rows and attends to all rows before them. In the backward, slices come in reverse
  * order: each finds in the micro-batch's gradient what later slices added for its keys and values.
+ * Queries and keys lie there as attention uses them: normalised and turned where a model does so.
  */
 final class AttentionBlock {
     private final Kernels kernels;
-    private final LayerNorm norm;
+    private final Norm norm;
     private final ColumnLinear queryKeyValue;
     private final RowLinear output;
     private final MicroBatchRows microBatchRows;
     private final Attention attention;
+    private final @Nullable HeadNorms headNorms;
+    private final @Nullable HeadTurns turns;
+    private final int turning;
 
-    AttentionBlock(Compute compute, Attention attention, LayerParameters parameters) {
+    AttentionBlock(
+            Compute compute,
+            ShardShape shape,
+            Attention attention,
+            @Nullable HeadTurns turns,
+            LayerParameters parameters) {
         kernels = compute.kernels();
-        norm = new LayerNorm(compute, parameters.norm1());
+        norm = Norm.of(compute, shape.model().block().norm(), parameters.norm1());
+        headNorms =
+                parameters.headNorms() == null
+                        ? null
+                        : new HeadNorms(compute, shape, parameters.headNorms());
+        this.turns = turns;
+        turning = shape.headColumns() + shape.keyColumns();
         queryKeyValue = new ColumnLinear(compute, parameters.queryKeyValue());
         output = new RowLinear(compute, parameters.attentionOutput());
         microBatchRows = new MicroBatchRows(attention.tokens());
@@ -44,34 +62,68 @@ final class AttentionBlock {
         attend(x, a, qkv, blocks);
     }
 
-    /** Same as {@link #forward} where {@code qkv} still holds what that computed. */
+    /**
+     * Same as {@link #forward} where {@code qkv} still holds what that computed. What the norms of
+     * heads keep is computed again, and the same queries and keys with it.
+     */
     void forwardAgain(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         norm.forward(x, a.norm1(), a.moments1());
+        if (headNorms != null) {
+            project(a, qkv, blocks);
+        }
         attend(x, a, qkv, blocks);
     }
 
     private void project(LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         Tensor normed = queryKeyValue.gather(a.norm1());
         if (microBatchRows.adjacent(blocks)) {
-            project(normed, microBatchRows.of(qkv, blocks));
-        } else {
-            for (int b = 0; b < blocks.sequences(); b++) {
-                project(
-                        MicroBatchRows.inUnit(normed, blocks, b),
-                        microBatchRows.of(qkv, blocks, b));
-            }
+            project(normed, microBatchRows.of(qkv, blocks), a.headMoments(), blocks);
+            return;
+        }
+        for (int b = 0; b < blocks.sequences(); b++) {
+            HeadMoments kept = a.headMoments();
+            project(
+                    MicroBatchRows.inUnit(normed, blocks, b),
+                    microBatchRows.of(qkv, blocks, b),
+                    kept == null ? null : kept.of(b * blocks.tokens(), blocks.tokens()),
+                    blocks);
         }
     }
 
     private void attend(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         attention.forward(qkv, a, blocks);
         output.multiply(a.attended(), a.middle());
-        kernels.addBiasAndResidual(a.middle(), output.bias(), x);
+        output.addBiasAndResidual(a.middle(), x);
     }
 
-    private void project(Tensor x, Tensor qkv) {
+    private void project(Tensor x, Tensor qkv, @Nullable HeadMoments kept, TokenBlocks blocks) {
         queryKeyValue.multiply(x, qkv);
-        kernels.addBias(qkv, queryKeyValue.bias());
+        Tensor bias = queryKeyValue.bias();
+        if (bias != null) {
+            kernels.addBias(qkv, bias);
+        }
+        if (headNorms != null) {
+            headNorms.forward(qkv, requireNonNull(kept));
+        }
+        if (turns != null) {
+            turns.turn(qkv.columns(0, turning), blocks, false);
+        }
+    }
+
+    /**
+     * Returns the gradient of the projection's output.
+     *
+     * @param dQkv of the micro-batch, of whose rows of this unit all is known
+     */
+    private Tensor dProjected(LayerActivations a, Tensor dQkv, Workspace work, TokenBlocks blocks) {
+        Tensor rows = unitRows(dQkv, work, blocks);
+        if (turns != null) {
+            turns.turn(rows.columns(0, turning), blocks, true);
+        }
+        if (headNorms != null) {
+            headNorms.backward(rows, requireNonNull(a.headMoments()), blocks);
+        }
+        return rows;
     }
 
     /**
@@ -88,9 +140,8 @@ final class AttentionBlock {
             TokenBlocks blocks) {
         output.backward(a.attended(), dStream, work.dAttended(), blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
-        Tensor dNorm =
-                queryKeyValue.backward(
-                        a.norm1(), unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        Tensor dProjected = dProjected(a, dQkv, work, blocks);
+        Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, work.dModel(), blocks);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 
@@ -110,9 +161,9 @@ final class AttentionBlock {
         kernels.copy(dStream, a.middle());
         output.backwardInput(dStream, work.dAttended(), blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
-        microBatchRows.copy(kernels, dQkv, qkv, blocks);
-        Tensor dNorm =
-                queryKeyValue.backwardInput(unitRows(dQkv, work, blocks), work.dModel(), blocks);
+        Tensor dProjected = dProjected(a, dQkv, work, blocks);
+        microBatchRows.scatter(kernels, dProjected, blocks, qkv);
+        Tensor dNorm = queryKeyValue.backwardInput(dProjected, work.dModel(), blocks);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 

@@ -4,6 +4,7 @@ import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.parameters.LinearParameters;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A {@link Linear} whose columns are divided among shards (Megatron, arXiv 1909.08053, section 3):
@@ -29,7 +30,7 @@ final class ColumnLinear {
         linear.multiply(x, y);
     }
 
-    Tensor bias() {
+    @Nullable Tensor bias() {
         return linear.bias();
     }
 

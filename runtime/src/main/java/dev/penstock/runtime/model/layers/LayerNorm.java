@@ -1,56 +1,50 @@
 package dev.penstock.runtime.model.layers;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.RowMoments;
 import dev.penstock.runtime.model.parameters.NormParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.shape.NormDesign;
 
 /** A layer norm; its moments show whether its input is finite. */
-final class LayerNorm {
-    private static final double EPSILON = 1e-5;
-
+final class LayerNorm implements Norm {
     private final Compute compute;
     private final Parameter gain;
     private final Parameter bias;
+    private final double epsilon;
     private final String inputPlace;
     private final String gradientPlace;
 
-    LayerNorm(Compute compute, NormParameters parameters) {
+    LayerNorm(Compute compute, NormDesign design, NormParameters parameters) {
         this.compute = compute;
         gain = parameters.gain();
-        bias = parameters.bias();
+        bias = requireNonNull(parameters.bias());
+        epsilon = design.epsilon();
         inputPlace = "input of " + parameters.name() + " (forward)";
         gradientPlace = "gradient of " + bias.name() + " (backward)";
     }
 
-    void forward(Tensor x, Tensor y, RowMoments moments) {
+    @Override
+    public void forward(Tensor x, Tensor y, RowMoments moments) {
+        Tensor mean = requireNonNull(moments.mean());
         compute.kernels()
-                .layerNorm(
-                        x,
-                        gain.weight(),
-                        bias.weight(),
-                        y,
-                        moments.mean(),
-                        moments.rstd(),
-                        EPSILON);
-        compute.guard().check(moments.mean(), inputPlace);
+                .layerNorm(x, gain.weight(), bias.weight(), y, mean, moments.rstd(), epsilon);
+        compute.guard().check(mean, inputPlace);
         compute.guard().check(moments.rstd(), inputPlace);
     }
 
-    /**
-     * Adds the input gradient to {@code dx}. All tensors are of own rows.
-     *
-     * @param blocks of all rows
-     */
-    void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
-        compute.kernels()
-                .layerNormBackwardInput(dy, x, gain.weight(), moments.mean(), moments.rstd(), dx);
+    @Override
+    public void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
+        Tensor mean = requireNonNull(moments.mean());
+        compute.kernels().layerNormBackwardInput(dy, x, gain.weight(), mean, moments.rstd(), dx);
         compute.kernels()
                 .layerNormBackwardWeight(
                         dy,
                         x,
-                        moments.mean(),
+                        mean,
                         moments.rstd(),
                         gain.gradient(),
                         bias.gradient(),

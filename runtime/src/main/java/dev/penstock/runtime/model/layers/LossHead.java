@@ -14,6 +14,7 @@ import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.HeadChunk;
+import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -28,7 +29,7 @@ public final class LossHead {
 
     private final Compute compute;
     private final Kernels kernels;
-    private final LayerNorm norm;
+    private final Norm norm;
     private final Parameter matrix;
     private final @Nullable GroupView matrixGradient;
     private final Tensor logits;
@@ -36,10 +37,10 @@ public final class LossHead {
     /**
      * @param logits scratch of {@link #logitsScratch}
      */
-    LossHead(Compute compute, StageParameters.Head parameters, Tensor logits) {
+    LossHead(Compute compute, NormDesign design, StageParameters.Head parameters, Tensor logits) {
         this.compute = compute;
         kernels = compute.kernels();
-        norm = new LayerNorm(compute, parameters.norm());
+        norm = Norm.of(compute, design, parameters.norm());
         matrix = parameters.matrix();
         matrixGradient = parameters.matrixGradient();
         this.logits = logits;

@@ -1,23 +1,27 @@
 package dev.penstock.runtime.model.layers;
 
-import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.LayerActivations;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LayerParameters;
+import dev.penstock.runtime.model.shape.BlockDesign;
 
-/** The second half of a transformer block: {@code y = middle + proj(gelu(fc(norm(middle))))}. */
+/**
+ * The second half of a transformer block: {@code y = middle + proj(activation(fc(norm(middle))))}.
+ */
 final class MlpBlock {
     private final Kernels kernels;
-    private final LayerNorm norm;
+    private final Norm norm;
     private final ColumnLinear hidden;
     private final RowLinear output;
+    private final Activation activation;
 
-    MlpBlock(Compute compute, LayerParameters parameters) {
+    MlpBlock(Compute compute, BlockDesign design, LayerParameters parameters) {
         kernels = compute.kernels();
-        norm = new LayerNorm(compute, parameters.norm2());
+        norm = Norm.of(compute, design.norm(), parameters.norm2());
+        activation = Activation.of(kernels, design.activation());
         hidden = new ColumnLinear(compute, parameters.hidden());
         output = new RowLinear(compute, parameters.mlpOutput());
     }
@@ -25,7 +29,7 @@ final class MlpBlock {
     void forward(LayerActivations a, Tensor y) {
         activate(a);
         output.multiply(a.activated(), y);
-        kernels.addBiasAndResidual(y, output.bias(), a.middle());
+        output.addBiasAndResidual(y, a.middle());
     }
 
     /**
@@ -35,7 +39,7 @@ final class MlpBlock {
     void activate(LayerActivations a) {
         norm.forward(a.middle(), a.norm2(), a.moments2());
         hidden.multiply(hidden.gather(a.norm2()), a.hidden());
-        kernels.biasGelu(a.hidden(), hidden.bias(), a.activated(), Gelu.TANH);
+        activation.forward(a.hidden(), hidden.bias(), a.activated());
     }
 
     /**
@@ -43,8 +47,8 @@ final class MlpBlock {
      */
     void backward(LayerActivations a, Tensor dStream, Workspace work, TokenBlocks blocks) {
         output.backward(a.activated(), dStream, work.dHidden(), blocks);
-        kernels.geluBackward(a.hidden(), work.dHidden(), Gelu.TANH);
-        Tensor dNorm = hidden.backward(a.norm2(), work.dHidden(), work.dModel(), blocks);
+        Tensor dHidden = activation.backward(a.hidden(), work.dHidden());
+        Tensor dNorm = hidden.backward(a.norm2(), dHidden, work.dModel(), blocks);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
 
@@ -62,9 +66,11 @@ final class MlpBlock {
             TokenBlocks blocks) {
         kernels.copy(dStream, keptOutputGradient);
         output.backwardInput(dStream, work.dHidden(), blocks);
-        kernels.geluBackward(a.hidden(), work.dHidden(), Gelu.TANH);
-        kernels.copy(work.dHidden(), a.hidden());
-        Tensor dNorm = hidden.backwardInput(work.dHidden(), work.dModel(), blocks);
+        Tensor dHidden = activation.backward(a.hidden(), work.dHidden());
+        if (!dHidden.equals(a.hidden())) {
+            kernels.copy(dHidden, a.hidden());
+        }
+        Tensor dNorm = hidden.backwardInput(dHidden, work.dModel(), blocks);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
 

@@ -5,16 +5,17 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.parameters.LayerParameters;
-import dev.penstock.runtime.model.parameters.NormParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.shape.ShardShape;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gradients of a stage's norms where tensor shards divide rows: each shard has sums over its own
- * rows, which are added up once before they are used.
+ * Gradients of what all tensor shards hold and each has only a part of the gradients of, which are
+ * added up once before they are used: those of norms where shards divide rows, and of the norms of
+ * heads, of which each shard has some.
  */
 public final class NormGradients {
     private final Kernels kernels;
@@ -26,43 +27,61 @@ public final class NormGradients {
      * @param room of {@link #room}
      */
     public NormGradients(
-            Kernels kernels, TensorShards shards, StageParameters parameters, Tensor room) {
+            Kernels kernels,
+            TensorShards shards,
+            ShardShape shape,
+            StageParameters parameters,
+            Tensor room) {
         this.kernels = kernels;
         this.shards = shards;
-        this.parameters = of(parameters);
+        this.parameters = of(shape, parameters);
         this.room = room;
     }
 
-    /** Allocates room for all gradients, one in a row; null for an embedding alone. */
-    public static @Nullable Tensor room(DeviceScope scope, StageParameters parameters) {
-        List<Parameter> all = of(parameters);
+    /** Allocates room for all gradients, side by side; null if there are none. */
+    public static @Nullable Tensor room(
+            DeviceScope scope, ShardShape shape, StageParameters parameters) {
+        List<Parameter> all = of(shape, parameters);
         if (all.isEmpty()) {
             return null;
         }
-        int width = Math.toIntExact(all.getFirst().spec().piece().elements());
-        return scope.tensor("gradients of norms", DType.F32, all.size(), width);
+        int elements = all.stream().mapToInt(NormGradients::elements).sum();
+        return scope.tensor("gradients of norms", DType.F32, 1, elements);
     }
 
-    private static List<Parameter> of(StageParameters parameters) {
-        List<NormParameters> norms = new ArrayList<>();
+    private static int elements(Parameter parameter) {
+        return Math.toIntExact(parameter.spec().piece().elements());
+    }
+
+    private static List<Parameter> of(ShardShape shape, StageParameters parameters) {
+        List<Parameter> all = new ArrayList<>();
         for (LayerParameters layer : parameters.layers()) {
-            norms.add(layer.norm1());
-            norms.add(layer.norm2());
+            if (shape.sequence()) {
+                all.addAll(layer.norm1().all());
+                all.addAll(layer.norm2().all());
+            }
+            if (layer.headNorms() != null && shape.shards() > 1) {
+                all.addAll(layer.headNorms().all());
+            }
         }
-        if (parameters.head() != null) {
-            norms.add(parameters.head().norm());
+        if (parameters.head() != null && shape.sequence()) {
+            all.addAll(parameters.head().norm().all());
         }
-        return norms.stream().flatMap(norm -> List.of(norm.gain(), norm.bias()).stream()).toList();
+        return all;
     }
 
     /** Replaces each shard's gradients by the sums over all shards. */
     public void sum() {
-        for (int i = 0; i < parameters.size(); i++) {
-            kernels.copy(parameters.get(i).gradient(), room.rows(i, 1));
+        int first = 0;
+        for (Parameter parameter : parameters) {
+            kernels.copy(parameter.gradient(), room.columns(first, elements(parameter)));
+            first += elements(parameter);
         }
         shards.await(shards.beginSumOfWhole(room));
-        for (int i = 0; i < parameters.size(); i++) {
-            kernels.copy(room.rows(i, 1), parameters.get(i).gradient());
+        first = 0;
+        for (Parameter parameter : parameters) {
+            kernels.copy(room.columns(first, elements(parameter)), parameter.gradient());
+            first += elements(parameter);
         }
     }
 }

@@ -14,7 +14,7 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.LayerActivations;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.PartTokens;
-import dev.penstock.runtime.model.shape.ShardShape;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -41,6 +41,9 @@ import java.util.List;
  *
  * <p>All queries see everything of earlier slices. A rank holds the keys and values of no more than
  * two parts besides its own. Sums are taken in the order of hops, whatever the order of arrival.
+ *
+ * <p>Where queries have a window, what they see depends on places: every run of consecutive queries
+ * meets every run of consecutive keys before it apart, also those of its own part.
  */
 public final class RingAttention implements Attention {
     private final Kernels kernels;
@@ -49,28 +52,37 @@ public final class RingAttention implements Attention {
     private final int sequences;
     private final int tokens;
     private final AttentionShape shape;
+    private final List<PartTokens> held;
+    private final int grid;
     private final int columns;
     private final int parts;
     private final int part;
     private CollectiveGroup ring = SoloGroup.GROUP;
 
+    /**
+     * @param held entry i: the tokens of a sequence that part i holds
+     * @param part this one
+     * @param buffers may serve several attentions, one at a time
+     */
     public RingAttention(
             Kernels kernels,
             DType multiply,
-            ShardShape shardShape,
+            AttentionShape shape,
             BatchShape batchOfPart,
-            int parts,
+            List<PartTokens> held,
             int part,
             RingBuffers buffers) {
         this.kernels = kernels;
         this.multiply = multiply;
         this.buffers = buffers;
-        this.parts = parts;
+        this.held = List.copyOf(held);
+        parts = held.size();
         this.part = part;
+        this.shape = shape;
         sequences = batchOfPart.sequences();
         tokens = batchOfPart.context();
-        columns = shardShape.headColumns();
-        shape = AttentionShape.dense(shardShape.heads(), columns);
+        grid = batchOfPart.grid();
+        columns = shape.queryColumns();
     }
 
     public void connect(CollectiveGroup context) {
@@ -91,7 +103,7 @@ public final class RingAttention implements Attention {
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
         RingBuffers moving = load(qkv, blocks);
         Collective pass = ring.pass(moving.keyValues().get(0), moving.keyValues().get(1));
-        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), shape, tokens, blocks);
+        forwardHere(qkv, a, blocks);
         for (int hop = 1; hop < parts; hop++) {
             ring.await(pass);
             Tensor here = moving.keyValues().get(hop % 2);
@@ -106,9 +118,7 @@ public final class RingAttention implements Attention {
                             keyValues(here, blocks, b, seen),
                             inUnit(a.attended(), blocks, b, seen),
                             inUnit(a.logSumExp(), blocks, b, seen),
-                            // every key of the block is seen: without a window, how far it lies
-                            // back does not matter
-                            new EarlierKeys(shape, seen.keys()));
+                            seen.shape());
                     pass.advance();
                 }
             }
@@ -121,8 +131,7 @@ public final class RingAttention implements Attention {
         RingBuffers moving = load(qkv, blocks);
         Collective pass = ring.pass(moving.keyValues().get(0), moving.keyValues().get(1));
         Collective gradientPass = SoloGroup.DONE;
-        kernels.attentionBackward(
-                multiply, qkv, a.attended(), a.logSumExp(), dAttended, dQkv, shape, tokens, blocks);
+        backwardHere(qkv, a, dAttended, dQkv, blocks);
         for (int hop = 1; hop < parts; hop++) {
             ring.await(pass);
             Tensor here = moving.keyValues().get(hop % 2);
@@ -146,6 +155,89 @@ public final class RingAttention implements Attention {
         }
     }
 
+    /** Attends to this part's own keys. */
+    private void forwardHere(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
+        if (!isWindowed()) {
+            kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), shape, tokens, blocks);
+            return;
+        }
+        for (int b = 0; b < sequences; b++) {
+            for (PartTokens.Run run : held.get(part).of(blocks.firstToken(), blocks.tokens())) {
+                Seen own = own(run, blocks);
+                kernels.attention(
+                        multiply,
+                        qkv.rows(b * tokens + run.firstHere(), run.tokens()),
+                        inUnit(a.attended(), blocks, b, own),
+                        inUnit(a.logSumExp(), blocks, b, own),
+                        shape,
+                        run.tokens(),
+                        new TokenBlocks(1, run.tokens(), 0, grid));
+            }
+            for (Seen seen : seenInWindow(part, blocks)) {
+                kernels.attentionToEarlier(
+                        multiply,
+                        queries(qkv, blocks, b, seen),
+                        ownKeyValues(qkv, b, seen),
+                        inUnit(a.attended(), blocks, b, seen),
+                        inUnit(a.logSumExp(), blocks, b, seen),
+                        seen.shape());
+            }
+        }
+    }
+
+    private void backwardHere(
+            Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
+        if (!isWindowed()) {
+            kernels.attentionBackward(
+                    multiply,
+                    qkv,
+                    a.attended(),
+                    a.logSumExp(),
+                    dAttended,
+                    dQkv,
+                    shape,
+                    tokens,
+                    blocks);
+            return;
+        }
+        for (int b = 0; b < sequences; b++) {
+            for (PartTokens.Run run : held.get(part).of(blocks.firstToken(), blocks.tokens())) {
+                Seen own = own(run, blocks);
+                kernels.attentionBackward(
+                        multiply,
+                        qkv.rows(b * tokens + run.firstHere(), run.tokens()),
+                        inUnit(a.attended(), blocks, b, own),
+                        inUnit(a.logSumExp(), blocks, b, own),
+                        inUnit(dAttended, blocks, b, own),
+                        dQkv.rows(b * tokens + run.firstHere(), run.tokens()),
+                        shape,
+                        run.tokens(),
+                        new TokenBlocks(1, run.tokens(), 0, grid));
+            }
+            for (Seen seen : seenInWindow(part, blocks)) {
+                kernels.attentionToEarlierBackward(
+                        multiply,
+                        queries(qkv, blocks, b, seen),
+                        ownKeyValues(qkv, b, seen),
+                        inUnit(a.attended(), blocks, b, seen),
+                        inUnit(a.logSumExp(), blocks, b, seen),
+                        inUnit(dAttended, blocks, b, seen),
+                        queries(dQkv, blocks, b, seen),
+                        ownKeyValues(dQkv, b, seen),
+                        seen.shape());
+            }
+        }
+    }
+
+    /** Returns a run of queries that meet themselves. */
+    private Seen own(PartTokens.Run run, TokenBlocks blocks) {
+        return all(run.firstHere() - blocks.firstToken(), run.tokens(), run.tokens());
+    }
+
+    private Tensor ownKeyValues(Tensor qkv, int sequence, Seen seen) {
+        return keysAndValues(qkv).rows(sequence * tokens + seen.firstKey(), seen.keys());
+    }
+
     private void backward(
             Tensor qkv,
             LayerActivations a,
@@ -166,7 +258,7 @@ public final class RingAttention implements Attention {
                         inUnit(dAttended, blocks, b, seen),
                         queries(dQkv, blocks, b, seen),
                         keyValues(added, blocks, b, seen),
-                        new EarlierKeys(shape, seen.keys()));
+                        seen.shape());
             }
         }
     }
@@ -185,24 +277,59 @@ public final class RingAttention implements Attention {
     }
 
     /**
-     * Some queries of a unit, and how many keys of another part, from its first, they see.
+     * Some queries of a unit, and the keys of a part that they see, counted among the part's
+     * tokens.
      *
      * @param firstQuery among the part's tokens of the slice
      */
-    private record Seen(int firstQuery, int queries, int keys) {}
+    private record Seen(int firstQuery, int queries, int firstKey, int keys, EarlierKeys shape) {}
 
     private List<Seen> seen(int hop, TokenBlocks blocks) {
         int from = (part - hop + parts) % parts;
+        return isWindowed() ? seenInWindow(from, blocks) : seenWhole(from, blocks);
+    }
+
+    private boolean isWindowed() {
+        return shape.window() != AttentionShape.NO_WINDOW;
+    }
+
+    private List<Seen> seenInWindow(int from, TokenBlocks blocks) {
+        List<Seen> all = new ArrayList<>();
+        int before = blocks.firstToken();
+        for (PartTokens.Run queries : held.get(part).of(before, blocks.tokens())) {
+            for (PartTokens.Run keys : held.get(from).of(0, before + blocks.tokens())) {
+                int distance = queries.first() - keys.first();
+                boolean earlier = distance >= keys.tokens();
+                boolean near = distance - keys.tokens() + 1 < shape.window();
+                if (earlier && near) {
+                    all.add(
+                            new Seen(
+                                    queries.firstHere() - before,
+                                    queries.tokens(),
+                                    keys.firstHere(),
+                                    keys.tokens(),
+                                    new EarlierKeys(shape, distance)));
+                }
+            }
+        }
+        return all;
+    }
+
+    private List<Seen> seenWhole(int from, TokenBlocks blocks) {
         int before = blocks.firstToken();
         int early = PartTokens.early(blocks.tokens());
         int late = blocks.tokens() - early;
         List<Seen> all =
                 from < part
-                        ? List.of(new Seen(0, blocks.tokens(), before + early))
+                        ? List.of(all(0, blocks.tokens(), before + early))
                         : List.of(
-                                new Seen(0, early, before),
-                                new Seen(early, late, before + blocks.tokens()));
+                                all(0, early, before), all(early, late, before + blocks.tokens()));
         return all.stream().filter(seen -> seen.queries() > 0 && seen.keys() > 0).toList();
+    }
+
+    /** Without a window the order of the keys says enough, wherever they lie. */
+    private Seen all(int firstQuery, int queries, int keys) {
+        return new Seen(firstQuery, queries, 0, keys, new EarlierKeys(shape, keys));
     }
 
     private Tensor queries(Tensor qkv, TokenBlocks blocks, int sequence, Seen seen) {
@@ -215,7 +342,8 @@ public final class RingAttention implements Attention {
     }
 
     private static Tensor keyValues(Tensor block, TokenBlocks blocks, int sequence, Seen seen) {
-        return block.rows(sequence * (blocks.firstToken() + blocks.tokens()), seen.keys());
+        int first = sequence * (blocks.firstToken() + blocks.tokens()) + seen.firstKey();
+        return block.rows(first, seen.keys());
     }
 
     private Tensor ofSequence(Tensor block, int sequence) {
@@ -228,6 +356,10 @@ public final class RingAttention implements Attention {
      * values.
      */
     private Tensor keysAndValues(Tensor qkv, int sequence, int count) {
-        return qkv.rows(sequence * tokens, count).columns(columns, 2 * columns);
+        return keysAndValues(qkv).rows(sequence * tokens, count);
+    }
+
+    private Tensor keysAndValues(Tensor qkv) {
+        return qkv.columns(columns, 2 * shape.keyColumns());
     }
 }

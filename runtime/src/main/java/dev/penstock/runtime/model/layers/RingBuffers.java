@@ -38,7 +38,7 @@ public record RingBuffers(List<Tensor> keyValues, List<Tensor> gradients, @Nulla
     }
 
     private static Tensor block(DeviceScope scope, String name, ShardShape shape, BatchShape part) {
-        return scope.tensor(name, DType.F32, part.microBatchRows(), 2 * shape.headColumns());
+        return scope.tensor(name, DType.F32, part.microBatchRows(), 2 * shape.keyColumns());
     }
 
     /** Returns the first rows of all buffers. */

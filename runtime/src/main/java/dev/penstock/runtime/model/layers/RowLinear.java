@@ -23,8 +23,9 @@ final class RowLinear {
         shards.sumInto(y);
     }
 
-    Tensor bias() {
-        return linear.bias();
+    /** Adds the bias, if there is one, and a residual to an output. */
+    void addBiasAndResidual(Tensor y, Tensor residual) {
+        linear.addBiasAndResidual(y, residual);
     }
 
     /** Writes the input's gradient and adds to those of both parameters. */

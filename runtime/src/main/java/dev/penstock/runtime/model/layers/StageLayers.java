@@ -33,6 +33,7 @@ public final class StageLayers {
     /**
      * @param stream provides the layers' parameters
      * @param attention of each block, by its index in the stage
+     * @param turns of queries and keys; null where they do not turn
      * @param held which tokens of a sequence this rank holds
      * @param logits scratch of {@link LossHead#logitsScratch}; null on stages without a head
      */
@@ -43,6 +44,7 @@ public final class StageLayers {
             StageParameters parameters,
             ParameterStream stream,
             IntFunction<Attention> attention,
+            @Nullable HeadTurns turns,
             TokenPlaces held,
             @Nullable Tensor logits) {
         this.compute = compute;
@@ -53,15 +55,20 @@ public final class StageLayers {
                         : new TokenEmbedding(compute, shape, parameters.embedding(), held);
         for (int i = 0; i < role.layers(); i++) {
             attentions.add(
-                    new AttentionBlock(compute, attention.apply(i), parameters.layers().get(i)));
-            mlps.add(new MlpBlock(compute, parameters.layers().get(i)));
+                    new AttentionBlock(
+                            compute, shape, attention.apply(i), turns, parameters.layers().get(i)));
+            mlps.add(new MlpBlock(compute, shape.model().block(), parameters.layers().get(i)));
             inputGradientPlaces.add(
                     "gradient of the input of h.%d (backward)".formatted(role.firstLayer() + i));
         }
         head =
                 parameters.head() == null
                         ? null
-                        : new LossHead(compute, parameters.head(), requireNonNull(logits));
+                        : new LossHead(
+                                compute,
+                                shape.model().block().norm(),
+                                parameters.head(),
+                                requireNonNull(logits));
     }
 
     public int size() {

@@ -17,12 +17,12 @@ import java.util.function.Supplier;
  * @param tokens maximum tokens of a text that are kept
  * @param grid of blocks of queries
  * @param rows of the current unit
- * @param kept entry i: queries, keys and values of text i {@code [tokens, 3d]}
+ * @param kept entry i: queries, keys and values of text i {@code [tokens, (h+2g)k]}
  */
 public record TextAttention(
         Kernels kernels,
         DType multiply,
-        int heads,
+        AttentionShape shape,
         int tokens,
         int grid,
         Supplier<FeedRows> rows,
@@ -30,7 +30,7 @@ public record TextAttention(
         implements Attention {
 
     /**
-     * @param qkv of the unit's rows {@code [n, 3d]}
+     * @param qkv of the unit's rows {@code [n, (h+2g)k]}
      */
     @Override
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
@@ -44,7 +44,7 @@ public record TextAttention(
                     text,
                     a.attended().rows(first, count),
                     a.logSumExp().rows(first, count),
-                    AttentionShape.dense(heads, a.attended().columns()),
+                    shape,
                     tokens,
                     new TokenBlocks(1, count, run.feed().position(), grid));
         }

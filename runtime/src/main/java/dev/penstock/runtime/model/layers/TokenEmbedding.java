@@ -10,10 +10,11 @@ import dev.penstock.runtime.model.shape.PartTokens.Run;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.TokenPlaces;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Embeds tokens: their rows of the token table, of which every shard has some, plus the rows of
- * their positions.
+ * their positions where those are learned.
  */
 final class TokenEmbedding {
     private final Kernels kernels;
@@ -21,7 +22,7 @@ final class TokenEmbedding {
     private final ShardShape shape;
     private final TokenRange range;
     private final Parameter table;
-    private final Parameter positions;
+    private final @Nullable Parameter positions;
     private final TokenPlaces held;
 
     /**
@@ -48,12 +49,14 @@ final class TokenEmbedding {
     void forward(Tensor tokens, Tensor y, TokenBlocks blocks) {
         kernels.embedding(tokens, range, table.weight(), shards.allRows(y));
         shards.sumInto(y);
-        int firstRow = shape.firstOwnRow(blocks.rows());
-        eachRun(
-                blocks,
-                firstRow,
-                y,
-                (first, rows) -> kernels.add(positions.weight().rows(first, rows.rows()), rows));
+        if (positions != null) {
+            Tensor learned = positions.weight();
+            eachRun(
+                    blocks,
+                    shape.firstOwnRow(blocks.rows()),
+                    y,
+                    (first, rows) -> kernels.add(learned.rows(first, rows.rows()), rows));
+        }
     }
 
     /**
@@ -64,11 +67,14 @@ final class TokenEmbedding {
     void backward(Tensor dy, Tensor tokens, TokenBlocks blocks) {
         Tensor all = shards.gather(dy);
         kernels.embeddingBackward(all, tokens, range, table.gradient(), blocks);
-        eachRun(
-                blocks,
-                0,
-                all,
-                (first, rows) -> kernels.add(rows, positions.gradient().rows(first, rows.rows())));
+        if (positions != null) {
+            Tensor gradient = positions.gradient();
+            eachRun(
+                    blocks,
+                    0,
+                    all,
+                    (first, rows) -> kernels.add(rows, gradient.rows(first, rows.rows())));
+        }
     }
 
     @FunctionalInterface

@@ -8,29 +8,17 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.LayerActivations;
 
 /** Attention over sequences that this rank holds as a whole. */
-public record WholeAttention(Kernels kernels, DType multiply, int heads, int tokens)
+public record WholeAttention(Kernels kernels, DType multiply, AttentionShape shape, int tokens)
         implements Attention {
     @Override
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
-        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), shape(a), tokens, blocks);
-    }
-
-    private AttentionShape shape(LayerActivations a) {
-        return AttentionShape.dense(heads, a.attended().columns());
+        kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), shape, tokens, blocks);
     }
 
     @Override
     public void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
         kernels.attentionBackward(
-                multiply,
-                qkv,
-                a.attended(),
-                a.logSumExp(),
-                dAttended,
-                dQkv,
-                shape(a),
-                tokens,
-                blocks);
+                multiply, qkv, a.attended(), a.logSumExp(), dAttended, dQkv, shape, tokens, blocks);
     }
 }

@@ -21,10 +21,7 @@ public final class ParameterUnits {
     public ParameterUnits(StageParameters parameters) {
         blocks = parameters.layers().size();
         StageParameters.Embedding embedding = parameters.embedding();
-        units.add(
-                embedding == null
-                        ? List.of()
-                        : List.of(embedding.tokens().group(), embedding.positions().group()));
+        units.add(embedding == null ? List.of() : groups(embedding));
         parameters.layers().forEach(layer -> units.add(layer.groups()));
         StageParameters.Head head = parameters.head();
         units.add(head == null ? List.of() : List.of(head.norm().gain().group()));
@@ -32,6 +29,13 @@ public final class ParameterUnits {
                 head == null
                         ? List.of()
                         : List.of(head.matrix().group(), head.norm().gain().group()));
+    }
+
+    private static List<ParameterGroup> groups(StageParameters.Embedding embedding) {
+        Parameter positions = embedding.positions();
+        return positions == null
+                ? List.of(embedding.tokens().group())
+                : List.of(embedding.tokens().group(), positions.group());
     }
 
     /** Returns the groups of a unit. */

@@ -27,8 +27,12 @@ public record StageParameters(
     static final String TOKEN_TABLE = "wte.weight";
     static final String HEAD_MATRIX = "lm_head.weight";
 
-    /** Token and position tables: this shard's rows of {@code [V, d]}, and {@code [T, d]}. */
-    public record Embedding(Parameter tokens, Parameter positions) {}
+    /**
+     * Token and position tables: this shard's rows of {@code [V, d]}, and {@code [T, d]}.
+     *
+     * @param positions null where places are not learned
+     */
+    public record Embedding(Parameter tokens, @Nullable Parameter positions) {}
 
     /**
      * Final norm and this shard's rows of the matrix {@code [V, d]} of the logits.
@@ -60,15 +64,23 @@ public record StageParameters(
     private static Embedding embedding(
             ParameterAllocator allocator, ShardShape shape, StageRole role) {
         ParameterSpec tokens = ParameterSpec.table(TOKEN_TABLE, shape.tokenRows());
-        TensorPiece positions = TensorPiece.all(List.of(shape.context(), shape.width()));
-        ParameterSpec table =
-                ParameterSpec.table("wpe.weight", positions).countedIf(shape.countsCommon());
         boolean tiedHere = role.last() && shape.model().tied();
         return new Embedding(
                 tiedHere
                         ? allocator.tables("wte", () -> allocator.allocate(tokens.asFactor()))
                         : allocator.group("wte", () -> allocator.allocate(tokens)),
-                allocator.group("wpe", () -> allocator.allocate(table)));
+                positions(allocator, shape));
+    }
+
+    private static @Nullable Parameter positions(ParameterAllocator allocator, ShardShape shape) {
+        int rows = shape.model().positions().tableRows();
+        if (rows == 0) {
+            return null;
+        }
+        TensorPiece positions = TensorPiece.all(List.of(rows, shape.width()));
+        ParameterSpec table =
+                ParameterSpec.table("wpe.weight", positions).countedIf(shape.countsCommon());
+        return allocator.group("wpe", () -> allocator.allocate(table));
     }
 
     private static Head head(

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.RankPlace;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * All settings that decide what the stages of a run compute.
@@ -18,7 +19,7 @@ import java.util.Set;
  *     do for all rows of a unit
  */
 public record GptSettings(
-        GptShape shape,
+        ModelShape shape,
         StagePartition partition,
         BatchShape batch,
         Precision precision,
@@ -49,14 +50,14 @@ public record GptSettings(
                     "context parts hold equal numbers of a slice's tokens: expected slices of multiples of %d tokens, got %s"
                             .formatted(grid.context(), batch.sliceLengths()));
         }
-        if (shape.heads() % tensorShards != 0) {
-            throw new IllegalArgumentException(
-                    "attention heads are divided among the tensor shards: expected a divisor of %d heads, got %d shards; try %d"
-                            .formatted(
-                                    shape.heads(),
-                                    tensorShards,
-                                    GptShape.largestDivisor(shape.heads(), tensorShards)));
-        }
+        requireDivided("attention heads", shape.heads(), "heads", tensorShards);
+        requireDivided(
+                "heads of keys, with the heads of queries that share them,",
+                shape.block().heads().keys(),
+                "heads of keys",
+                tensorShards);
+        requireDivided(
+                "columns of the hidden layer", shape.block().hidden(), "columns", tensorShards);
         List<Integer> rows =
                 batch.sliceLengths().stream()
                         .map(length -> batch.sequences() * length / grid.context())
@@ -75,6 +76,19 @@ public record GptSettings(
             throw new IllegalArgumentException(
                     "every tensor shard holds tokens: expected a vocabulary of %d or more, got %d"
                             .formatted(tensorShards, shape.vocabulary()));
+        }
+    }
+
+    private static void requireDivided(String what, int count, String unit, int shards) {
+        if (count % shards != 0) {
+            throw new IllegalArgumentException(
+                    "%s are divided among the tensor shards: expected a divisor of %d %s, got %d shards; try %d"
+                            .formatted(
+                                    what,
+                                    count,
+                                    unit,
+                                    shards,
+                                    ModelShape.largestDivisor(count, shards)));
         }
     }
 
@@ -123,9 +137,16 @@ public record GptSettings(
         return PartTokens.of(batch, grid.context(), place.context());
     }
 
+    /** Returns which tokens of every sequence each context part holds. */
+    public List<PartTokens> tokensOfParts() {
+        return IntStream.range(0, grid.context())
+                .mapToObj(part -> PartTokens.of(batch, grid.context(), part))
+                .toList();
+    }
+
     /** Settings of a run with pipeline parallelism alone that keeps every block's activations. */
     public static GptSettings of(
-            GptShape shape,
+            ModelShape shape,
             StagePartition partition,
             BatchShape batch,
             Precision precision,

@@ -34,14 +34,14 @@ public final class MicroBatchRows {
         return tensor.rows(sequence * unit.tokens(), unit.tokens());
     }
 
-    /** Copies the rows of a unit from one tensor of the micro-batch to another. */
-    public void copy(Kernels kernels, Tensor from, Tensor to, TokenBlocks unit) {
+    /** Copies the rows of a unit into a tensor of the micro-batch. */
+    public void scatter(Kernels kernels, Tensor rows, TokenBlocks unit, Tensor microBatch) {
         if (adjacent(unit)) {
-            kernels.copy(of(from, unit), of(to, unit));
+            kernels.copy(rows, of(microBatch, unit));
             return;
         }
         for (int b = 0; b < unit.sequences(); b++) {
-            kernels.copy(of(from, unit, b), of(to, unit, b));
+            kernels.copy(inUnit(rows, unit, b), of(microBatch, unit, b));
         }
     }
 

@@ -2,17 +2,18 @@ package dev.penstock.runtime.model.shape;
 
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.actors.spi.TensorPiece.Strip;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.TokenRange;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.IntStream;
 
 /**
- * The part of a GPT-2 that one of T tensor shards holds (Megatron, arXiv 1909.08053, section 3).
+ * The part of a model that one of T tensor shards holds (Megatron, arXiv 1909.08053, section 3).
  * Every shard has the whole residual stream and its part of everything in between:
  *
  * <pre>
  *   norm -> q k v of its heads -> attention -> rows of c_proj ---+--> sum over shards
- *   norm -> columns of c_fc -> GELU ---------> rows of c_proj ---+
+ *   norm -> columns of c_fc -> activation ---> rows of c_proj ---+
  * </pre>
  *
  * It also has a run of rows of the vocabulary, one more or less where it does not divide evenly. In
@@ -24,13 +25,13 @@ import java.util.stream.IntStream;
  * </pre>
  *
  * @param index of this shard, from 0
- * @param shards number of shards; divides the heads
+ * @param shards number of shards; divides the heads of keys
  * @param sequence whether rows are divided; the shards then divide those of every unit
  */
-public record ShardShape(GptShape model, int index, int shards, boolean sequence) {
+public record ShardShape(ModelShape model, int index, int shards, boolean sequence) {
 
     /** Returns the one shard that holds all of a model. */
-    public static ShardShape whole(GptShape model) {
+    public static ShardShape whole(ModelShape model) {
         return new ShardShape(model, 0, 1, false);
     }
 
@@ -55,20 +56,53 @@ public record ShardShape(GptShape model, int index, int shards, boolean sequence
 
     /** Returns the number of heads of this shard. */
     public int heads() {
-        return model.heads() / shards;
+        return ownHeads().queries();
     }
 
-    /**
-     * Returns the columns of the queries of these heads; their keys, values and outputs have as
-     * many.
-     */
+    /** Returns the number of this shard's heads of keys. */
+    public int keyHeads() {
+        return ownHeads().keys();
+    }
+
+    /** Returns the columns of the queries of these heads; their outputs have as many. */
     public int headColumns() {
-        return model.width() / shards;
+        return ownHeads().queryColumns();
     }
 
-    /** Returns the columns of this shard's part of the hidden layer. */
+    /** Returns the columns of their keys; their values have as many. */
+    public int keyColumns() {
+        return ownHeads().keyColumns();
+    }
+
+    /** Returns the columns of their queries, keys and values side by side. */
+    public int queryKeyValueColumns() {
+        return ownHeads().columns();
+    }
+
+    /** Returns the attention of a layer of the model as kernels see it. */
+    public AttentionShape attention(int layer) {
+        HeadDesign own = ownHeads();
+        int window = model.block().window(layer);
+        return new AttentionShape(
+                own.queries(),
+                own.keys(),
+                own.size(),
+                window == BlockDesign.ALL ? AttentionShape.NO_WINDOW : window,
+                own.scoreScale(layer));
+    }
+
+    private HeadDesign ownHeads() {
+        return model.block().heads().part(shards);
+    }
+
+    /** Returns the columns of this shard's part of what leaves the activation. */
     public int hidden() {
-        return model.hidden() / shards;
+        return model.block().hidden() / shards;
+    }
+
+    /** Returns the columns of this shard's part of what enters the activation. */
+    public int hiddenColumns() {
+        return model.block().hiddenColumns() / shards;
     }
 
     /** Returns the token whose row is the first of this shard's tables. */
@@ -99,20 +133,21 @@ public record ShardShape(GptShape model, int index, int shards, boolean sequence
      * Returns this shard's columns of each of several tensors that lie side by side, each with its
      * columns divided among the shards.
      *
-     * @param tensors how many lie in {@code whole}
+     * @param widths columns of each, which are those of {@code whole} together
      */
-    public TensorPiece columns(List<Integer> whole, int tensors) {
+    public TensorPiece columns(List<Integer> whole, List<Integer> widths) {
         if (shards == 1) {
             return TensorPiece.all(whole);
         }
         int rows = whole.size() == 1 ? 1 : whole.getFirst();
-        int each = whole.getLast() / tensors;
-        int own = each / shards;
-        return TensorPiece.strips(
-                whole,
-                IntStream.range(0, tensors)
-                        .mapToObj(i -> new Strip(0, rows, i * each + index * own, own))
-                        .toList());
+        List<Strip> strips = new ArrayList<>();
+        int first = 0;
+        for (int width : widths) {
+            int own = width / shards;
+            strips.add(new Strip(0, rows, first + index * own, own));
+            first += width;
+        }
+        return TensorPiece.strips(whole, strips);
     }
 
     /** Returns this shard's part of the rows. */

@@ -34,7 +34,7 @@ public record StagePartition(List<Integer> layersPerStage) {
      *
      * @throws IllegalArgumentException if the layers do not add up to the model's
      */
-    public static StagePartition given(GptShape shape, List<Integer> layersPerStage) {
+    public static StagePartition given(ModelShape shape, List<Integer> layersPerStage) {
         StagePartition partition = new StagePartition(layersPerStage);
         if (partition.layers() != shape.layers()) {
             throw new IllegalArgumentException(
@@ -53,7 +53,7 @@ public record StagePartition(List<Integer> layersPerStage) {
      * @throws IllegalArgumentException if there are more than two stages beyond the number of
      *     layers
      */
-    public static StagePartition byFlops(GptShape shape, int stages) {
+    public static StagePartition byFlops(ModelShape shape, int stages) {
         int most = shape.layers() + 2;
         if (stages < 1 || stages > most) {
             throw new IllegalArgumentException(
@@ -83,7 +83,7 @@ public record StagePartition(List<Integer> layersPerStage) {
     }
 
     /** Returns the FLOPs per token of a stage, forward and backward. */
-    public long flopsPerToken(GptShape shape, int stage) {
+    public long flopsPerToken(ModelShape shape, int stage) {
         StageRole role = role(stage);
         return role.layers() * shape.layerFlopsPerToken()
                 + (role.first() ? shape.embeddingFlopsPerToken() : 0)
@@ -91,7 +91,7 @@ public record StagePartition(List<Integer> layersPerStage) {
     }
 
     /** Fills stages from the front, keeping for every (stage, layers so far) the best beginning. */
-    private record Search(GptShape shape, int stages) {
+    private record Search(ModelShape shape, int stages) {
 
         /**
          * A filled beginning of the pipeline: the cost of its busiest stage, and the sum of all

@@ -9,6 +9,8 @@ import dev.penstock.runtime.model.layers.TensorShards;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.HeadChunk;
+import dev.penstock.runtime.model.shape.HeadDesign;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.Op;
@@ -90,7 +92,7 @@ public final class ActivationTraffic {
     /** Returns the bytes of keys and values of this part's tokens up to the end of the slice. */
     private long keyValueBytes(StageRole role, WorkUnit unit) {
         long rows = (long) batch.sequences() * batch.firstToken(unit.slice() + 1);
-        return rows * 2 * settings.shape(role).headColumns() * Float.BYTES;
+        return rows * 2 * settings.shape(role).keyColumns() * Float.BYTES;
     }
 
     /** Returns the number of blocks whose forward runs again inside a backward. */
@@ -108,11 +110,7 @@ public final class ActivationTraffic {
      * shards.
      */
     public long shards() {
-        long bytes = computations().stream().mapToLong(this::shards).sum();
-        if (settings.sequence()) {
-            bytes += normGradients();
-        }
-        return bytes;
+        return computations().stream().mapToLong(this::shards).sum() + normGradients();
     }
 
     private long shards(Op.Compute op) {
@@ -189,10 +187,11 @@ public final class ActivationTraffic {
 
     /**
      * Returns the gathers of a block that runs again: where sequences are cut, queries, keys and
-     * values are kept.
+     * values are kept, if nothing else has to be kept of them.
      */
     private int keptGathers() {
-        return batch.sliced() ? 1 : 2;
+        boolean kept = batch.sliced() && !settings.shape().block().heads().norms();
+        return kept ? 1 : 2;
     }
 
     /** Returns the bytes sent for a sum over all rows. */
@@ -240,6 +239,16 @@ public final class ActivationTraffic {
                 .sum();
     }
 
+    private long normGradientElements(StageRole role) {
+        ModelShape shape = settings.shape();
+        HeadDesign heads = shape.block().heads();
+        long norms = 2L * role.layers() + (role.last() ? 1 : 0);
+        long each = (shape.block().norm().hasBias() ? 2L : 1L) * shape.width();
+        boolean ofHeads = heads.norms() && settings.grid().tensor() > 1;
+        return (settings.sequence() ? norms * each : 0)
+                + (ofHeads ? 2L * role.layers() * heads.size() : 0);
+    }
+
     /**
      * Returns the bytes of the norms' gradients, which are summed with every sum over replicas, or
      * once.
@@ -261,9 +270,8 @@ public final class ActivationTraffic {
                                                                     op instanceof Op.ReduceGradients
                                                                             && op.stage() == stage)
                                                     .count();
-                            long norms = 2L * role.layers() + (role.last() ? 1 : 0);
-                            return times
-                                    * allReduce(norms * 2 * settings.shape().width(), role.shard());
+                            long elements = normGradientElements(role);
+                            return elements == 0 ? 0 : times * allReduce(elements, role.shard());
                         })
                 .sum();
     }

@@ -13,6 +13,7 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
@@ -26,6 +27,7 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.layers.Attention;
 import dev.penstock.runtime.model.layers.Compute;
 import dev.penstock.runtime.model.layers.FiniteGuard;
+import dev.penstock.runtime.model.layers.HeadTurns;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
@@ -34,6 +36,7 @@ import dev.penstock.runtime.model.layers.RingAttention;
 import dev.penstock.runtime.model.layers.RingBuffers;
 import dev.penstock.runtime.model.layers.StageLayers;
 import dev.penstock.runtime.model.layers.TensorShards;
+import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.layers.WholeAttention;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.Parameter;
@@ -61,7 +64,7 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stage of a GPT-2 on one device: some blocks, the embedding if it is the first, the head if it
+ * A stage of a model on one device: some blocks, the embedding if it is the first, the head if it
  * is the last. All its memory is allocated when it is built and freed when it is closed.
  */
 public final class GptStage implements StageProgram {
@@ -79,7 +82,7 @@ public final class GptStage implements StageProgram {
     private final StageGradients gradients;
     private final List<TokenBlocks> blocksBySlice;
     private final List<List<HeadChunk>> headChunksBySlice;
-    private @Nullable RingAttention ringAttention;
+    private final List<RingAttention> rings = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
     private final ParameterStream stream;
@@ -117,7 +120,6 @@ public final class GptStage implements StageProgram {
                         settings.zero().prefetchLayers(),
                         pools.gathers(),
                         kernels);
-        Attention attention = attention(place, shape);
         PartTokens tokens = settings.tokens(place);
         layers =
                 new StageLayers(
@@ -126,7 +128,8 @@ public final class GptStage implements StageProgram {
                         role,
                         parameters,
                         stream,
-                        _ -> attention,
+                        block -> attention(place, shape.attention(role.firstLayer() + block)),
+                        turns(),
                         tokens,
                         buffers.logits());
         data = new StepData(batches, settings, place, tokens, buffers.inputs(), buffers.ledger());
@@ -137,7 +140,8 @@ public final class GptStage implements StageProgram {
         normGradients =
                 buffers.normGradients() == null
                         ? null
-                        : new NormGradients(kernels, shards, parameters, buffers.normGradients());
+                        : new NormGradients(
+                                kernels, shards, shape, parameters, buffers.normGradients());
         blocksBySlice = IntStream.range(0, batch.slices()).mapToObj(batch::blocks).toList();
         int logitsRows = LossHead.logitsRows(shape, batch);
         headChunksBySlice =
@@ -146,22 +150,28 @@ public final class GptStage implements StageProgram {
                         .toList();
     }
 
-    private Attention attention(RankPlace place, ShardShape shape) {
+    private @Nullable HeadTurns turns() {
+        TurnTable table = buffers.turns();
+        return table == null ? null : table.ofUnits(kernels);
+    }
+
+    private Attention attention(RankPlace place, AttentionShape shape) {
         DType multiply = settings.precision().multiply();
         RingBuffers scratch = buffers.ring();
         if (scratch == null) {
-            return new WholeAttention(kernels, multiply, shape.heads(), batch.context());
+            return new WholeAttention(kernels, multiply, shape, batch.context());
         }
-        ringAttention =
+        var ring =
                 new RingAttention(
                         kernels,
                         multiply,
                         shape,
                         batch,
-                        settings.grid().context(),
+                        settings.tokensOfParts(),
                         place.context(),
                         scratch);
-        return ringAttention;
+        rings.add(ring);
+        return ring;
     }
 
     /**
@@ -189,6 +199,10 @@ public final class GptStage implements StageProgram {
             for (int i = 0; i < roles.size(); i++) {
                 StageBuffers buffers = allocated.stages().get(i);
                 init.fill(buffers.parameters(), device.kernels());
+                TurnTable turns = buffers.turns();
+                if (turns != null) {
+                    turns.fill(settings.shape(), settings.tokens(place).runs());
+                }
                 stages.add(
                         new GptStage(
                                 settings,
@@ -268,9 +282,7 @@ public final class GptStage implements StageProgram {
                             .formatted(stage(), sharding.replicas(), replicas.size()));
         }
         stream.connect(replicas);
-        if (ringAttention != null) {
-            ringAttention.connect(newGroups.context());
-        }
+        rings.forEach(ring -> ring.connect(newGroups.context()));
     }
 
     @Override

@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
 import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.RingBuffers;
+import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.ParameterAllocator;
@@ -30,10 +31,12 @@ import org.jspecify.annotations.Nullable;
  * @param recomputed blocks that share their activations
  * @param stash what units in flight keep
  * @param workspaces entry s: scratch of a backward of slice s
- * @param dQueryKeyValue scratch {@code [B*T, 3d]} of this shard's heads where sequences are not cut
+ * @param dQueryKeyValue scratch {@code [B*T, (h+2g)k]} of this shard's heads where sequences are
+ *     not cut
  * @param ring where sequences lie on several ranks
+ * @param turns where heads turn by the places of their tokens
  * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}
- * @param normGradients where tensor shards divide rows: room for {@link NormGradients}
+ * @param normGradients room for {@link NormGradients}, if there are any
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
@@ -45,6 +48,7 @@ record StageBuffers(
         List<Workspace> workspaces,
         @Nullable Tensor dQueryKeyValue,
         @Nullable RingBuffers ring,
+        @Nullable TurnTable turns,
         @Nullable Tensor allRows,
         @Nullable Tensor normGradients,
         @Nullable Tensor logits,
@@ -78,7 +82,7 @@ record StageBuffers(
                                         "gradient of queries, keys and values",
                                         DType.F32,
                                         batch.microBatchRows(),
-                                        3 * shape.headColumns());
+                                        shape.queryKeyValueColumns());
         Tensor logits =
                 role.last()
                         ? LossHead.logitsScratch(
@@ -96,8 +100,11 @@ record StageBuffers(
                 workspaces(scopes, settings, role),
                 dQueryKeyValue,
                 ring,
+                role.layers() == 0
+                        ? null
+                        : TurnTable.allocate(scopes.scratch(), shape.model(), batch.context()),
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
-                shape.sequence() ? NormGradients.room(scopes.scratch(), parameters) : null,
+                NormGradients.room(scopes.scratch(), shape, parameters),
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), batch) : null,
                 role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);

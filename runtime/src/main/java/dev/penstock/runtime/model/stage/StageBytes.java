@@ -64,7 +64,7 @@ public record StageBytes(
         long whole = 0;
         for (int layer = 0; layer < role.layers() && !batch.sliced(); layer++) {
             boolean shared = recomputed.contains(layer) && recomputed.queryKeyValues() != null;
-            whole += shared ? 0 : 3L * shape.headColumns() * batch.microBatchRows();
+            whole += shared ? 0 : (long) shape.queryKeyValueColumns() * batch.microBatchRows();
         }
         List<Long> bytes = new ArrayList<>();
         for (int slice = 0; slice < batch.slices(); slice++) {

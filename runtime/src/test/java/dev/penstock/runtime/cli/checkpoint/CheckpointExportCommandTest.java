@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.SavedRun;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import java.io.IOException;
@@ -54,7 +54,7 @@ class CheckpointExportCommandTest {
 
         assertThat(answer.get("step").asLong()).isEqualTo(100);
         assertThat(answer.get("bytes").asLong()).isEqualTo(Files.size(weights));
-        assertThat(Gpt2Config.read(Path.of(answer.get("config").asText())))
+        assertThat(ModelConfig.read(Path.of(answer.get("config").asText())))
                 .isEqualTo(SavedRun.MODEL);
         try (SafetensorsFile file = SafetensorsFile.open(weights)) {
             assertThat(file.tensors())
@@ -78,7 +78,7 @@ class CheckpointExportCommandTest {
         assertThat(refused.err()).contains("config.json", "--force");
         assertThat(kept).isEqualTo("of another model");
         assertThat(forced.exitCode()).isEqualTo(ExitCode.OK);
-        assertThat(Gpt2Config.read(config)).isEqualTo(SavedRun.MODEL);
+        assertThat(ModelConfig.read(config)).isEqualTo(SavedRun.MODEL);
     }
 
     @Test

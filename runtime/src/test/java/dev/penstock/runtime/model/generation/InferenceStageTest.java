@@ -15,7 +15,7 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.Feed;
 import dev.penstock.runtime.model.shape.FeedRows;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.WorkUnit;
@@ -30,7 +30,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** A stage that is the whole model, fed by hand. */
 class InferenceStageTest {
     /** The grid of blocks is 128 tokens: some feeds end on it, some cross it. */
-    private static final GptShape LONG = new GptShape(61, 300, 32, 2, 4, true);
+    private static final ModelShape LONG = ModelShape.gpt2(61, 300, 32, 2, 4, true);
 
     @ParameterizedTest
     @EnumSource(
@@ -84,7 +84,7 @@ class InferenceStageTest {
 
     /** Logits after the last of these feeds. */
     private static float[] logits(
-            DeviceSettings.Kind kind, GptShape shape, int[] text, int... feeds) {
+            DeviceSettings.Kind kind, ModelShape shape, int[] text, int... feeds) {
         Fed fed = new Fed(text, feeds);
         try (Device device = open(kind);
                 InferenceStage stage = stage(device, shape, fed)) {
@@ -100,7 +100,7 @@ class InferenceStageTest {
         return Devices.open(DeviceSettings.DEFAULTS.withKind(kind).withThreads(2));
     }
 
-    private static InferenceStage stage(Device device, GptShape shape, TextFeed fed) {
+    private static InferenceStage stage(Device device, ModelShape shape, TextFeed fed) {
         return InferenceStage.build(
                 shape,
                 new StageRole(0, 0, shape.layers(), true, true, 0),

@@ -23,8 +23,8 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
 import dev.penstock.runtime.model.shape.LearningRate;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
@@ -56,8 +56,8 @@ class TensorShardsTest {
             DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE);
 
     /** Four heads; a vocabulary that 2 and 4 do not divide. */
-    private static GptShape shape(boolean tied) {
-        return new GptShape(37, 16, 24, 2, 4, tied);
+    private static ModelShape shape(boolean tied) {
+        return ModelShape.gpt2(37, 16, 24, 2, 4, tied);
     }
 
     private static GptSettings settings(boolean tied, int stages, List<Integer> slices) {
@@ -207,7 +207,7 @@ class TensorShardsTest {
 
     @Test
     void dividedRowsOfTheStreamAndTheNormsAreHeldOnce() {
-        GptShape gpt2 = new GptShape(50257, 1024, 768, 12, 12, true);
+        ModelShape gpt2 = ModelShape.gpt2(50257, 1024, 768, 12, 12, true);
         GptSettings whole = TinyRuns.settings(gpt2, 1, BatchShape.unsliced(1, 1, 1024, 128));
         long d = 768;
         for (int shards : List.of(1, 2, 4)) {
@@ -402,7 +402,7 @@ class TensorShardsTest {
 
     @Test
     void aShardHoldsItsPartOfTheMatricesAndOfTheActivations() {
-        GptShape gpt2 = new GptShape(50257, 1024, 768, 12, 12, true);
+        ModelShape gpt2 = ModelShape.gpt2(50257, 1024, 768, 12, 12, true);
         GptSettings whole = TinyRuns.settings(gpt2, 1, BatchShape.unsliced(1, 1, 1024, 128));
         long d = 768;
         for (int shards : List.of(1, 2, 4, 12)) {

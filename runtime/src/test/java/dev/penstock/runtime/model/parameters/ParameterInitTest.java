@@ -11,7 +11,7 @@ import dev.penstock.runtime.model.TinyRuns;
 import dev.penstock.runtime.model.parameters.ParameterSpec.Initial;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.GptShape;
+import dev.penstock.runtime.model.shape.ModelShape;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -153,7 +153,7 @@ class ParameterInitTest {
     }
 
     private static Map<String, float[]> initial(
-            GptShape shape, int stages, ParameterSource source) {
+            ModelShape shape, int stages, ParameterSource source) {
         try (PipelineDriver pipeline =
                 new PipelineDriver(
                         TinyRuns.settings(shape, stages, BATCH),

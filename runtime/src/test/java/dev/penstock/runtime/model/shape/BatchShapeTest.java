@@ -22,11 +22,11 @@ class BatchShapeTest {
 
     @Test
     void settingsOfDifferentSizesAreRefused() {
-        GptShape shape = new GptShape(10, 20, 8, 2, 2, true);
+        ModelShape shape = ModelShape.gpt2(10, 20, 8, 2, 2, true);
 
         assertThatThrownBy(() -> TinyRuns.settings(shape, 1, batch))
                 .hasMessage("the slices [10, 6] hold 16 tokens, but the model's context is 20");
-        assertThatThrownBy(() -> new GptShape(10, 20, 8, 2, 3, true))
+        assertThatThrownBy(() -> ModelShape.gpt2(10, 20, 8, 2, 3, true))
                 .hasMessage(
                         "the width must be a multiple of the heads, got width 8 and 3 heads; try 2 heads");
         assertThatThrownBy(() -> new BatchShape(1, 1, List.of(4, 0), 1))

@@ -44,7 +44,7 @@ class StageMemoryTest {
     })
     void predictedBytesAreThoseAllocated(int stages, Precision precision, String lengths) {
         List<Integer> slices = List.of(lengths.split(" ")).stream().map(Integer::valueOf).toList();
-        for (GptShape shape : List.of(TinyRuns.TIED, TinyRuns.UNTIED)) {
+        for (ModelShape shape : List.of(TinyRuns.TIED, TinyRuns.UNTIED)) {
             GptStageFactory factory =
                     factory(TinyRuns.settings(shape, stages, TinyRuns.batch(slices), precision));
             for (int stage = 0; stage < stages; stage++) {
@@ -75,7 +75,7 @@ class StageMemoryTest {
 
     @Test
     void aStageOfGpt2CostsWhatTheFormulasSay() {
-        GptShape gpt2 = new GptShape(50257, 1024, 768, 12, 12, true);
+        ModelShape gpt2 = ModelShape.gpt2(50257, 1024, 768, 12, 12, true);
         GptSettings settings = TinyRuns.settings(gpt2, 2, BatchShape.unsliced(1, 16, 1024, 128));
         GptStageFactory factory =
                 new GptStageFactory(
@@ -215,7 +215,7 @@ class StageMemoryTest {
                         .withKind(DeviceSettings.Kind.CPU)
                         .withGemm(gemm)
                         .withThreads(threads);
-        GptShape shape = new GptShape(301, 16, 64, 3, 4, true);
+        ModelShape shape = ModelShape.gpt2(301, 16, 64, 3, 4, true);
         GptSettings settings = TinyRuns.settings(shape, 1, TinyRuns.batch(slices), precision);
         for (boolean split : List.of(false, true)) {
             Schedule whole = Orders.oneForwardOneBackward(1, 3, slices.size());

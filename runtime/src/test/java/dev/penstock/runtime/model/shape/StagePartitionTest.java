@@ -10,7 +10,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class StagePartitionTest {
-    private static final GptShape GPT2 = new GptShape(50257, 1024, 768, 12, 12, true);
+    private static final ModelShape GPT2 = ModelShape.gpt2(50257, 1024, 768, 12, 12, true);
 
     @Test
     void theHeadOfGpt2WeighsAsMuchAsFiveLayers() {
@@ -22,7 +22,7 @@ class StagePartitionTest {
     @ParameterizedTest
     @CsvSource({"1", "2", "3", "4", "5", "6"})
     void noOtherPartitionHasACheaperBusiestStage(int stages) {
-        GptShape shape = new GptShape(3000, 64, 96, 9, 3, true);
+        ModelShape shape = ModelShape.gpt2(3000, 64, 96, 9, 3, true);
 
         StagePartition found = StagePartition.byFlops(shape, stages);
 
@@ -37,7 +37,7 @@ class StagePartitionTest {
 
     @Test
     void equalsAreSpreadEvenly() {
-        GptShape smallHead = new GptShape(2, 64, 96, 10, 3, true);
+        ModelShape smallHead = ModelShape.gpt2(2, 64, 96, 10, 3, true);
 
         assertThat(StagePartition.byFlops(smallHead, 4).layersPerStage())
                 .containsExactlyInAnyOrder(3, 3, 2, 2);
@@ -45,7 +45,7 @@ class StagePartitionTest {
 
     @Test
     void withMoreStagesThanLayersTheHeadStandsAloneThenTheEmbedding() {
-        GptShape two = new GptShape(64, 16, 32, 2, 4, true);
+        ModelShape two = ModelShape.gpt2(64, 16, 32, 2, 4, true);
 
         assertThat(StagePartition.byFlops(two, 3).layersPerStage()).containsExactly(1, 1, 0);
         assertThat(StagePartition.byFlops(two, 4).layersPerStage()).containsExactly(0, 1, 1, 0);
@@ -76,11 +76,11 @@ class StagePartitionTest {
     @Test
     void parametersAddUpToGpt2s() {
         assertThat(GPT2.parameters()).isEqualTo(124_439_808L);
-        assertThat(new GptShape(50257, 1024, 768, 12, 12, false).parameters())
+        assertThat(ModelShape.gpt2(50257, 1024, 768, 12, 12, false).parameters())
                 .isEqualTo(124_439_808L + 50257L * 768);
     }
 
-    private static long busiest(GptShape shape, StagePartition partition) {
+    private static long busiest(ModelShape shape, StagePartition partition) {
         long most = 0;
         for (int stage = 0; stage < partition.stages(); stage++) {
             most = Math.max(most, partition.flopsPerToken(shape, stage));

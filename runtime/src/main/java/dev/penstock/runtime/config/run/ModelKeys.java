@@ -1,0 +1,228 @@
+package dev.penstock.runtime.config.run;
+
+import dev.penstock.runtime.model.family.Families;
+import dev.penstock.runtime.model.family.Family;
+import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.HeadDesign;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.NormDesign;
+import dev.penstock.runtime.model.shape.Positions;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import java.math.BigDecimal;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+
+/** The keys of section {@code model} and the shapes that they stand for, both ways. */
+final class ModelKeys {
+    private static final String DENSE = "dense";
+    private static final Pattern LOCAL = Pattern.compile("local\\(([1-9][0-9]{0,8})\\)");
+
+    /** How activations are called. */
+    public enum ActivationWord {
+        USUAL,
+        GELU_TANH,
+        GELU,
+        SWIGLU
+    }
+
+    private ModelKeys() {}
+
+    /**
+     * Returns the shape of a section whose values are sound one by one.
+     *
+     * @throws IllegalArgumentException if together they make no model of the family
+     */
+    static ModelShape shape(ModelSection section, int vocabulary) {
+        Family family =
+                Families.find(section.family())
+                        .orElseThrow(
+                                () ->
+                                        new IllegalArgumentException(
+                                                "model.family: "
+                                                        + Families.unknown(section.family())));
+        int most = section.positions().orElse(section.context());
+        ModelShape usual =
+                family.usual(
+                        vocabulary,
+                        most,
+                        section.width(),
+                        section.layers(),
+                        section.heads(),
+                        section.tied());
+        BlockDesign block = usual.block();
+        HeadDesign heads = block.heads();
+        var design =
+                new BlockDesign(
+                        new NormDesign(
+                                block.norm().kind(),
+                                section.epsilon().orElse(block.norm().epsilon())),
+                        new HeadDesign(
+                                heads.queries(),
+                                section.keyHeads().orElse(heads.keys()),
+                                section.headSize().orElse(heads.size()),
+                                heads.norms(),
+                                section.attentionByLayer()),
+                        block.biases(),
+                        activation(section.activation(), block),
+                        section.hidden().orElse(block.hidden()),
+                        windows(section.attention(), section.layers()));
+        return new ModelShape(
+                vocabulary,
+                section.context(),
+                section.width(),
+                section.layers(),
+                design,
+                positions(section, usual.positions()),
+                section.tied());
+    }
+
+    private static BlockDesign.Activation activation(ActivationWord word, BlockDesign usual) {
+        return switch (word) {
+            case USUAL -> usual.activation();
+            case GELU_TANH -> BlockDesign.Activation.GELU_TANH;
+            case GELU -> BlockDesign.Activation.GELU;
+            case SWIGLU -> BlockDesign.Activation.SWIGLU;
+        };
+    }
+
+    private static Positions positions(ModelSection section, Positions usual) {
+        List<Double> numbers = section.stretch();
+        if (!(usual instanceof Positions.Rotary rotary)) {
+            if (section.theta().isPresent() || !numbers.isEmpty()) {
+                throw new IllegalArgumentException(
+                        "model.theta, model.stretch: expected none, as places of %s do not turn heads, got %s and %s"
+                                .formatted(
+                                        section.family(),
+                                        section.theta().map(String::valueOf).orElse("none"),
+                                        numbers));
+            }
+            return usual;
+        }
+        if (!numbers.isEmpty() && numbers.size() != 4) {
+            throw new IllegalArgumentException(
+                    "model.stretch: expected [factor, low, high, original context], got "
+                            + numbers);
+        }
+        return new Positions.Rotary(
+                rotary.most(),
+                section.theta().orElse(rotary.theta()),
+                numbers.isEmpty()
+                        ? Optional.empty()
+                        : Optional.of(
+                                new Positions.Stretch(
+                                        numbers.get(0),
+                                        numbers.get(1),
+                                        numbers.get(2),
+                                        numbers.get(3).intValue())));
+    }
+
+    private static List<Integer> windows(List<String> kinds, int layers) {
+        List<Integer> cycle = new ArrayList<>();
+        for (String kind : kinds) {
+            Matcher local = LOCAL.matcher(kind);
+            if (!kind.equals(DENSE) && !local.matches()) {
+                throw new IllegalArgumentException(
+                        "model.attention: expected dense or local(N), such as local(256), got "
+                                + kind);
+            }
+            cycle.add(kind.equals(DENSE) ? BlockDesign.ALL : Integer.parseInt(local.group(1)));
+        }
+        if (cycle.stream().allMatch(window -> window == BlockDesign.ALL)) {
+            return List.of();
+        }
+        return IntStream.range(0, layers).mapToObj(i -> cycle.get(i % cycle.size())).toList();
+    }
+
+    /**
+     * Returns what the keys are of a shape that is described by the family's own configuration, as
+     * they would be written. {@code model.context} is not among them.
+     */
+    static Map<String, Object> of(Family family, ModelShape shape) {
+        Map<String, Object> keys = new LinkedHashMap<>();
+        BlockDesign block = shape.block();
+        HeadDesign heads = block.heads();
+        keys.put("model.family", family.word());
+        keys.put("model.vocabulary", shape.vocabulary());
+        keys.put("model.width", shape.width());
+        keys.put("model.layers", shape.layers());
+        keys.put("model.heads", heads.queries());
+        keys.put("model.tied", shape.tied());
+        keys.put("model.key-heads", heads.keys());
+        keys.put("model.head-size", heads.size());
+        keys.put("model.hidden", block.hidden());
+        keys.put("model.attention", attention(block));
+        keys.put("model.attention-by-layer", heads.scaledByLayer());
+        keys.put("model.activation", word(block.activation()));
+        keys.put("model.epsilon", block.norm().epsilon());
+        if (shape.positions() instanceof Positions.Rotary rotary) {
+            keys.put("model.theta", rotary.theta());
+            keys.put(
+                    "model.stretch",
+                    rotary.stretch()
+                            .map(
+                                    s ->
+                                            List.of(
+                                                    s.factor(),
+                                                    s.low(),
+                                                    s.high(),
+                                                    (double) s.original()))
+                            .orElse(List.of()));
+        }
+        keys.put("model.positions", shape.positions().most());
+        return keys;
+    }
+
+    private static String word(BlockDesign.Activation activation) {
+        return switch (activation) {
+            case GELU_TANH -> "gelu-tanh";
+            case GELU -> "gelu";
+            case SWIGLU -> "swiglu";
+        };
+    }
+
+    private static List<String> attention(BlockDesign block) {
+        List<String> kinds =
+                block.windows().stream()
+                        .map(window -> window == BlockDesign.ALL ? DENSE : "local(" + window + ")")
+                        .toList();
+        return kinds.stream().distinct().count() <= 1
+                ? List.of(kinds.isEmpty() ? DENSE : kinds.getFirst())
+                : kinds;
+    }
+
+    /** Returns whether two values mean the same, however their numbers are written. */
+    static boolean isSame(Object given, Object told) {
+        if (given instanceof List<?> some && told instanceof List<?> others) {
+            return some.size() == others.size()
+                    && IntStream.range(0, some.size())
+                            .allMatch(i -> isSame(some.get(i), others.get(i)));
+        }
+        if (given instanceof Number && told instanceof Number) {
+            return new BigDecimal(given.toString()).compareTo(new BigDecimal(told.toString())) == 0;
+        }
+        return given.toString().equals(told.toString());
+    }
+
+    /** Returns a model that is described in a file or folder, if that can be read. */
+    static Optional<ModelConfig> readable(Path from) {
+        try {
+            return Optional.of(ModelConfig.read(file(from)));
+        } catch (StoredFileException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Returns the file that is meant by a path. */
+    static Path file(Path from) {
+        return Files.isDirectory(from) ? from.resolve(ModelConfig.FILE) : from;
+    }
+}

@@ -1,0 +1,212 @@
+package dev.penstock.runtime.model.family;
+
+import com.fasterxml.jackson.annotation.JsonCreator;
+import com.fasterxml.jackson.annotation.JsonValue;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * A model as {@code config.json} of Hugging Face's transformers describes it. What such a file says
+ * besides, such as the numbers of special tokens, is kept as it was.
+ */
+public final class ModelConfig {
+    /** The name of the file next to a model. */
+    public static final String FILE = "config.json";
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    /** Far more than any such file has. */
+    private static final long MAX_BYTES = 4 << 20;
+
+    private final Family family;
+    private final ModelShape shape;
+    private final ObjectNode json;
+
+    private ModelConfig(Family family, ModelShape shape, ObjectNode json) {
+        this.family = family;
+        this.shape = shape;
+        this.json = json;
+    }
+
+    /** Describes a model of a family. */
+    public static ModelConfig of(Family family, ModelShape shape) {
+        ObjectNode json = JSON.createObjectNode();
+        family.describe(shape, json);
+        return new ModelConfig(family, shape, json);
+    }
+
+    /**
+     * Returns what is left of a shape when a family describes it and reads it again: the same, or
+     * what the family has in place of what it does not have.
+     */
+    public static ModelShape described(Family family, ModelShape shape) {
+        ModelConfig config = of(family, shape.withContext(shape.positions().most()));
+        return of(Path.of(FILE), config.json).shape.withContext(shape.context());
+    }
+
+    /** Describes a GPT-2. */
+    public static ModelConfig gpt2(
+            int vocabulary, int context, int width, int layers, int heads, boolean tied) {
+        return of(Families.GPT2, ModelShape.gpt2(vocabulary, context, width, layers, heads, tied));
+    }
+
+    /**
+     * Reads a {@code config.json}.
+     *
+     * @throws StoredFileException if it is not one, or asks for something that Penstock does not
+     *     compute; lists everything at once
+     */
+    public static ModelConfig read(Path file) {
+        try {
+            if (Files.size(file) > MAX_BYTES) {
+                throw new StoredFileException(file, "too large to be a model's configuration");
+            }
+            return of(file, JSON.readTree(Files.readString(file, StandardCharsets.UTF_8)));
+        } catch (JsonProcessingException e) {
+            throw new StoredFileException(file, "not JSON: " + e.getOriginalMessage(), e);
+        } catch (IOException e) {
+            throw StoredFileException.of(file, "read the model's shape", e);
+        }
+    }
+
+    /**
+     * Same as {@link #read} for content that was read before.
+     *
+     * @param file for messages
+     */
+    public static ModelConfig of(Path file, JsonNode root) {
+        if (!(root instanceof ObjectNode object)) {
+            throw new StoredFileException(
+                    file, "expected a JSON object, got " + root.getNodeType());
+        }
+        List<String> problems = new ArrayList<>();
+        var config = new ConfigJson(object, problems);
+        String word = config.modelType().orElse("nothing");
+        Family family =
+                Families.find(word)
+                        .orElseThrow(
+                                () ->
+                                        new StoredFileException(
+                                                file, "model_type: " + Families.unknown(word)));
+        ModelShape shape = null;
+        try {
+            shape = family.shape(config);
+        } catch (IllegalArgumentException e) {
+            if (problems.isEmpty()) {
+                problems.add(String.valueOf(e.getMessage()));
+            }
+        }
+        config.refuseOthers();
+        if (shape == null || !problems.isEmpty()) {
+            throw new StoredFileException(
+                    file,
+                    "not a %s that Penstock supports: %s"
+                            .formatted(family.word(), String.join("; ", problems)));
+        }
+        return new ModelConfig(family, shape, object.deepCopy());
+    }
+
+    public Family family() {
+        return family;
+    }
+
+    /** Returns the shape, for the longest sequences that the model can read. */
+    public ModelShape shape() {
+        return shape;
+    }
+
+    /**
+     * Returns what manifests of checkpoints say: the sizes of a GPT-2 of the usual kind, as they
+     * always did, or the content of a {@code config.json}.
+     */
+    @JsonValue
+    ObjectNode inManifest() {
+        if (!isUsualGpt2()) {
+            return json.deepCopy();
+        }
+        return JSON.createObjectNode()
+                .put("vocabulary", shape.vocabulary())
+                .put("context", shape.context())
+                .put("width", shape.width())
+                .put("layers", shape.layers())
+                .put("heads", shape.heads())
+                .put("tied", shape.tied());
+    }
+
+    private boolean isUsualGpt2() {
+        if (!family.equals(Families.GPT2)) {
+            return false;
+        }
+        ModelConfig usual =
+                gpt2(
+                        shape.vocabulary(),
+                        shape.context(),
+                        shape.width(),
+                        shape.layers(),
+                        shape.heads(),
+                        shape.tied());
+        return json.equals(usual.json);
+    }
+
+    /** Reads what {@link #inManifest} says. */
+    @JsonCreator(mode = JsonCreator.Mode.DELEGATING)
+    static ModelConfig ofManifest(ObjectNode node) {
+        return node.has("model_type")
+                ? of(Path.of("manifest.json"), node)
+                : gpt2(
+                        node.path("vocabulary").intValue(),
+                        node.path("context").intValue(),
+                        node.path("width").intValue(),
+                        node.path("layers").intValue(),
+                        node.path("heads").intValue(),
+                        node.path("tied").booleanValue());
+    }
+
+    /** Returns the text of a {@code config.json}. */
+    public String toJson() {
+        return json.toPrettyString() + "\n";
+    }
+
+    /** Returns every parameter's name and shape, in the order of the model. */
+    public Map<String, List<Integer>> parameters() {
+        Map<String, List<Integer>> shapes = new LinkedHashMap<>();
+        for (StoredPart part : family.parts(shape)) {
+            int columns = part.firstColumn() + part.columns();
+            shapes.put(
+                    part.parameter(),
+                    part.shape().size() == 1 ? List.of(columns) : List.of(part.rows(), columns));
+        }
+        return shapes;
+    }
+
+    /** Two are equal if they describe the same model of the same family. */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof ModelConfig config
+                && family.equals(config.family)
+                && shape.equals(config.shape);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(family, shape);
+    }
+
+    @Override
+    public String toString() {
+        return family.word() + " " + shape;
+    }
+}

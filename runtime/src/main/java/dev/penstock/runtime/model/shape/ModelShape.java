@@ -1,0 +1,152 @@
+package dev.penstock.runtime.model.shape;
+
+/**
+ * The size and the design of a transformer that predicts the next token. Its {@link
+ * dev.penstock.runtime.model.family families} differ in nothing but these.
+ *
+ * @param vocabulary number of tokens that exist, V
+ * @param context tokens of a whole sequence, T
+ * @param width columns of the residual stream, d
+ * @param layers transformer blocks, L
+ * @param block what every block consists of
+ * @param positions how a token's place in its sequence enters
+ * @param tied whether the head's matrix is the token embedding
+ */
+public record ModelShape(
+        int vocabulary,
+        int context,
+        int width,
+        int layers,
+        BlockDesign block,
+        Positions positions,
+        boolean tied) {
+    public ModelShape {
+        if (vocabulary < 1 || context < 1 || width < 1 || layers < 1) {
+            throw new IllegalArgumentException(
+                    "a model needs sizes of 1 or more, got vocabulary %d, context %d, width %d, layers %d"
+                            .formatted(vocabulary, context, width, layers));
+        }
+        if (context > positions.most()) {
+            throw new IllegalArgumentException(
+                    "the model has places for %d tokens, but sequences have %d"
+                            .formatted(positions.most(), context));
+        }
+        if (positions instanceof Positions.Rotary && block.heads().size() % 2 != 0) {
+            throw new IllegalArgumentException(
+                    "heads that turn have pairs of columns: expected an even size, got "
+                            + block.heads().size());
+        }
+        if (!block.windows().isEmpty() && block.windows().size() != layers) {
+            throw new IllegalArgumentException(
+                    "expected a window for each of %d layers, got %s"
+                            .formatted(layers, block.windows()));
+        }
+    }
+
+    /**
+     * Returns a GPT-2.
+     *
+     * @param width a multiple of {@code heads}
+     */
+    public static ModelShape gpt2(
+            int vocabulary, int context, int width, int layers, int heads, boolean tied) {
+        if (vocabulary < 1 || context < 1 || width < 1 || layers < 1 || heads < 1) {
+            throw new IllegalArgumentException(
+                    "a GPT needs sizes of 1 or more, got vocabulary %d, context %d, width %d, layers %d, heads %d"
+                            .formatted(vocabulary, context, width, layers, heads));
+        }
+        if (width % heads != 0) {
+            throw new IllegalArgumentException(
+                    "the width must be a multiple of the heads, got width %d and %d heads; try %d heads"
+                            .formatted(width, heads, largestDivisor(width, heads)));
+        }
+        return new ModelShape(
+                vocabulary,
+                context,
+                width,
+                layers,
+                BlockDesign.gpt2(width, heads),
+                new Positions.Learned(context),
+                tied);
+    }
+
+    /** Returns the same model with sequences of another length. */
+    public ModelShape withContext(int tokens) {
+        return new ModelShape(vocabulary, tokens, width, layers, block, positions, tied);
+    }
+
+    /** Returns the largest divisor of {@code number} that is at most {@code most}. */
+    static int largestDivisor(int number, int most) {
+        int divisor = Math.min(number, most);
+        while (number % divisor != 0) {
+            divisor--;
+        }
+        return divisor;
+    }
+
+    /** Returns the number of heads of queries. */
+    public int heads() {
+        return block.heads().queries();
+    }
+
+    /** Returns the parameter count of one transformer block. */
+    public long layerParameters() {
+        return block.matrixParameters(width) + block.vectorParameters(width);
+    }
+
+    /** Returns the parameter count of the matrices of one transformer block. */
+    public long layerMatrixParameters() {
+        return block.matrixParameters(width);
+    }
+
+    /** Returns the parameter count of the embedding's tables. */
+    public long embeddingParameters() {
+        return ((long) vocabulary + positions.tableRows()) * width;
+    }
+
+    /** Returns the parameter count of the final norm and, when untied, the head's own matrix. */
+    public long headParameters() {
+        return block.norm().parameters(width) + (tied ? 0 : (long) vocabulary * width);
+    }
+
+    /** Returns the parameter count of the whole model; a tied matrix counts once. */
+    public long parameters() {
+        return embeddingParameters() + layers * layerParameters() + headParameters();
+    }
+
+    /**
+     * Returns the FLOPs of one token in one block, forward and backward: matrix products and what
+     * attention sees, nothing recomputed. Where layers have different windows, their mean.
+     */
+    public long layerFlopsPerToken() {
+        long seen = 0;
+        for (int layer = 0; layer < layers; layer++) {
+            seen += attentionFlopsOfSequence(layer);
+        }
+        return 6 * block.matrixParameters(width) + seen / ((long) layers * context);
+    }
+
+    /** The two products of attention over a whole sequence, forward and twice as much backward. */
+    private long attentionFlopsOfSequence(int layer) {
+        long window = Math.min(block.windowOr(layer, context), context);
+        long pairs = window * (window + 1) / 2 + (context - window) * window;
+        return 12L * block.heads().queryColumns() * pairs;
+    }
+
+    /**
+     * Returns the FLOPs of one token in the embedding, forward and backward: two additions in each.
+     */
+    public long embeddingFlopsPerToken() {
+        return 4L * width;
+    }
+
+    /** Returns the FLOPs of one token in the head, forward and backward. */
+    public long headFlopsPerToken() {
+        return 6L * vocabulary * width;
+    }
+
+    /** Returns the FLOPs of one token in the whole model, forward and backward. */
+    public long flopsPerToken() {
+        return embeddingFlopsPerToken() + layers * layerFlopsPerToken() + headFlopsPerToken();
+    }
+}

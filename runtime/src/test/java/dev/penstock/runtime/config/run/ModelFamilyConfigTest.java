@@ -1,0 +1,132 @@
+package dev.penstock.runtime.config.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.model.GoldenFamily;
+import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Positions;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ModelFamilyConfigTest {
+    @TempDir Path folder;
+
+    @BeforeEach
+    void someText() throws IOException {
+        Files.writeString(folder.resolve("corpus.txt"), "to be or not to be");
+    }
+
+    @Test
+    void aFamilyHasWhatIsUsualInIt() throws IOException {
+        ModelShape llama = shape("model { family = llama, width = 96, heads = 6, key-heads = 2 }");
+
+        assertThat(llama.block().norm().epsilon()).isEqualTo(1e-5);
+        assertThat(llama.block().heads().keys()).isEqualTo(2);
+        assertThat(llama.block().heads().size()).isEqualTo(16);
+        assertThat(llama.block().hidden()).isEqualTo(256);
+        assertThat(llama.block().activation()).isEqualTo(BlockDesign.Activation.SWIGLU);
+        assertThat(llama.positions())
+                .isEqualTo(new Positions.Rotary(256, 10_000, Optional.empty()));
+    }
+
+    @Test
+    void layersSeeInTurnWhatTheListSays() throws IOException {
+        ModelShape gpt3 = shape("model { layers = 5, attention = [dense, local(16)] }");
+
+        assertThat(gpt3.block().windows()).containsExactly(0, 16, 0, 16, 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3"})
+    void aModelOfOthersIsTakenFromItsFolder(String name) throws IOException {
+        var golden = new GoldenFamily(name);
+        String text =
+                "data.format = tokens, model.context = 16, model.from = \"%s\""
+                        .formatted(golden.path("config.json").getParent());
+
+        RunConfig config = load(text);
+
+        assertThat(config.model().shape(256)).isEqualTo(golden.shape());
+        assertThat(config.model().config(256)).isEqualTo(golden.config());
+        assertThat(config.model().config(256).toJson()).isEqualTo(golden.config().toJson());
+        RunConfig again = load(config.resolved());
+        assertThat(again).isEqualTo(config);
+    }
+
+    @Test
+    void whatTheFolderSaysOtherwiseIsRefused() {
+        String from = new GoldenFamily("llama").path("config.json").toString();
+
+        assertThat(problems("data.format = tokens, model { from = \"" + from + "\", width = 64 }"))
+                .contains("model.width")
+                .contains("expected 32")
+                .contains("got 64");
+    }
+
+    @Test
+    void aFamilyThatNobodyKnowsIsToldWhichAreKnown() {
+        assertThat(problems("model.family = lama"))
+                .contains("model.family")
+                .contains("one of gpt2, llama, mistral, qwen2, qwen3")
+                .contains("try llama");
+    }
+
+    @Test
+    void whatAFamilyDoesNotHaveIsRefusedByName() {
+        assertThat(
+                        problems(
+                                "model { family = llama, attention = [local(8)], attention-by-layer"
+                                        + " = true }"))
+                .contains("model.attention:", "expected [dense]", "got [local(8)]")
+                .contains("model.attention-by-layer:", "expected false");
+        assertThat(problems("model { key-heads = 2, head-size = 32 }"))
+                .contains("model.key-heads", "model.head-size");
+        assertThat(problems("model.theta = 500000")).contains("do not turn heads");
+        assertThat(problems("model { family = llama, activation = gelu }"))
+                .contains("model.activation", "expected swiglu");
+        assertThat(problems("model.attention = [sparse]")).contains("expected dense or local(N)");
+        assertThat(problems("model { family = llama, stretch = [8, 1] }"))
+                .contains("[factor, low, high, original context]");
+        assertThat(problems("model { family = llama, context = 64, positions = 32 }"))
+                .contains("at most model.positions = 32");
+    }
+
+    @Test
+    void shardsTakeWholeGroupsOfHeads() {
+        String llama = "model { family = llama, width = 96, heads = 6, key-heads = 3 }";
+
+        assertThat(problems(llama + ", parallel.tensor = 2"))
+                .contains("model.key-heads", "a multiple of parallel.tensor = 2", "got 3");
+    }
+
+    private ModelShape shape(String text) throws IOException {
+        return load(text).model().shape(256);
+    }
+
+    private RunConfig load(String text) throws IOException {
+        Path file = folder.resolve("run.conf");
+        String data = text.contains("source =") ? "" : "data.source = corpus.txt\n";
+        Files.writeString(file, data + text);
+        return ConfigLoader.load(file, List.of());
+    }
+
+    private String problems(String text) {
+        StringBuilder all = new StringBuilder();
+        assertThatExceptionOfType(ConfigException.class)
+                .isThrownBy(() -> load(text))
+                .satisfies(e -> e.problems().forEach(problem -> all.append(problem).append('\n')));
+        return all.toString();
+    }
+}

@@ -1,0 +1,182 @@
+package dev.penstock.runtime.model;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.family.StoredPart;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.net.URISyntaxException;
+import java.net.URL;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/** The golden run of a tiny model of a family, computed by PyTorch in double precision. */
+public final class GoldenFamily {
+    public static final int SEQUENCES = 4;
+    public static final int CONTEXT = 16;
+    static final int STEPS = 12;
+
+    private final String name;
+    private final ModelConfig config;
+    private final long[] tokens;
+    private final JsonNode expected;
+    private final Map<String, float[]> initial = new LinkedHashMap<>();
+
+    public GoldenFamily(String name) {
+        this.name = name;
+        config = ModelConfig.read(path("config.json"));
+        try (SafetensorsFile file = open("tokens.safetensors")) {
+            StoredTensor all = file.tensor("tokens");
+            tokens = new long[Math.toIntExact(all.elements())];
+            for (int i = 0; i < tokens.length; i++) {
+                tokens[i] = all.integer(i);
+            }
+        }
+        Map<String, double[]> stored = tensors("model.safetensors");
+        for (StoredPart part : config.family().parts(shape())) {
+            List<Integer> whole = Objects.requireNonNull(config.parameters().get(part.parameter()));
+            int wide = whole.getLast();
+            int size = whole.stream().reduce(1, (a, b) -> a * b);
+            float[] into = initial.computeIfAbsent(part.parameter(), _ -> new float[size]);
+            double[] from = Objects.requireNonNull(stored.get(part.name()), part.name());
+            each(part, wide, (here, there) -> into[here] = (float) from[there]);
+        }
+        try {
+            expected = new ObjectMapper().readTree(path("expected.json").toFile());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Told of every element of a part: its index in the parameter and in the file's tensor. */
+    private interface Elements {
+        void at(int inParameter, int inFile);
+    }
+
+    private static void each(StoredPart part, int wide, Elements visitor) {
+        for (int row = 0; row < part.rows(); row++) {
+            for (int column = 0; column < part.columns(); column++) {
+                visitor.at(
+                        row * wide + part.firstColumn() + column,
+                        part.transposed()
+                                ? column * part.rows() + row
+                                : row * part.columns() + column);
+            }
+        }
+    }
+
+    public ModelConfig config() {
+        return config;
+    }
+
+    /** Of the run's sequences. */
+    public ModelShape shape() {
+        return config.shape().withContext(CONTEXT);
+    }
+
+    public ParameterSource initial() {
+        return (parameter, piece, destination) -> {
+            float[] whole = initial.get(parameter);
+            if (whole != null) {
+                piece.extract(MemorySegment.ofArray(whole), destination);
+            }
+            return whole != null;
+        };
+    }
+
+    /** Micro-batch m of step s is the golden batch's sequences from {@code m * sequences} on. */
+    public BatchSource batches(int sequences) {
+        int row = CONTEXT + 1;
+        return (StepKind kind, long step, int microBatch, int[] into) -> {
+            long first = ((step - 1) * SEQUENCES + (long) microBatch * sequences) * row;
+            for (int i = 0; i < sequences * row; i++) {
+                into[i] = (int) tokens[Math.toIntExact(first + i)];
+            }
+        };
+    }
+
+    /** The inputs of the first sequence of step 1. */
+    public int[] firstSequence() {
+        int[] first = new int[CONTEXT];
+        for (int i = 0; i < CONTEXT; i++) {
+            first[i] = (int) tokens[i];
+        }
+        return first;
+    }
+
+    /** Of {@link #firstSequence}, one row of the vocabulary's size for each token. */
+    public double[] logits() {
+        return Objects.requireNonNull(tensors("logits.safetensors").get("logits"));
+    }
+
+    public List<Double> numbers(String key) {
+        List<Double> numbers = new ArrayList<>();
+        expected.get(key).forEach(n -> numbers.add(n.asDouble()));
+        return numbers;
+    }
+
+    public Map<String, double[]> firstGradients() {
+        return tensors("grad1.safetensors");
+    }
+
+    /** Takes tensors as the files have them out of parameters. */
+    public Map<String, double[]> asPublished(Map<String, float[]> parameters) {
+        Map<String, double[]> all = new LinkedHashMap<>();
+        for (StoredPart part : config.family().parts(shape())) {
+            int wide = Objects.requireNonNull(config.parameters().get(part.parameter())).getLast();
+            float[] from = Objects.requireNonNull(parameters.get(part.parameter()));
+            double[] into = new double[part.rows() * part.columns()];
+            each(part, wide, (here, there) -> into[there] = from[here]);
+            all.put(part.name(), into);
+        }
+        return all;
+    }
+
+    private Map<String, double[]> tensors(String file) {
+        Map<String, double[]> all = new LinkedHashMap<>();
+        try (SafetensorsFile opened = open(file)) {
+            for (StoredTensor t : opened.tensors()) {
+                double[] values = new double[Math.toIntExact(t.elements())];
+                for (int i = 0; i < values.length; i++) {
+                    values[i] = t.real(i);
+                }
+                all.put(published(t.name()), values);
+            }
+        }
+        return all;
+    }
+
+    /** GPT-2's names have a prefix in these files, tied or not. */
+    private String published(String stored) {
+        return config.shape().tied() && stored.startsWith("transformer.")
+                ? config.family().bareName(stored)
+                : stored;
+    }
+
+    private SafetensorsFile open(String file) {
+        return SafetensorsFile.open(path(file));
+    }
+
+    /** Returns the path of one of the case's files. */
+    public Path path(String file) {
+        String resource = "/golden-models/" + name + "/" + file;
+        URL url = Objects.requireNonNull(GoldenFamily.class.getResource(resource), resource);
+        try {
+            return Path.of(url.toURI());
+        } catch (URISyntaxException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}
