@@ -1,9 +1,10 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
-import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredTensors;
+import dev.penstock.runtime.weights.WeightsFiles;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -15,17 +16,16 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Weights in a safetensors file as transformers writes them for a GPT-2, with or without the {@code
+ * Weights in safetensors files as transformers writes them for a GPT-2, with or without the {@code
  * transformer.} prefix, F32, F16 or BF16. The causal masks that old files carry are left out.
  */
 public final class HuggingFaceWeights implements ModelTensors {
-    static final String FILE = "model.safetensors";
     static final String PREFIX = "transformer.";
 
-    private final SafetensorsFile file;
+    private final StoredTensors file;
     private final Map<String, StoredTensor> tensors;
 
-    private HuggingFaceWeights(SafetensorsFile file, Map<String, StoredTensor> tensors) {
+    private HuggingFaceWeights(StoredTensors file, Map<String, StoredTensor> tensors) {
         this.file = file;
         this.tensors = Collections.unmodifiableMap(tensors);
     }
@@ -33,12 +33,11 @@ public final class HuggingFaceWeights implements ModelTensors {
     /**
      * Opens weights.
      *
-     * @param path a safetensors file, or a folder with {@code model.safetensors}
+     * @param path as {@link WeightsFiles#open}
      * @throws StoredFileException if it cannot be read
      */
     public static HuggingFaceWeights open(Path path) {
-        SafetensorsFile file =
-                SafetensorsFile.open(Files.isDirectory(path) ? path.resolve(FILE) : path);
+        StoredTensors file = WeightsFiles.open(path);
         Map<String, StoredTensor> tensors = new LinkedHashMap<>();
         for (StoredTensor tensor : file.tensors()) {
             String name = bareName(tensor.name());
@@ -58,7 +57,7 @@ public final class HuggingFaceWeights implements ModelTensors {
 
     /** Returns whether a folder has weights under their usual name. */
     public static boolean areIn(Path folder) {
-        return Files.exists(folder.resolve(FILE));
+        return WeightsFiles.areIn(folder);
     }
 
     private static String bareName(String name) {
@@ -92,6 +91,11 @@ public final class HuggingFaceWeights implements ModelTensors {
 
     @Override
     public Optional<StoredTensor> read(String name, Arena arena) {
+        return find(name);
+    }
+
+    @Override
+    public Optional<StoredTensor> source(String name) {
         return find(name);
     }
 

@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorFacts;
+import dev.penstock.runtime.safetensors.TensorSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -31,6 +32,9 @@ public interface ModelTensors extends AutoCloseable {
      *     is stored
      */
     Optional<StoredTensor> read(String name, Arena arena);
+
+    /** Returns a tensor to write elsewhere, if it exists, in the type in which it is stored. */
+    Optional<? extends TensorSource> source(String name);
 
     /**
      * Copies a piece of an existing floating-point tensor as F32 in native byte order.
