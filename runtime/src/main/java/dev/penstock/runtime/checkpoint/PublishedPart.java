@@ -46,7 +46,7 @@ record PublishedPart(StoredPart part, StoredType type, ModelTensors source)
         for (int i = 0; i < rows; i++) {
             for (int j = 0; j < columns; j++) {
                 long row = part.transposed() ? j : i;
-                long column = part.firstColumn() + (part.transposed() ? i : j);
+                long column = (long) part.firstColumn() + (part.transposed() ? i : j);
                 MappedTensor.copy(whole.data(), row * wide + column, own, at++, type.bytes());
             }
         }
