@@ -44,6 +44,15 @@ final class Repack {
                             name ->
                                     !name.matches("org/jline/nativ/.*/.*")
                                             || name.contains("/Linux/x86_64/"),
+                    "snappy-java-",
+                            name ->
+                                    !name.startsWith("org/xerial/snappy/native/")
+                                            || name.startsWith(
+                                                    "org/xerial/snappy/native/Linux/x86_64/"),
+                    "zstd-jni-",
+                            name ->
+                                    !name.matches(".*\\.(so|dylib|dll|jnilib)")
+                                            || name.startsWith("linux/amd64/"),
                     // without its models and the classes that would ask the network
                     "tokenizers-",
                             name ->

@@ -36,7 +36,18 @@ def saved(tokenizer):
     return lambda folder: tokenizer.save(os.path.join(folder, "tokenizer.json"), pretty=False)
 
 
+def trained(file):
+    """What the library learns of one text, to compare with what Penstock learns; files it would take line by line."""
+    pair = Tokenizer(models.BPE())
+    pair.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pair.train_from_iterator([open(file, newline="").read()], trainers.BpeTrainer(
+        vocab_size=900, min_frequency=2, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    pair.model.save(os.path.dirname(file))
+    os.remove(os.path.join(os.path.dirname(file), "vocab.json"))
+
+
 def main(files):
+    trained(os.path.join(HERE, "trained", "text.txt"))
     pair = ByteLevelBPETokenizer()
     pair.train(files, vocab_size=700, min_frequency=2, special_tokens=["<|endoftext|>"], show_progress=False)
     pair._tokenizer.encode_special_tokens = True  # text that spells one is text

@@ -5,9 +5,9 @@ import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
-import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
@@ -70,7 +70,9 @@ public final class KernelBenchmark {
         products(DType.BF16);
         attention(DType.F32);
         attention(DType.BF16);
+        groupedAttention();
         rows();
+        llamaRows();
         wholeTensors();
     }
 
@@ -111,6 +113,70 @@ public final class KernelBenchmark {
                 multiply + " attention backward",
                 10 * pairs * d,
                 () -> k.attentionBackward(multiply, qkv, y, logSumExp, y, dQkv, shape, n, blocks));
+    }
+
+    /** Four heads of queries to a key head where that divides, all keys seen and in a window. */
+    private void groupedAttention() {
+        int keyHeads = heads % 4 == 0 ? heads / 4 : heads;
+        int size = d / heads;
+        for (int window : new int[] {AttentionShape.NO_WINDOW, Math.max(1, n / 8)}) {
+            AttentionShape shape =
+                    new AttentionShape(heads, keyHeads, size, window, 1 / Math.sqrt(size));
+            Tensor qkv = normals(n, shape.columns());
+            Tensor y = normals(n, d);
+            Tensor logSumExp = normals(n, heads);
+            Tensor dQkv = normals(n, shape.columns());
+            double pairs = 0;
+            for (int query = 0; query < n; query++) {
+                pairs += query + 1 - shape.firstKey(query);
+            }
+            String name = window == AttentionShape.NO_WINDOW ? "groups" : "window " + window;
+            flops(
+                    "attention, " + name,
+                    4 * pairs * d,
+                    () -> k.attention(DType.F32, qkv, y, logSumExp, shape, n, blocks));
+            flops(
+                    "attention backward, " + name,
+                    10 * pairs * d,
+                    () ->
+                            k.attentionBackward(
+                                    DType.F32, qkv, y, logSumExp, y, dQkv, shape, n, blocks));
+        }
+    }
+
+    private void llamaRows() {
+        int size = d / heads;
+        Tensor x = normals(n, d);
+        Tensor y = normals(n, d);
+        Tensor dx = normals(n, d);
+        Tensor gain = normals(1, d);
+        Tensor r = normals(1, n);
+        Tensor headGain = normals(1, size);
+        Tensor headR = normals(1, n * heads);
+        Tensor turns = normals(n, size);
+        Tensor gated = normals(n, 8 * d);
+        Tensor dGated = normals(n, 8 * d);
+        Tensor wide = normals(n, 4 * d);
+        Tensor wideBias = normals(1, 4 * d);
+        Tensor wideOut = normals(n, 4 * d);
+        double row = 4.0 * n * d;
+        bytes("rms norm", 2 * row, () -> k.rmsNorm(x, gain, y, r, 1e-5));
+        bytes("rms norm of heads", 2 * row, () -> k.rmsNorm(x, headGain, y, headR, 1e-5));
+        bytes(
+                "rms norm backward input",
+                4 * row,
+                () -> k.rmsNormBackwardInput(y, x, gain, r, dx, true));
+        bytes(
+                "rms norm backward weight",
+                2 * row,
+                () -> k.rmsNormBackwardWeight(y, x, r, gain, blocks));
+        if (size % 2 == 0) {
+            bytes("rotate", 2 * row, () -> k.rotate(dx, turns, false));
+        }
+        bytes("swiglu", 12 * row, () -> k.swiGlu(gated, wide));
+        bytes("swiglu backward", 20 * row, () -> k.swiGluBackward(gated, wide, dGated));
+        bytes("bias gelu, exact", 12 * row, () -> k.biasGelu(wide, wideBias, wideOut, Gelu.EXACT));
+        bytes("gelu backward, exact", 12 * row, () -> k.geluBackward(wide, wideOut, Gelu.EXACT));
     }
 
     private void rows() {

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
-import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -67,12 +67,27 @@ class AttentionContractTest extends KernelContract {
             Tensor qkv = normals(sequences * context, 3 * width);
             Tensor y = zeros(sequences * context, width);
             Tensor logSumExp = zeros(sequences * context, heads);
-            kernels.attention(DType.F32, qkv, y, logSumExp, AttentionShape.dense(heads, width), context, whole);
+            kernels.attention(
+                    DType.F32,
+                    qkv,
+                    y,
+                    logSumExp,
+                    AttentionShape.dense(heads, width),
+                    context,
+                    whole);
             Tensor dy = normals(sequences * context, width);
             Tensor dQkv = zeros(sequences * context, 3 * width);
 
             kernels.attentionBackward(
-                    DType.F32, qkv, y, logSumExp, dy, dQkv, AttentionShape.dense(heads, width), context, whole);
+                    DType.F32,
+                    qkv,
+                    y,
+                    logSumExp,
+                    dy,
+                    dQkv,
+                    AttentionShape.dense(heads, width),
+                    context,
+                    whole);
 
             double[][] weights = values(dy);
             double[][] truth =
@@ -108,9 +123,24 @@ class AttentionContractTest extends KernelContract {
             Tensor dy = normalsWithGaps(sequences * context, width);
             Tensor dQkv = zeros(sequences * context, 3 * width);
 
-            kernels.attention(DType.BF16, qkv, y, logSumExp, AttentionShape.dense(heads, width), context, whole);
+            kernels.attention(
+                    DType.BF16,
+                    qkv,
+                    y,
+                    logSumExp,
+                    AttentionShape.dense(heads, width),
+                    context,
+                    whole);
             kernels.attentionBackward(
-                    DType.BF16, qkv, y, logSumExp, dy, dQkv, AttentionShape.dense(heads, width), context, whole);
+                    DType.BF16,
+                    qkv,
+                    y,
+                    logSumExp,
+                    dy,
+                    dQkv,
+                    AttentionShape.dense(heads, width),
+                    context,
+                    whole);
 
             double tolerance = within(1e-5, DType.BF16);
             for (int b = 0; b < sequences; b++) {
@@ -279,13 +309,28 @@ class AttentionContractTest extends KernelContract {
             EarlierKeys earlier = new EarlierKeys(AttentionShape.dense(heads, width), first);
             int[][] runs = {{cut, first - cut}, {0, cut}};
 
-            kernels.attention(multiply, late, y, logSumExp, AttentionShape.dense(heads, width), late.rows(), blocks);
+            kernels.attention(
+                    multiply,
+                    late,
+                    y,
+                    logSumExp,
+                    AttentionShape.dense(heads, width),
+                    late.rows(),
+                    blocks);
             for (int[] run : runs) {
                 Tensor keyValues = qkv.rows(run[0], run[1]).columns(width, 2 * width);
                 kernels.attentionToEarlier(multiply, q, keyValues, y, logSumExp, earlier);
             }
             kernels.attentionBackward(
-                    multiply, late, y, logSumExp, lateDy, dLate, AttentionShape.dense(heads, width), late.rows(), blocks);
+                    multiply,
+                    late,
+                    y,
+                    logSumExp,
+                    lateDy,
+                    dLate,
+                    AttentionShape.dense(heads, width),
+                    late.rows(),
+                    blocks);
             for (int[] run : runs) {
                 Tensor keyValues = qkv.rows(run[0], run[1]).columns(width, 2 * width);
                 Tensor dKeyValues = dEarly.rows(run[0], run[1]).columns(width, 2 * width);

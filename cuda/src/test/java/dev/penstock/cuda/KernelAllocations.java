@@ -96,7 +96,9 @@ final class KernelAllocations {
         ops.put("attention", () -> k.attention(DType.F32, wide, y, logSumExp, shape, n, blocks));
         ops.put(
                 "attentionBackward",
-                () -> k.attentionBackward(DType.F32, wide, y, logSumExp, z, dWide, shape, n, blocks));
+                () ->
+                        k.attentionBackward(
+                                DType.F32, wide, y, logSumExp, z, dWide, shape, n, blocks));
         AttentionShape grouped = new AttentionShape(4, 2, 16, 40, 0.25);
         Tensor groupedQkv = wide.columns(0, 128);
         Tensor groupedSum = floats(device, n, 4);

@@ -51,7 +51,8 @@ final class KernelBits {
                 for (int i = 0; i < runs; i++) {
                     try (Device device = Devices.open(cpu.withGemm(gemm))) {
                         outcomes.add(new SlicedStep(device, SIZES, multiply).run(20).toString());
-                        ofLlama.add(new SlicedLlamaStep(device, 20, 8, multiply).run(20).toString());
+                        ofLlama.add(
+                                new SlicedLlamaStep(device, 20, 8, multiply).run(20).toString());
                     }
                 }
                 System.out.println(gemm + " " + multiply + " " + outcomes);

@@ -41,8 +41,7 @@ class LlamaLayersContractTest extends KernelContract {
 
         for (int i = 0; i < ROWS; i++) {
             double truth = 1 / Math.sqrt(Truth.variance(values(x)[i]) + 0.5);
-            assertThat(values(rstd)[0][i])
-                    .isCloseTo(truth, within(1e-5));
+            assertThat(values(rstd)[0][i]).isCloseTo(truth, within(1e-5));
         }
     }
 
@@ -60,11 +59,7 @@ class LlamaLayersContractTest extends KernelContract {
             assertClose("y", y, Truth.rmsNorm(values(x), values(gain)[0], EPSILON), 2e-6);
             double last = values(y)[ROWS - 1][width - 1];
             double h = values(x)[ROWS - 1][width - 1] * values(gain)[0][heads[1] - 1];
-            assertClose(
-                    "r",
-                    r.columns(ROWS * heads[0] - 1, 1),
-                    new double[][] {{last / h}},
-                    1e-5);
+            assertClose("r", r.columns(ROWS * heads[0] - 1, 1), new double[][] {{last / h}}, 1e-5);
         }
     }
 
@@ -110,8 +105,7 @@ class LlamaLayersContractTest extends KernelContract {
         double[][] before = values(to);
         Tensor gain = normals(1, 8);
 
-        kernels.rmsNorm(
-                from.columns(8, 24), gain, to.columns(8, 24), zeros(1, 3 * ROWS), EPSILON);
+        kernels.rmsNorm(from.columns(8, 24), gain, to.columns(8, 24), zeros(1, 3 * ROWS), EPSILON);
 
         double[][] truth = Truth.rmsNorm(values(from), values(gain)[0], EPSILON);
         for (int i = 0; i < ROWS; i++) {

@@ -63,7 +63,8 @@ class ModelShapesContractTest extends KernelContract {
 
             kernels.zero(dQkv);
             kernels.attention(DType.BF16, qkv, y, logSumExp, shape, TOKENS, whole);
-            kernels.attentionBackward(DType.BF16, qkv, y, logSumExp, dy, dQkv, shape, TOKENS, whole);
+            kernels.attentionBackward(
+                    DType.BF16, qkv, y, logSumExp, dy, dQkv, shape, TOKENS, whole);
 
             assertClose("y in bf16, width " + headWidth, y, truth.y(), 1e-2);
             assertClose("dQkv in bf16, width " + headWidth, dQkv, truth.dQkv(), 1e-2);

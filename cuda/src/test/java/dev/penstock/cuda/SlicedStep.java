@@ -201,14 +201,28 @@ final class SlicedStep {
             for (int b = 0; b < s.b; b++) {
                 k.add(positions(weight("wpe")), sequence(x, b));
             }
-            k.layerNorm(x, weight("ln1.gain"), weight("ln1.bias"), a, statistics[0], statistics[1], 1e-5);
+            k.layerNorm(
+                    x,
+                    weight("ln1.gain"),
+                    weight("ln1.bias"),
+                    a,
+                    statistics[0],
+                    statistics[1],
+                    1e-5);
             times(a, "qkv.weight", false, unitQkv);
             k.addBias(unitQkv, weight("qkv.bias"));
             move(unitQkv, qkv, true);
             k.attention(multiply, qkv, attended, logSumExp, shape, s.t, blocks);
             times(attended, "out.weight", false, o);
             k.addBiasAndResidual(o, weight("out.bias"), x);
-            k.layerNorm(o, weight("ln2.gain"), weight("ln2.bias"), c, statistics[2], statistics[3], 1e-5);
+            k.layerNorm(
+                    o,
+                    weight("ln2.gain"),
+                    weight("ln2.bias"),
+                    c,
+                    statistics[2],
+                    statistics[3],
+                    1e-5);
             times(c, "up.weight", false, pre);
             k.biasGelu(pre, weight("up.bias"), g, Gelu.TANH);
             times(g, "head", true, logits);

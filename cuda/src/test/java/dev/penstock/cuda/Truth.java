@@ -134,8 +134,8 @@ final class Truth {
     }
 
     /**
-     * Attention of whole sequences, its log of sums, and its gradients for a given {@code dy}, query
-     * by query and key by key.
+     * Attention of whole sequences, its log of sums, and its gradients for a given {@code dy},
+     * query by query and key by key.
      *
      * @param y {@code [B*T, h*k]}
      * @param logSumExp {@code [B*T, h]}

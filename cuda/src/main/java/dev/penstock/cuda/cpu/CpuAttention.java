@@ -8,9 +8,9 @@ import dev.penstock.cuda.device.TokenBlocks;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Causal attention in blocks of query rows against the earlier keys that any of them sees: scores of
- * one block and one head at a time, softmax row by row, only the log of the sum kept for the backward, which computes
- * the scores again.
+ * Causal attention in blocks of query rows against the earlier keys that any of them sees: scores
+ * of one block and one head at a time, softmax row by row, only the log of the sum kept for the
+ * backward, which computes the scores again.
  *
  * <p>Bits do not depend on slices or threads: query blocks are counted from grid lines, which
  * slices end on; a head, and in the backward all heads that share keys, belong to one thread; the

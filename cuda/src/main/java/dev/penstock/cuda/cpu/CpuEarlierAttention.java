@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * that over earlier blocks: what {@link CpuAttention} does below the diagonal, in the same blocks
  * of query rows, one head at a time.
  *
- * <p>Bits do not depend on threads: a head, and in the backward all heads that share keys, belong to
- * one of them.
+ * <p>Bits do not depend on threads: a head, and in the backward all heads that share keys, belong
+ * to one of them.
  */
 final class CpuEarlierAttention {
     private static final int QUERY_ROWS = AttentionPass.QUERY_ROWS;

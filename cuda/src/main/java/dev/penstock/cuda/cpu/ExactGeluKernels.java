@@ -9,9 +9,9 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
 /**
- * GELU, exact form: {@code x P(x)}, P the share of the standard normal distribution below x, which is
- * what lies beyond {@code |x|} or 1 less that.
- * Methods that take vectors are called as in {@link GeluKernels}.
+ * GELU, exact form: {@code x P(x)}, P the share of the standard normal distribution below x, which
+ * is what lies beyond {@code |x|} or 1 less that. Methods that take vectors are called as in {@link
+ * GeluKernels}.
  */
 final class ExactGeluKernels {
     private static final float INVERSE_ROOT_2_PI = 0.3989422804f;

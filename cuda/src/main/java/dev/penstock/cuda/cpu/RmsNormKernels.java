@@ -80,8 +80,7 @@ final class RmsNormKernels {
     }
 
     /** {@code dx += r * (dy * gain - h * average(g h))}. */
-    void addInputGradient(
-            long dy, long x, long gain, long dx, int n, float r, float averageGh) {
+    void addInputGradient(long dy, long x, long gain, long dx, int n, float r, float averageGh) {
         int step = lanes.count();
         int whole = lanes.whole(n);
         for (int i = 0; i < whole; i += step) {
@@ -99,17 +98,14 @@ final class RmsNormKernels {
     }
 
     /** {@code dx = r * (dy * gain - h * average(g h))}. */
-    void setInputGradient(
-            long dy, long x, long gain, long dx, int n, float r, float averageGh) {
+    void setInputGradient(long dy, long x, long gain, long dx, int n, float r, float averageGh) {
         int step = lanes.count();
         int whole = lanes.whole(n);
         for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
             FloatVector h = lanes.load(x + at).mul(r);
             FloatVector g = lanes.load(dy + at).mul(lanes.load(gain + at));
-            g.sub(h.mul(averageGh))
-                    .mul(r)
-                    .intoMemorySegment(Addresses.ALL, dx + at, Lanes.ORDER);
+            g.sub(h.mul(averageGh)).mul(r).intoMemorySegment(Addresses.ALL, dx + at, Lanes.ORDER);
         }
         for (int i = whole; i < n; i++) {
             long at = 4L * i;

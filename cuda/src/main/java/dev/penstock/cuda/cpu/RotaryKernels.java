@@ -28,9 +28,7 @@ final class RotaryKernels {
             FloatVector sine = lanes.load(turn + other + 4L * i).mul(sign);
             FloatVector x1 = lanes.load(first);
             FloatVector x2 = lanes.load(first + other);
-            x1.mul(cosine)
-                    .sub(x2.mul(sine))
-                    .intoMemorySegment(Addresses.ALL, first, Lanes.ORDER);
+            x1.mul(cosine).sub(x2.mul(sine)).intoMemorySegment(Addresses.ALL, first, Lanes.ORDER);
             x2.mul(cosine)
                     .add(x1.mul(sine))
                     .intoMemorySegment(Addresses.ALL, first + other, Lanes.ORDER);

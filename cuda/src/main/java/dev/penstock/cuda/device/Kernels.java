@@ -85,13 +85,7 @@ public interface Kernels {
      * biased variance; keeps mean and rstd, each {@code [1, n]}.
      */
     void layerNorm(
-            Tensor x,
-            Tensor gain,
-            Tensor bias,
-            Tensor y,
-            Tensor mean,
-            Tensor rstd,
-            double epsilon);
+            Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd, double epsilon);
 
     /** {@code dx +=} the input gradient (the residual branch already lies in dx). */
     void layerNormBackwardInput(
@@ -239,7 +233,12 @@ public interface Kernels {
      * @param keys where they lie
      */
     void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, EarlierKeys keys);
+            DType multiply,
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            EarlierKeys keys);
 
     /**
      * The backward of {@link #attentionToEarlier}, blocks in any order.

@@ -51,7 +51,10 @@ final class GpuAttention {
 
         /** The queries of all heads that share keys. */
         int rowsOfQueries(Span span) {
-            int ofHead = inSixteens ? Math.ceilDiv(span.queries(), WARP_ROWS) * WARP_ROWS : span.queries();
+            int ofHead =
+                    inSixteens
+                            ? Math.ceilDiv(span.queries(), WARP_ROWS) * WARP_ROWS
+                            : span.queries();
             return ofHead * span.shape().group();
         }
 
@@ -164,7 +167,14 @@ final class GpuAttention {
             int context,
             TokenBlocks blocks) {
         Span span = Span.ofSlice(blocks, context, shape);
-        forward(multiply, span, queries(qkv, blocks), keys(qkv, shape), values(qkv, shape), y, logSumExp);
+        forward(
+                multiply,
+                span,
+                queries(qkv, blocks),
+                keys(qkv, shape),
+                values(qkv, shape),
+                y,
+                logSumExp);
     }
 
     void forwardToEarlier(

@@ -255,8 +255,7 @@ final class GpuKernels implements Kernels {
             Tensor dq,
             Tensor dKeyValues,
             EarlierKeys keys) {
-        attention.backwardToEarlier(
-                multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, keys);
+        attention.backwardToEarlier(multiply, q, keyValues, y, logSumExp, dy, dq, dKeyValues, keys);
     }
 
     @Override

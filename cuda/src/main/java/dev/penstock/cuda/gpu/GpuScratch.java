@@ -139,7 +139,6 @@ public final class GpuScratch extends SilentKernels {
             Tensor dq,
             Tensor dKeyValues,
             EarlierKeys keys) {
-        attentionSums =
-                Math.max(attentionSums, GpuAttention.deltaBytes(y, keys.shape().heads()));
+        attentionSums = Math.max(attentionSums, GpuAttention.deltaBytes(y, keys.shape().heads()));
     }
 }

@@ -99,8 +99,7 @@ final class GpuSums {
         addInOrder(sums + (long) Float.BYTES * columns, 2L * columns, blocks.count(), dBias);
     }
 
-    void rmsNormBackwardWeight(
-            Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
+    void rmsNormBackwardWeight(Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
         int columns = dGain.columns();
         long sums = partial.reserve(biasBytes(dGain, blocks));
         launch.begin().view(dy).view(x).vector(r).wide(sums);

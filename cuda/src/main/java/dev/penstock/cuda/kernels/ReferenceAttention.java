@@ -155,8 +155,7 @@ final class ReferenceAttention {
     }
 
     private double value(int sequence, int token, int head, int j) {
-        int column =
-                shape.queryColumns() + shape.keyColumns() + shape.keyHeadOf(head) * headSize;
+        int column = shape.queryColumns() + shape.keyColumns() + shape.keyHeadOf(head) * headSize;
         return qkv[sequence * context + token][column + j];
     }
 }

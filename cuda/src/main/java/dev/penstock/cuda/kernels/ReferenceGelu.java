@@ -38,8 +38,8 @@ final class ReferenceGelu {
 
     /**
      * The share of the standard normal distribution below x, {@code (1 + erf(x / sqrt(2))) / 2}: by
-     * the series {@code 1/2 + density (x + x^3/3 + x^5/15 + ...)} near 0, by a continued fraction of
-     * the tail beyond (Marsaglia, Evaluating the Normal Distribution).
+     * the series {@code 1/2 + density (x + x^3/3 + x^5/15 + ...)} near 0, by a continued fraction
+     * of the tail beyond (Marsaglia, Evaluating the Normal Distribution).
      */
     private static double below(double x) {
         if (Double.isNaN(x)) {

@@ -126,7 +126,12 @@ public class SilentKernels implements CountedKernels {
 
     @Override
     public void attentionToEarlier(
-            DType multiply, Tensor q, Tensor keyValues, Tensor y, Tensor logSumExp, EarlierKeys keys) {}
+            DType multiply,
+            Tensor q,
+            Tensor keyValues,
+            Tensor y,
+            Tensor logSumExp,
+            EarlierKeys keys) {}
 
     @Override
     public void attentionToEarlierBackward(

@@ -13,12 +13,14 @@ import dev.penstock.runtime.cli.cluster.NodeCommand;
 import dev.penstock.runtime.cli.cluster.RebalanceCommand;
 import dev.penstock.runtime.cli.cluster.RunsCommand;
 import dev.penstock.runtime.cli.cluster.StopCommand;
+import dev.penstock.runtime.cli.data.DataCommand;
 import dev.penstock.runtime.cli.plan.PlanCommand;
 import dev.penstock.runtime.cli.run.ExportCommand;
 import dev.penstock.runtime.cli.run.ReportCommand;
 import dev.penstock.runtime.cli.run.TopCommand;
 import dev.penstock.runtime.cli.run.UiCommand;
 import dev.penstock.runtime.cli.schedule.ScheduleCommand;
+import dev.penstock.runtime.cli.tokenizer.TokenizerCommand;
 import dev.penstock.runtime.cli.train.ChaosCommand;
 import dev.penstock.runtime.cli.train.EvaluateCommand;
 import dev.penstock.runtime.cli.train.GenerateCommand;
@@ -38,6 +40,8 @@ import picocli.CommandLine.Option;
             GenerateCommand.class,
             ScheduleCommand.class,
             PlanCommand.class,
+            TokenizerCommand.class,
+            DataCommand.class,
             CheckpointCommand.class,
             ConfigCommand.class,
             NodeCommand.class,

@@ -6,6 +6,11 @@ public enum DataFormat {
     TEXT,
     /** One JSON object per line; each line's text field is one document. */
     JSONL,
-    /** One safetensors file with {@code tokens}, I64 {@code [step, batch, context + 1]}. */
+    /** A Parquet file; each row's text column is one document. */
+    PARQUET,
+    /**
+     * A folder that {@link DataPreparation} made, or one safetensors file with {@code tokens}, I64
+     * {@code [step, batch, context + 1]}.
+     */
     TOKENS
 }

@@ -7,8 +7,8 @@ import java.nio.file.Path;
  * A run's requirements of its data.
  *
  * @param source a file, a folder (all files below it that are not hidden) or a glob
- * @param field member of a JSON line that holds the text; only for {@link DataFormat#JSONL}
- * @param tokenizer makes tokens of text; not used by {@link DataFormat#TOKENS}
+ * @param field member of a JSON line, or column of a table, that holds the text
+ * @param tokenizer makes tokens of text; not used for a safetensors file of tokens
  * @param vocabulary rows of the model's token embedding; every token is below it
  * @param validationFraction share of the text's tokens, at its end, that is held out; 0 for none, 1
  *     for all: then there is nothing to train on

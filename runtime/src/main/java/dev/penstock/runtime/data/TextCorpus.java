@@ -5,26 +5,27 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /**
- * Text in memory as tokens: the first part to train on, the last held out. Training sequences come
- * in the order of {@link Windows}; held-out batches are the same in every evaluation and for every
- * seed, spread over the held-out part, and start again from its first batch when it is exhausted,
- * unless last batches are smaller.
+ * Text as tokens, in memory or mapped: the first part to train on, the last held out. Training
+ * sequences come in the order of {@link Windows}; held-out batches are the same in every evaluation
+ * and for every seed, spread over the held-out part, and start again from its first batch when it
+ * is exhausted, unless last batches are smaller.
  */
 final class TextCorpus implements TrainingData {
     private static final long HELD_OUT_ORDER = 0;
 
     private final DataSpec spec;
-    private final Tokens tokens;
+    private final TokenRow tokens;
     private final int files;
     private final long trainingTokens;
     private final Windows training;
     private final Permutation heldOut;
     private final long heldOutWindows;
 
-    private TextCorpus(DataSpec spec, Tokens tokens, int files, long trainingTokens) {
+    private TextCorpus(DataSpec spec, TokenRow tokens, int files, long trainingTokens) {
         this.spec = spec;
         this.tokens = tokens;
         this.files = files;
@@ -35,14 +36,42 @@ final class TextCorpus implements TrainingData {
     }
 
     static TextCorpus open(DataSpec spec) {
+        if (PreparedTokens.areIn(spec.source())) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.format",
+                                    "tokens, which %s holds".formatted(spec.source()),
+                                    spec.format().name().toLowerCase(Locale.ROOT),
+                                    "set data.format = tokens")));
+        }
         List<Path> files = CorpusFiles.find(spec.source());
-        Tokens tokens = new CorpusReader(spec).read(files);
+        return of(spec, new CorpusReader(spec).read(files), files.size(), new ArrayList<>());
+    }
+
+    /** Opens what {@link DataPreparation} made; takes no heap. */
+    static TextCorpus openPrepared(DataSpec spec) {
+        PreparedTokens tokens = PreparedTokens.open(spec.source());
+        List<DataProblem> problems = new ArrayList<>();
+        if (!tokens.fingerprint().equals(spec.tokenizer().fingerprint())) {
+            problems.add(
+                    new DataProblem(
+                            "data.tokenizer",
+                            "that of %s, %s".formatted(spec.source(), tokens.tokenizer()),
+                            spec.tokenizer().name(),
+                            "set it to the tokenizer for which they were prepared"));
+        }
+        return of(spec, tokens, tokens.shards(), problems);
+    }
+
+    private static TextCorpus of(
+            DataSpec spec, TokenRow tokens, int files, List<DataProblem> problems) {
         long heldOut = (long) Math.floor(tokens.size() * spec.validationFraction());
-        List<DataProblem> problems = problems(spec, tokens.size(), heldOut);
+        problems.addAll(problems(spec, tokens.size(), heldOut));
         if (!problems.isEmpty()) {
             throw new DataException(problems);
         }
-        return new TextCorpus(spec, tokens, files.size(), tokens.size() - heldOut);
+        return new TextCorpus(spec, tokens, files, tokens.size() - heldOut);
     }
 
     private static List<DataProblem> problems(DataSpec spec, long size, long heldOut) {

@@ -5,6 +5,7 @@ import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -35,6 +36,15 @@ final class TokenFile implements TrainingData {
     }
 
     static TokenFile open(DataSpec spec) {
+        if (Files.isDirectory(spec.source())) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.source",
+                                    "a safetensors file, or a folder of prepared tokens",
+                                    spec.source() + ", a folder without prepared.json",
+                                    "end its preparation with the same penstock data prepare")));
+        }
         try (SafetensorsFile file = SafetensorsFile.open(spec.source())) {
             StoredTensor stored = file.tensor(TENSOR);
             List<DataProblem> problems = problems(spec, stored);
@@ -166,6 +176,11 @@ final class TokenFile implements TrainingData {
     @Override
     public long trainingTokens() {
         return tokens.size();
+    }
+
+    @Override
+    public boolean isText() {
+        return false;
     }
 
     @Override

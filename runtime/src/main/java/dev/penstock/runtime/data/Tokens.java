@@ -11,7 +11,7 @@ import java.util.List;
  * heap in pieces of 1 Mi tokens (so a gigabyte of bytes takes a gigabyte of heap, nothing more, and
  * the heap is the only limit). Filled by one thread, then read by any.
  */
-final class Tokens {
+final class Tokens implements TokenRow {
     private static final int PIECE_BITS = 20;
     private static final int PIECE = 1 << PIECE_BITS;
     private static final VarHandle CHAR =
@@ -27,7 +27,8 @@ final class Tokens {
         bytesPerToken = vocabulary <= 1 << 8 ? 1 : vocabulary <= 1 << 16 ? 2 : 4;
     }
 
-    long size() {
+    @Override
+    public long size() {
         return size;
     }
 
@@ -46,8 +47,8 @@ final class Tokens {
         size++;
     }
 
-    /** Returns token {@code index}. */
-    int get(long index) {
+    @Override
+    public int get(long index) {
         byte[] piece = pieces.get((int) (index >>> PIECE_BITS));
         int at = (int) (index & (PIECE - 1));
         return switch (bytesPerToken) {
@@ -55,12 +56,5 @@ final class Tokens {
             case 2 -> (char) CHAR.get(piece, at * 2);
             default -> (int) INT.get(piece, at * 4);
         };
-    }
-
-    /** Copies {@code count} tokens from {@code first} on. */
-    void copy(long first, int[] target, int offset, int count) {
-        for (int i = 0; i < count; i++) {
-            target[offset + i] = get(first + i);
-        }
     }
 }

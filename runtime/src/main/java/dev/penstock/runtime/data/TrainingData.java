@@ -9,9 +9,17 @@ public interface TrainingData extends BatchSource {
      */
     static TrainingData open(DataSpec spec) {
         return switch (spec.format()) {
-            case TEXT, JSONL -> TextCorpus.open(spec);
-            case TOKENS -> TokenFile.open(spec);
+            case TEXT, JSONL, PARQUET -> TextCorpus.open(spec);
+            case TOKENS ->
+                    PreparedTokens.areIn(spec.source())
+                            ? TextCorpus.openPrepared(spec)
+                            : TokenFile.open(spec);
         };
+    }
+
+    /** Returns whether the tokens are those of the tokenizer, so that they can be read. */
+    default boolean isText() {
+        return true;
     }
 
     /** Returns whether there is held-out data, so that evaluations can be requested. */

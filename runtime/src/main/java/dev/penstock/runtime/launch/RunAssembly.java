@@ -20,7 +20,6 @@ import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.checkpoint.DurableFiles;
-import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RankLayout;
@@ -217,7 +216,7 @@ public final class RunAssembly implements AutoCloseable {
 
     /** Whether the tokens are text, so that a model can be asked to write some. */
     public boolean readsText() {
-        return config().data().format() != DataSection.Format.TOKENS;
+        return data().isText();
     }
 
     /** Opens one more device as the ranks have them; the caller closes it. */

@@ -105,38 +105,38 @@ final class Utf8Pieces {
         return bytes;
     }
 
-    /** Returns the next piece; empty at the end of the text. */
+    /**
+     * Returns the next piece; empty at the end of the text. Where it ends depends on the text that
+     * follows the piece before, and on nothing else.
+     */
     String next() throws IOException {
-        int searched = 1;
-        while (!ended) {
-            int cut = text.length() < piece ? -1 : lastCut(searched);
-            if (cut > 0) {
-                return take(cut);
+        int searched = piece;
+        while (true) {
+            for (; searched < text.length(); searched++) {
+                if (isCut(searched)) {
+                    return take(searched);
+                }
             }
-            searched = text.length() < piece ? 1 : Math.max(1, text.length() - 1);
+            if (ended) {
+                return take(text.length());
+            }
             fill();
             if (text.length() > longest) {
                 throw new TextTooLongException(longest);
             }
         }
-        return take(text.length());
     }
 
     private String take(int length) {
-        String piece = text.substring(0, length);
+        String taken = text.substring(0, length);
         text.delete(0, length);
-        return piece;
+        return taken;
     }
 
-    private int lastCut(int from) {
-        for (int at = text.length() - 1; at > from; at--) {
-            if (text.charAt(at - 1) == '\n'
-                    && rule.beside(text.charAt(at - 2))
-                    && rule.beside(text.charAt(at))) {
-                return at;
-            }
-        }
-        return -1;
+    private boolean isCut(int at) {
+        return text.charAt(at - 1) == '\n'
+                && rule.beside(text.charAt(at - 2))
+                && rule.beside(text.charAt(at));
     }
 
     private void fill() throws IOException {

@@ -48,7 +48,7 @@ record Specs(DataSpec spec) {
     }
 
     Specs tokenizer(String name) {
-        Tokenizer tokenizer = Tokenizer.named(name);
+        Tokenizer tokenizer = Tokenizer.open(name);
         return with(spec.format(), spec.field(), tokenizer, spec.validationFraction(), spec.seed());
     }
 

@@ -58,6 +58,8 @@ class DocumentsIT {
                     "generate",
                     "schedule",
                     "plan",
+                    "tokenizer",
+                    "data",
                     "checkpoint",
                     "config",
                     "top",
@@ -250,7 +252,7 @@ class DocumentsIT {
             return ORDER + folder.resolve(word.substring(ORDER.length()));
         }
         boolean isFile =
-                word.matches("(runs|certs|gpt|tb|target)(/.*)?")
+                word.matches("(runs|certs|gpt|tb|target|my-words|my-tokens)(/.*)?")
                         || word.matches("[\\w/-]+\\.(csv|txt|svg|html|json|conf|safetensors|md)");
         return isFile ? folder.resolve(word).toString() : word;
     }

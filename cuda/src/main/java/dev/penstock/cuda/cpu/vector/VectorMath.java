@@ -6,8 +6,9 @@ import static jdk.incubator.vector.VectorOperators.LSHL;
 import jdk.incubator.vector.FloatVector;
 
 /**
- * exp, tanh and the normal distribution by fixed polynomials of FMAs, relative error about 1e-7. The library's own {@code
- * lanewise(EXP)} changes bits when code gets compiled; these do not. NaN stays NaN.
+ * exp, tanh and the normal distribution by fixed polynomials of FMAs, relative error about 1e-7.
+ * The library's own {@code lanewise(EXP)} changes bits when code gets compiled; these do not. NaN
+ * stays NaN.
  */
 public final class VectorMath {
     private static final float LOG2_E = 1.44269504f;

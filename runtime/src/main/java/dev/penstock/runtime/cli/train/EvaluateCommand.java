@@ -82,8 +82,8 @@ public final class EvaluateCommand extends PenstockCommand {
             names = "--data",
             paramLabel = "FILE",
             description =
-                    "A file, folder or glob of text (.jsonl: JSON lines), to be measured to its"
-                            + " end; default: what the run held out, as far as evaluation.batches"
+                    "A file, folder or glob of text (.jsonl: JSON lines; .parquet), to be measured to"
+                            + " its end; default: what the run held out, as far as evaluation.batches"
                             + " say.")
     private @Nullable String data;
 
@@ -123,8 +123,9 @@ public final class EvaluateCommand extends PenstockCommand {
         if (data != null) {
             String quoted = ConfigUtil.quoteString(Path.of(data).toAbsolutePath().toString());
             boolean lines = data.endsWith(".jsonl") || data.endsWith(".jsonl.gz");
+            String format = lines ? "jsonl" : data.endsWith(".parquet") ? "parquet" : "text";
             all.add("data.source=" + quoted);
-            all.add("data.format=" + (lines ? "jsonl" : "text"));
+            all.add("data.format=" + format);
             all.add("data.validation-fraction=1");
             all.add("batch.last=smaller");
             all.add("evaluation.batches=" + WHOLE_FILE);

@@ -7,14 +7,19 @@ import java.nio.file.Path;
  * Section {@code data}: what the model reads.
  *
  * @param source a file, a folder or a glob, absolute; files may be compressed ({@code .gz})
- * @param field the member of a JSON line that holds the text (format jsonl)
+ * @param field the member of a JSON line, or the column of a table, that holds the text
  * @param validationFraction share of the text that is held out, 0 for none, 1 for all of it
  */
 public record DataSection(
         @Setting(doc = "a file, a folder or a glob such as \"texts/*.txt\"; .gz is unpacked")
                 Path source,
-        @Setting(is = "text", doc = "what the files hold") Format format,
-        @Setting(is = "text", doc = "member of a JSON line that holds the text (jsonl)")
+        @Setting(is = "text", doc = "what the files hold; tokens: made by penstock data prepare")
+                Format format,
+        @Setting(
+                        is = "text",
+                        doc =
+                                "member of a JSON line (jsonl) or column (parquet) that holds the"
+                                        + " text")
                 String field,
         @Setting(
                         is = "bytes",
@@ -30,10 +35,14 @@ public record DataSection(
                                         + " evaluations alone")
                 double validationFraction) {
 
-    /** What the files hold: plain text, JSON lines, or a safetensors file with {@code tokens}. */
+    /**
+     * What the files hold: plain text, JSON lines, tables with a column of texts, or prepared
+     * tokens: a folder that {@code data prepare} made, or a safetensors file with {@code tokens}.
+     */
     public enum Format {
         TEXT,
         JSONL,
+        PARQUET,
         TOKENS
     }
 

@@ -62,6 +62,28 @@ class TokenizerOfARunTest {
     }
 
     @Test
+    void weightsBringTheTokenizerThatIsBesideThem() throws IOException {
+        Path words = tokenizer();
+        Training training = Training.onText(folder).set("data.tokenizer=" + words, "run.steps=2");
+        training.complete();
+        String run = training.directory().toString();
+        Path weights = folder.resolve("gpt/model.safetensors");
+        Cli export = Cli.run("checkpoint", "export", run, "--output", weights.toString());
+        for (String file : new String[] {"vocab.json", "merges.txt"}) {
+            Files.copy(words.resolve(file), weights.resolveSibling(file));
+        }
+        String[] ask = {"generate", run, "--prompt=the valve", "--tokens=9", "--seed=1"};
+
+        Cli ofRun = Cli.run(ask);
+        ask[1] = weights.toString();
+        Cli ofWeights = Cli.run(ask);
+
+        assertThat(export.exitCode()).as(export.err()).isEqualTo(ExitCode.OK);
+        assertThat(ofWeights.exitCode()).as(ofWeights.err()).isEqualTo(ExitCode.OK);
+        assertThat(ofWeights.out()).isEqualTo(ofRun.out());
+    }
+
+    @Test
     void aRunGoesOnOnlyWithTheTokenizerThatItHad() throws IOException {
         Training training =
                 Training.onText(folder).set("data.tokenizer=" + tokenizer(), "run.steps=2");

@@ -1,0 +1,126 @@
+package dev.penstock.runtime.cli.tokenizer;
+
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.cli.command.PenstockCommand;
+import dev.penstock.runtime.cli.command.TextArguments;
+import dev.penstock.runtime.cli.command.WorkBar;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.data.Corpus;
+import dev.penstock.runtime.tokenizer.BytePairTrainer;
+import dev.penstock.runtime.tokenizer.TrainedPairs;
+import dev.penstock.runtime.tokenizer.WordCounts;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Learns a byte-level byte-pair encoding. */
+@Command(
+        name = "train",
+        description = {
+            "Learns a byte-level byte-pair encoding of texts, as GPT-2's was.",
+            "It writes vocab.json and merges.txt, and the same as a tokenizer.json that Hugging"
+                    + " Face's library loads. Of pairs that are equally frequent, the one whose"
+                    + " tokens were learned earlier is merged first, so the same texts give the"
+                    + " same files. The last token, <|endoftext|>, ends a text."
+        },
+        footer = {
+            "  penstock tokenizer train --vocabulary 8000 --output words my-texts",
+            "  penstock train my.conf --set data.tokenizer=words",
+        })
+final class TokenizerTrainCommand extends PenstockCommand {
+    private static final int LEAST = 257;
+    private static final int MOST = 1_000_000;
+
+    /** The answer for programs. */
+    record Answer(String output, int vocabulary, int words) {}
+
+    @Option(
+            names = "--vocabulary",
+            required = true,
+            paramLabel = "N",
+            description = "Tokens that it may have, the 256 bytes and the end of a text included.")
+    private int vocabulary;
+
+    @Option(
+            names = "--output",
+            required = true,
+            paramLabel = "DIR",
+            description = "The folder for its files.")
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private Path output;
+
+    @Mixin private TextArguments texts = new TextArguments();
+
+    @Option(names = "--force", description = "Replace files that are there.")
+    private boolean force;
+
+    @Option(names = "--json", description = "Print one JSON document.")
+    private boolean json;
+
+    @Override
+    public Integer call() throws IOException {
+        requireGoodOptions();
+        Corpus corpus = texts.corpus();
+        WordCounts words = new WordCounts();
+        try (WorkBar bar = WorkBar.ofBytes("words", corpus.bytes())) {
+            corpus.encode(words, "a byte-pair encoding", texts.threads(), bar);
+        }
+        TrainedPairs trained;
+        try (WorkBar bar = WorkBar.ofPieces("tokens", vocabulary)) {
+            trained = BytePairTrainer.train(words, vocabulary, bar::accept);
+        }
+        Files.createDirectories(output);
+        trained.write(output);
+        print(new Answer(output.toString(), trained.vocabulary(), words.different()));
+        return ExitCode.OK;
+    }
+
+    private void requireGoodOptions() {
+        List<Problem> problems = new ArrayList<>(texts.problems());
+        if (vocabulary < LEAST || vocabulary > MOST) {
+            problems.add(
+                    Problem.atOption(
+                            "--vocabulary",
+                            "%d to %d".formatted(LEAST, MOST),
+                            "" + vocabulary,
+                            "the 256 bytes and the end of a text are tokens, too"));
+        }
+        List<String> there =
+                TrainedPairs.files().stream()
+                        .filter(file -> Files.exists(output.resolve(file)))
+                        .toList();
+        if (!force && !there.isEmpty()) {
+            problems.add(
+                    Problem.atOption(
+                            "--output",
+                            "a folder without a tokenizer",
+                            "%s with %s".formatted(output, String.join(", ", there)),
+                            "try another folder, or --force to replace"));
+        }
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+    }
+
+    private void print(Answer answer) {
+        if (json) {
+            printJson(answer);
+            return;
+        }
+        if (answer.vocabulary() < vocabulary) {
+            err().printf(
+                            "penstock: only %,d tokens: no pair of them comes twice any more; more text gives more%n",
+                            answer.vocabulary());
+            err().flush();
+        }
+        out().printf(
+                        "%s: %,d tokens of %,d different words; use it with data.tokenizer = \"%s\"%n",
+                        answer.output(), answer.vocabulary(), answer.words(), answer.output());
+    }
+}

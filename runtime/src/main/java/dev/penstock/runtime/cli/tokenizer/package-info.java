@@ -1,0 +1,5 @@
+/** The {@code tokenizer} commands. */
+@NullMarked
+package dev.penstock.runtime.cli.tokenizer;
+
+import org.jspecify.annotations.NullMarked;

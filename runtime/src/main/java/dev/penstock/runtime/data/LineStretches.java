@@ -1,0 +1,145 @@
+package dev.penstock.runtime.data;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.runtime.data.Stretch.Encoded;
+import dev.penstock.runtime.data.Stretch.Part;
+import dev.penstock.runtime.tokenizer.TextEncoder;
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** A file of JSON lines; each line's text is a document. */
+final class LineStretches implements FileStretches {
+    /** A document of this length is a file without line breaks, or meant to fill the memory. */
+    private static final int LONGEST_LINE = 64 << 20;
+
+    private static final int STRETCH_BYTES = 1 << 18;
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final Path file;
+    private final String field;
+    private final TextEncoder encoder;
+    private final InputStream in;
+    private CorpusPlace place;
+
+    /**
+     * @param in the file from this place on; is closed with this
+     */
+    LineStretches(Path file, String field, TextEncoder encoder, CorpusPlace place, InputStream in) {
+        this.file = file;
+        this.field = field;
+        this.encoder = encoder;
+        this.place = place;
+        this.in = new BufferedInputStream(in, 1 << 16);
+    }
+
+    /** A line that was read; without bytes if it is too long. */
+    private record Line(long number, byte @Nullable [] bytes) {}
+
+    @Override
+    public @Nullable Stretch next() throws IOException {
+        CorpusPlace start = place;
+        List<Line> lines = new ArrayList<>();
+        long offset = start.offset();
+        long number = start.row();
+        while (offset - start.offset() < STRETCH_BYTES) {
+            ByteArrayOutputStream line = new ByteArrayOutputStream();
+            boolean tooLong = false;
+            long before = offset;
+            int c = in.read();
+            for (; c >= 0 && c != '\n'; c = in.read()) {
+                offset++;
+                tooLong |= line.size() == LONGEST_LINE;
+                if (!tooLong) {
+                    line.write(c);
+                }
+            }
+            if (c < 0 && offset == before) {
+                break;
+            }
+            offset += c < 0 ? 0 : 1;
+            lines.add(new Line(++number, tooLong ? null : line.toByteArray()));
+        }
+        place = new CorpusPlace(start.file(), offset, number, false);
+        return lines.isEmpty() ? null : new Stretch(start, () -> encode(lines));
+    }
+
+    private Encoded encode(List<Line> lines) {
+        List<Part> parts = new ArrayList<>();
+        List<DataProblem> problems = new ArrayList<>();
+        for (Line line : lines) {
+            String at = file + ":" + line.number();
+            byte[] bytes = line.bytes();
+            if (bytes == null) {
+                problems.add(tooLong(at));
+            } else {
+                encode(at, bytes, parts, problems);
+            }
+        }
+        return new Encoded(parts, problems);
+    }
+
+    private void encode(String at, byte[] line, List<Part> parts, List<DataProblem> problems) {
+        try {
+            String text =
+                    StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(line)).toString();
+            if (text.isBlank()) {
+                return;
+            }
+            JsonNode member = JSON.readTree(text).path(field);
+            if (member.isTextual()) {
+                parts.add(new Part(true, encoder.encode(member.textValue())));
+            } else {
+                problems.add(
+                        new DataProblem(
+                                "data.field",
+                                "a line with the text member '" + field + "'",
+                                at + ", whose '" + field + "' is " + kind(member),
+                                "name the member that holds the text"));
+            }
+        } catch (CharacterCodingException e) {
+            problems.add(notJson(at, "not UTF-8"));
+        } catch (JsonProcessingException e) {
+            problems.add(notJson(at, e.getOriginalMessage()));
+        }
+    }
+
+    private static String kind(JsonNode member) {
+        return member.isMissingNode()
+                ? "missing"
+                : "of type " + member.getNodeType().name().toLowerCase(Locale.ROOT);
+    }
+
+    private static DataProblem notJson(String at, String why) {
+        return new DataProblem(
+                "data.format",
+                "a JSON object in every line",
+                at + ": " + why,
+                "repair the line or use data.format = text");
+    }
+
+    private static DataProblem tooLong(String at) {
+        return new DataProblem(
+                "data.format",
+                "lines of at most %d MiB".formatted(LONGEST_LINE >> 20),
+                at + ", which is longer",
+                "put one document on each line or use data.format = text");
+    }
+
+    @Override
+    public void close() throws IOException {
+        in.close();
+    }
+}
