@@ -3,11 +3,9 @@ package dev.penstock.runtime.checkpoint;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.safetensors.StoredFileException;
-import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
+import dev.penstock.runtime.safetensors.TensorSource;
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -70,44 +68,35 @@ public final class CheckpointConversion {
 
     private Optional<ShardFile> writeStage(
             CheckpointDirectory directory, int stage, ToIntFunction<String> stageOf) {
-        try (Arena arena = Arena.ofShared()) {
-            List<StoredTensor> tensors = new ArrayList<>();
-            identity.model()
-                    .parameters()
-                    .forEach(
-                            (name, shape) -> {
-                                if (stageOf.applyAsInt(name) == stage) {
-                                    tensors.add(tensor(name, shape, arena));
-                                    tensors.add(tensor(ModelFit.FIRST_MOMENT + name, shape, arena));
-                                    tensors.add(
-                                            tensor(ModelFit.SECOND_MOMENT + name, shape, arena));
-                                }
-                            });
-            Map<String, String> metadata =
-                    Map.of("format", "pt", "penstock", "step %d, stage %d".formatted(step, stage));
-            return tensors.isEmpty()
-                    ? Optional.empty()
-                    : Optional.of(
-                            directory.writeShard(
-                                    step,
-                                    1,
-                                    stage,
-                                    StageFile.name(stage, RankPlace.single(stage)),
-                                    new StageFile(metadata, tensors)));
-        }
+        List<TensorSource> tensors = new ArrayList<>();
+        identity.model()
+                .parameters()
+                .forEach(
+                        (name, shape) -> {
+                            if (stageOf.applyAsInt(name) == stage) {
+                                tensors.add(tensor(name, shape));
+                                tensors.add(tensor(ModelFit.FIRST_MOMENT + name, shape));
+                                tensors.add(tensor(ModelFit.SECOND_MOMENT + name, shape));
+                            }
+                        });
+        Map<String, String> metadata =
+                Map.of("format", "pt", "penstock", "step %d, stage %d".formatted(step, stage));
+        return tensors.isEmpty()
+                ? Optional.empty()
+                : Optional.of(
+                        directory.writeShard(
+                                step,
+                                1,
+                                stage,
+                                StageFile.name(stage, RankPlace.single(stage)),
+                                new StageFile(metadata, tensors)));
     }
 
-    /** Returns a tensor as F32, the type in which runs keep their state. */
-    private StoredTensor tensor(String name, List<Integer> shape, Arena arena) {
-        Optional<StoredTensor> found = source.read(name, arena);
-        if (found.isPresent() && found.get().type() == StoredType.F32) {
-            StoredTensor stored = found.get();
-            return new StoredTensor(name, StoredType.F32, stored.shape(), stored.data());
-        }
-        long elements = shape.stream().mapToLong(Integer::longValue).reduce(1, (a, b) -> a * b);
-        MemorySegment data = arena.allocate(elements * Float.BYTES);
-        found.ifPresent(stored -> stored.copyTo(data));
-        return new StoredTensor(name, StoredType.F32, shape, data);
+    /** Returns a tensor as F32, the type in which runs keep their state; read as it is written. */
+    private TensorSource tensor(String name, List<Integer> shape) {
+        return source.source(name)
+                .map(found -> found.named(name).as(StoredType.F32))
+                .orElseGet(() -> TensorSource.zeros(name, StoredType.F32, shape));
     }
 
     private static boolean makeFolder(Path root) {

@@ -8,6 +8,7 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
 import dev.penstock.runtime.safetensors.TensorFacts;
+import dev.penstock.runtime.safetensors.TensorSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -180,6 +181,11 @@ public final class CheckpointReader implements ModelTensors {
     @Override
     public Optional<StoredTensor> read(String name, Arena arena) {
         return Optional.ofNullable(tensors.get(name)).map(tensor -> tensor.read(arena));
+    }
+
+    @Override
+    public Optional<TensorSource> source(String name) {
+        return Optional.ofNullable(tensors.get(name)).map(SavedTensor::source);
     }
 
     @Override

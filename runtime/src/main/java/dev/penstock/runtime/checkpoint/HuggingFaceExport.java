@@ -1,6 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.family.StoredPart;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -21,8 +22,8 @@ public final class HuggingFaceExport {
     private HuggingFaceExport() {}
 
     /**
-     * Exports the parameters of a model; optimizer state is left out. The names are those of the
-     * published gpt2 files ({@code wte.weight}, ...); a model with a head of its own gets the
+     * Exports the parameters of a model; optimizer state is left out. Names and layouts are those of
+     * its family; of a GPT-2 those of the published gpt2 files ({@code wte.weight}, ...); a model with a head of its own gets the
      * {@code transformer.} prefix, since transformers refuses a {@code lm_head.weight} next to bare
      * names.
      *
@@ -53,11 +54,8 @@ public final class HuggingFaceExport {
 
     private static List<StoredTensor> tensors(ModelConfig model, ModelTensors source, Arena arena) {
         List<StoredTensor> tensors = new ArrayList<>();
-        for (String name : model.parameters().keySet()) {
-            StoredTensor tensor = source.read(name, arena).orElseThrow();
-            boolean bare = model.shape().tied() || name.startsWith("lm_head.");
-            String published = bare ? name : HuggingFaceWeights.PREFIX + name;
-            tensors.add(new StoredTensor(published, tensor.type(), tensor.shape(), tensor.data()));
+        for (StoredPart part : model.family().parts(model.shape())) {
+            tensors.add(PublishedPart.of(part, source).read(arena));
         }
         return tensors;
     }

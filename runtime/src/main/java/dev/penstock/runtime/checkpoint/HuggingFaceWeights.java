@@ -1,79 +1,151 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.model.family.Families;
+import dev.penstock.runtime.model.family.Family;
 import dev.penstock.runtime.model.family.ModelConfig;
-import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.model.family.StoredPart;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredTensors;
+import dev.penstock.runtime.safetensors.TensorFacts;
+import dev.penstock.runtime.safetensors.TensorSource;
+import dev.penstock.runtime.weights.WeightsFiles;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /**
- * Weights in a safetensors file as transformers writes them for a GPT-2, with or without the {@code
- * transformer.} prefix, F32, F16 or BF16. The causal masks that old files carry are left out.
+ * Weights in safetensors files as transformers writes them, F32, F16 or BF16. A {@code config.json}
+ * beside them says of which family they are; without one they are a GPT-2's. Tensors are seen as
+ * the parameters that they make up; names may have the family's prefix or not, and constants that
+ * old files carry are left out.
  */
 public final class HuggingFaceWeights implements ModelTensors {
-    static final String FILE = "model.safetensors";
-    static final String PREFIX = "transformer.";
+    private final StoredTensors file;
+    private final Optional<ModelConfig> config;
 
-    private final SafetensorsFile file;
-    private final Map<String, StoredTensor> tensors;
+    /** By bare name. */
+    private final Map<String, StoredTensor> stored;
 
-    private HuggingFaceWeights(SafetensorsFile file, Map<String, StoredTensor> tensors) {
+    /** By the name of the parameter; tensors that make up none are here under their own. */
+    private final Map<String, TensorSource> tensors;
+
+    private HuggingFaceWeights(
+            StoredTensors file, Optional<ModelConfig> config, Map<String, StoredTensor> stored) {
         this.file = file;
-        this.tensors = Collections.unmodifiableMap(tensors);
+        this.config = config;
+        this.stored = stored;
+        tensors = Collections.unmodifiableMap(parameters());
     }
 
     /**
      * Opens weights.
      *
-     * @param path a safetensors file, or a folder with {@code model.safetensors}
-     * @throws StoredFileException if it cannot be read
+     * @param path as {@link WeightsFiles#open}
+     * @throws StoredFileException if they or their {@code config.json} cannot be read
      */
     public static HuggingFaceWeights open(Path path) {
-        SafetensorsFile file =
-                SafetensorsFile.open(Files.isDirectory(path) ? path.resolve(FILE) : path);
-        Map<String, StoredTensor> tensors = new LinkedHashMap<>();
-        for (StoredTensor tensor : file.tensors()) {
-            String name = bareName(tensor.name());
-            if (isMask(name)) {
-                continue;
+        StoredTensors file = WeightsFiles.open(path);
+        try {
+            Path beside = file.path().resolveSibling(ModelConfig.FILE);
+            Optional<ModelConfig> config =
+                    Files.exists(beside)
+                            ? Optional.of(ModelConfig.read(beside))
+                            : Optional.empty();
+            Family family = config.map(ModelConfig::family).orElse(Families.GPT2);
+            Map<String, StoredTensor> stored = new LinkedHashMap<>();
+            for (StoredTensor tensor : file.tensors()) {
+                String name = family.bareName(tensor.name());
+                if (!family.isConstant(name) && stored.put(name, tensor) != null) {
+                    throw new StoredFileException(
+                            path,
+                            "%s exists with and without '%s'"
+                                    .formatted(name, family.prefix()));
+                }
             }
-            StoredTensor renamed =
-                    new StoredTensor(name, tensor.type(), tensor.shape(), tensor.data());
-            if (tensors.put(name, renamed) != null) {
-                file.close();
-                throw new StoredFileException(
-                        path, name + " exists with and without '" + PREFIX + "'");
-            }
+            return new HuggingFaceWeights(file, config, stored);
+        } catch (StoredFileException e) {
+            file.close();
+            throw e;
         }
-        return new HuggingFaceWeights(file, tensors);
+    }
+
+    private Map<String, TensorSource> parameters() {
+        Map<String, TensorSource> all = new LinkedHashMap<>();
+        Map<String, StoredTensor> left = new LinkedHashMap<>(stored);
+        if (config.isPresent() && !config.get().family().equals(Families.GPT2)) {
+            Map<String, List<MappedTensor.Part>> parts = new LinkedHashMap<>();
+            Map<String, Integer> wanted = new TreeMap<>();
+            for (StoredPart part : parts(config.get())) {
+                wanted.merge(part.parameter(), 1, Integer::sum);
+                StoredTensor found = stored.get(bare(config.get(), part));
+                if (found != null && found.shape().equals(part.shape())) {
+                    left.remove(bare(config.get(), part));
+                    parts.computeIfAbsent(part.parameter(), _ -> new ArrayList<>())
+                            .add(new MappedTensor.Part(part, found));
+                }
+            }
+            Map<String, List<Integer>> shapes = config.get().parameters();
+            parts.forEach(
+                    (name, found) -> {
+                        List<Integer> shape = shapes.get(name);
+                        if (shape != null && found.size() == wanted.getOrDefault(name, 0)) {
+                            all.put(name, MappedTensor.of(name, shape, found));
+                        }
+                    });
+        }
+        left.forEach((name, tensor) -> all.put(name, renamed(name, tensor)));
+        return all;
+    }
+
+    private static List<StoredPart> parts(ModelConfig model) {
+        return model.family().parts(model.shape());
+    }
+
+    private static String bare(ModelConfig model, StoredPart part) {
+        return model.family().bareName(part.name());
     }
 
     /** Returns whether a folder has weights under their usual name. */
     public static boolean areIn(Path folder) {
-        return Files.exists(folder.resolve(FILE));
-    }
-
-    private static String bareName(String name) {
-        return name.startsWith(PREFIX) ? name.substring(PREFIX.length()) : name;
-    }
-
-    private static boolean isMask(String name) {
-        return name.endsWith(".attn.bias") || name.endsWith(".attn.masked_bias");
+        return WeightsFiles.areIn(folder);
     }
 
     /** Returns the model's shape, if there is a {@code config.json} next to the weights. */
     public Optional<ModelConfig> config() {
-        Path config = file.path().resolveSibling(ModelConfig.FILE);
-        return Files.exists(config) ? Optional.of(ModelConfig.read(config)) : Optional.empty();
+        return config;
+    }
+
+    /**
+     * Compares the tensors of the file with those of a model.
+     *
+     * @throws StoredFileException with every tensor that is missing, superfluous or of another
+     *     shape, each with the name of its parameter
+     */
+    @Override
+    public void requireParameters(ModelConfig model) {
+        Family family = config.map(ModelConfig::family).orElse(Families.GPT2);
+        if (!family.equals(model.family())) {
+            throw new StoredFileException(
+                    path(),
+                    "expected a %s, got a %s; try model.family = %s"
+                            .formatted(model.family().word(), family.word(), family.word()));
+        }
+        if (family.equals(Families.GPT2)) {
+            ModelTensors.super.requireParameters(model);
+        } else {
+            new ModelFit(this).parts(model, stored).check();
+        }
     }
 
     @Override
@@ -82,25 +154,45 @@ public final class HuggingFaceWeights implements ModelTensors {
     }
 
     @Override
-    public Collection<StoredTensor> tensors() {
+    public Collection<? extends TensorFacts> tensors() {
         return tensors.values();
     }
 
     @Override
-    public Optional<StoredTensor> find(String name) {
+    public Optional<TensorSource> find(String name) {
         return Optional.ofNullable(tensors.get(name));
     }
 
     @Override
     public Optional<StoredTensor> read(String name, Arena arena) {
+        return find(name)
+                .map(
+                        tensor ->
+                                tensor instanceof MappedTensor mapped
+                                        ? mapped.read(arena)
+                                        : (StoredTensor) tensor);
+    }
+
+    private static StoredTensor renamed(String name, StoredTensor tensor) {
+        return new StoredTensor(name, tensor.type(), tensor.shape(), tensor.data());
+    }
+
+    @Override
+    public Optional<TensorSource> source(String name) {
         return find(name);
     }
 
     @Override
     public void copy(String name, TensorPiece piece, MemorySegment destination) {
-        find(name)
-                .orElseThrow(() -> new StoredFileException(path(), "no tensor '" + name + "'"))
-                .copyTo(piece, destination);
+        TensorSource tensor =
+                find(name)
+                        .orElseThrow(
+                                () -> new StoredFileException(path(), "no tensor '" + name + "'"));
+        if (tensor instanceof MappedTensor mapped) {
+            mapped.copyTo(piece, destination);
+        } else {
+            ((StoredTensor) tensor).copyTo(piece, destination);
+        }
     }
 
     @Override

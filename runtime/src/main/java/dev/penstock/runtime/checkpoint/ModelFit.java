@@ -1,11 +1,13 @@
 package dev.penstock.runtime.checkpoint;
 
 import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.family.StoredPart;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorFacts;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -39,6 +41,39 @@ final class ModelFit {
             }
         }
         if (model.shape().tied() && stored.find(HEAD).isPresent()) {
+            checkTiedHead();
+        }
+        return this;
+    }
+
+    /**
+     * Compares the tensors of a file of another family.
+     *
+     * @param file by bare name
+     */
+    ModelFit parts(ModelConfig model, Map<String, StoredTensor> file) {
+        Map<String, StoredTensor> left = new LinkedHashMap<>(file);
+        for (StoredPart part : model.family().parts(model.shape())) {
+            StoredTensor found = left.remove(model.family().bareName(part.name()));
+            String got =
+                    found == null
+                            ? "nothing"
+                            : found.isFloatingPoint()
+                                    ? found.shape().toString()
+                                    : found.type().toString();
+            if (!got.equals(part.shape().toString())) {
+                problems.add(
+                        "%s (%s): expected %s, got %s"
+                                .formatted(part.name(), part.parameter(), part.shape(), got));
+            }
+        }
+        left.forEach(
+                (name, tensor) -> {
+                    if (!model.shape().tied() || !name.equals(HEAD)) {
+                        problems.add("%s: expected none, got %s".formatted(name, tensor.shape()));
+                    }
+                });
+        if (model.shape().tied() && left.containsKey(HEAD)) {
             checkTiedHead();
         }
         return this;

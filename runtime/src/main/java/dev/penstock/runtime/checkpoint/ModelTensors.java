@@ -5,6 +5,7 @@ import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorFacts;
+import dev.penstock.runtime.safetensors.TensorSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -32,6 +33,9 @@ public interface ModelTensors extends AutoCloseable {
      *     is stored
      */
     Optional<StoredTensor> read(String name, Arena arena);
+
+    /** Returns a tensor to write elsewhere, if it exists, in the type in which it is stored. */
+    Optional<? extends TensorSource> source(String name);
 
     /**
      * Copies a piece of an existing floating-point tensor as F32 in native byte order.

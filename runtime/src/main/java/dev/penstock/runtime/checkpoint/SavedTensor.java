@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
 import dev.penstock.runtime.safetensors.TensorFacts;
+import dev.penstock.runtime.safetensors.TensorSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -90,6 +91,46 @@ final class SavedTensor implements TensorFacts {
         MemorySegment whole = arena.allocate(elements() * Float.BYTES);
         pieces.forEach(piece -> piece.place().insert(piece.stored().data(), whole));
         return new StoredTensor(name(), type(), shape(), whole);
+    }
+
+    /** Returns the whole as F32 or as it is stored; pieces are put together one tensor at a time. */
+    TensorSource source() {
+        Piece first = pieces.getFirst();
+        return first.place().isWhole() ? first.stored() : new Joined(this);
+    }
+
+    private record Joined(SavedTensor tensor) implements TensorSource {
+        @Override
+        public String name() {
+            return tensor.name();
+        }
+
+        @Override
+        public StoredType type() {
+            return tensor.type();
+        }
+
+        @Override
+        public List<Integer> shape() {
+            return tensor.shape();
+        }
+
+        @Override
+        public Reading open() {
+            Arena arena = Arena.ofConfined();
+            Reading whole = tensor.read(arena).open();
+            return new Reading() {
+                @Override
+                public MemorySegment next(int bytes, MemorySegment buffer) {
+                    return buffer.asSlice(0, bytes).copyFrom(whole.next(bytes, buffer));
+                }
+
+                @Override
+                public void close() {
+                    arena.close();
+                }
+            };
+        }
     }
 
     /**

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
+import dev.penstock.runtime.safetensors.TensorSource;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -17,7 +18,7 @@ import java.util.Map;
  *
  * @param metadata free texts of the header, including the note on the pieces if there are any
  */
-public record StageFile(Map<String, String> metadata, List<StoredTensor> tensors) {
+public record StageFile(Map<String, String> metadata, List<? extends TensorSource> tensors) {
     /** Returns the file of these tensors, in their order. */
     public static StageFile of(Map<String, String> metadata, List<NamedTensor> state) {
         List<StoredTensor> tensors = new ArrayList<>();

@@ -1,9 +1,11 @@
 package dev.penstock.runtime.planning;
 
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.ModelSection;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.schedules.plan.work.ModelShape;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -65,12 +67,32 @@ public final class PlannedModel {
         } catch (ConfigException e) {
             e.problems().forEach(problem -> problems.add(problem.toString()));
             return Optional.empty();
+        } catch (BadInputException e) {
+            problems.add("--model: " + e.getMessage());
+            return Optional.empty();
         }
     }
 
-    /** Returns the model of a run. */
+    /**
+     * Returns the model of a run.
+     *
+     * @throws BadInputException if its blocks are not those of a GPT-2, whose work plans know
+     */
     public static ModelShape of(RunConfig config) {
         ModelSection model = config.model();
+        BlockDesign block = model.shape(config.data().tokenizer().vocabulary()).block();
+        BlockDesign gpt2 = BlockDesign.gpt2(model.width(), model.heads());
+        boolean known =
+                model.width() % model.heads() == 0
+                        && block.hiddenColumns() == gpt2.hiddenColumns()
+                        && block.heads().columns() == gpt2.heads().columns()
+                        && block.activation() != BlockDesign.Activation.SWIGLU
+                        && !block.hasWindows();
+        if (!known) {
+            throw new BadInputException(
+                    "plans know the work of a GPT-2's blocks, with 4 x width hidden columns and dense attention: expected such a model, got a %s; measure a run of it instead: schedule simulate --profile"
+                            .formatted(model.family()));
+        }
         return new ModelShape(
                 model.layers(),
                 model.width(),

@@ -1,40 +1,118 @@
 package dev.penstock.runtime.safetensors;
 
+import java.io.InterruptedIOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A hash taken on a thread of its own. The memory may be freed only once {@link #close} has
- * returned, whether or not the result was requested.
+ * A hash taken on a thread of its own, of pieces handed over by one writer. It owns a few buffers:
+ * the writer fills one, hands it over, and writes it to disk at the same time; a buffer is used
+ * again when both are done with it. Memory that was handed over may be freed only once {@link
+ * #close} has returned, whether or not the result was requested.
  */
 final class BackgroundHash implements AutoCloseable {
-    private final CompletableFuture<String> result;
+    private static final int BUFFERS = 6;
+    private static final MemorySegment END = MemorySegment.ofArray(new byte[0]);
+
+    /**
+     * A piece to hash.
+     *
+     * @param buffer released afterwards; {@link #END} for none
+     */
+    private record Piece(MemorySegment bytes, MemorySegment buffer) {}
+
+    private final Arena arena = Arena.ofShared();
+    private final int bufferBytes;
+    private int made;
+
+    /** Once per side that is done with a buffer: the writer, the hash. */
+    private final BlockingQueue<MemorySegment> written = new ArrayBlockingQueue<>(BUFFERS);
+
+    private final BlockingQueue<MemorySegment> hashed = new ArrayBlockingQueue<>(BUFFERS);
+    private final BlockingQueue<Piece> pieces = new ArrayBlockingQueue<>(BUFFERS + 2);
+    private final CompletableFuture<String> result = new CompletableFuture<>();
     private final Thread thread;
 
-    private BackgroundHash(CompletableFuture<String> result, Thread thread) {
-        this.result = result;
-        this.thread = thread;
-    }
-
-    static BackgroundHash start(String name, List<MemorySegment> parts) {
-        CompletableFuture<String> result = new CompletableFuture<>();
-        Thread thread =
+    private BackgroundHash(String name, int bufferBytes) {
+        this.bufferBytes = bufferBytes;
+        thread =
                 Thread.ofPlatform()
                         .daemon()
                         .name("hash-" + name)
-                        .start(() -> result.completeAsync(() -> hash(parts), Runnable::run));
-        return new BackgroundHash(result, thread);
+                        .unstarted(() -> result.completeAsync(this::hash, Runnable::run));
     }
 
-    private static String hash(List<MemorySegment> parts) {
+    /**
+     * Starts without anything to hash.
+     *
+     * @param bufferBytes size of each buffer
+     */
+    static BackgroundHash start(String name, int bufferBytes) {
+        BackgroundHash hash = new BackgroundHash(name, bufferBytes);
+        hash.thread.start();
+        return hash;
+    }
+
+    private String hash() {
         Sha256 hash = new Sha256();
-        parts.forEach(hash::update);
+        @Nullable InternalError failure = null;
+        try {
+            for (Piece piece = pieces.take(); piece.bytes() != END; piece = pieces.take()) {
+                try {
+                    hash.update(piece.bytes());
+                } catch (InternalError e) {
+                    failure = e; // a mapped file that shrank; the writer must not wait for buffers
+                }
+                if (piece.buffer() != END) {
+                    hashed.put(piece.buffer());
+                }
+            }
+        } catch (InterruptedException e) {
+            return "interrupted"; // nobody asks for it
+        }
+        if (failure != null) {
+            throw failure;
+        }
         return hash.hex();
     }
 
-    /** Waits for the hash and returns it. */
-    String join() {
+    /** Returns a buffer that is free, waiting for one if need be. */
+    MemorySegment buffer() throws InterruptedIOException {
+        if (made < BUFFERS) {
+            made++;
+            return arena.allocate(bufferBytes, Long.BYTES);
+        }
+        // both queues have the same order, so that their heads are the same buffer
+        take(hashed);
+        return take(written);
+    }
+
+    /** Adds memory that stays as it is until everything is written. */
+    void update(MemorySegment bytes) throws InterruptedIOException {
+        update(bytes, END);
+    }
+
+    /** Adds memory that lies in a buffer, or goes with it. */
+    void update(MemorySegment bytes, MemorySegment buffer) throws InterruptedIOException {
+        try {
+            pieces.put(new Piece(bytes, buffer));
+        } catch (InterruptedException e) {
+            throw interrupted();
+        }
+    }
+
+    /** Says that a buffer is written to disk. */
+    void release(MemorySegment buffer) {
+        written.add(buffer);
+    }
+
+    /** Waits for the hash of everything and returns it. */
+    String join() throws InterruptedIOException {
+        update(END, END);
         return result.join();
     }
 
@@ -43,5 +121,19 @@ final class BackgroundHash implements AutoCloseable {
     public void close() {
         thread.interrupt();
         result.handle((hash, failure) -> hash).join();
+        arena.close();
+    }
+
+    private static <T> T take(BlockingQueue<T> queue) throws InterruptedIOException {
+        try {
+            return queue.take();
+        } catch (InterruptedException e) {
+            throw interrupted();
+        }
+    }
+
+    private static InterruptedIOException interrupted() {
+        Thread.currentThread().interrupt();
+        return new InterruptedIOException("interrupted");
     }
 }

@@ -23,7 +23,7 @@ import java.util.Optional;
  * it. The tensors may be read from any thread and die with {@link #close}. The file must not shrink
  * while it is open.
  */
-public final class SafetensorsFile implements AutoCloseable {
+public final class SafetensorsFile implements StoredTensors {
     private static final int LENGTH_BYTES = 8;
     private static final ValueLayout.OfLong LENGTH =
             ValueLayout.JAVA_LONG_UNALIGNED.withOrder(LITTLE_ENDIAN);
@@ -94,7 +94,7 @@ public final class SafetensorsFile implements AutoCloseable {
         return new SafetensorsFile(path, arena, header.metadata(), tensors);
     }
 
-    /** Returns the path of the file. */
+    @Override
     public Path path() {
         return path;
     }
@@ -104,12 +104,12 @@ public final class SafetensorsFile implements AutoCloseable {
         return metadata;
     }
 
-    /** Returns all tensors in the order of the header. */
+    @Override
     public Collection<StoredTensor> tensors() {
         return tensors.values();
     }
 
-    /** Finds a tensor by name. */
+    @Override
     public Optional<StoredTensor> find(String name) {
         return Optional.ofNullable(tensors.get(name));
     }

@@ -181,11 +181,12 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
     }
 
     /** Returns the header of these tensors laid one after another. */
-    static SafetensorsHeader of(Map<String, String> metadata, List<StoredTensor> tensors) {
+    static SafetensorsHeader of(
+            Map<String, String> metadata, List<? extends TensorSource> tensors) {
         List<Entry> entries = new ArrayList<>();
         long begin = 0;
-        for (StoredTensor tensor : tensors) {
-            long end = begin + tensor.data().byteSize();
+        for (TensorSource tensor : tensors) {
+            long end = begin + tensor.bytes();
             entries.add(new Entry(tensor.name(), tensor.type(), tensor.shape(), begin, end));
             begin = end;
         }

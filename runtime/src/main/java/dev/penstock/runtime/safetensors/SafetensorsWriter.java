@@ -9,18 +9,18 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Writes safetensors files straight from the tensors' memory, without a copy of the whole. The hash
- * is taken on a thread of its own from the same memory while this thread writes and flushes, so a
- * write takes as long as the slower of the two, not as long as both.
+ * Writes safetensors files piece by piece: from the tensors' memory without a copy, or through a
+ * few buffers where elements are converted on the way. The hash is taken on a thread of its own
+ * while this thread writes and flushes, so a write takes about as long as the slower of the two,
+ * not as long as both.
  */
 public final class SafetensorsWriter {
-    private static final long CHUNK_BYTES = 1 << 20;
+    private static final int CHUNK_BYTES = 1 << 20;
 
     private SafetensorsWriter() {}
 
@@ -41,8 +41,9 @@ public final class SafetensorsWriter {
     public record Written(long bytes, String sha256) {}
 
     /** Returns the bytes that {@link #write} would put on disk. */
-    public static long bytes(Map<String, String> metadata, List<StoredTensor> tensors) {
-        long data = tensors.stream().mapToLong(tensor -> tensor.data().byteSize()).sum();
+    public static long bytes(
+            Map<String, String> metadata, List<? extends TensorSource> tensors) {
+        long data = tensors.stream().mapToLong(TensorSource::bytes).sum();
         return 8 + SafetensorsHeader.of(metadata, ordered(tensors)).encode().length + data;
     }
 
@@ -56,7 +57,7 @@ public final class SafetensorsWriter {
      *     is left for the caller to remove
      */
     public static Written write(
-            Path path, Map<String, String> metadata, List<StoredTensor> tensors) {
+            Path path, Map<String, String> metadata, List<? extends TensorSource> tensors) {
         return write(path, metadata, tensors, (_, _) -> {});
     }
 
@@ -64,13 +65,21 @@ public final class SafetensorsWriter {
     public static Written write(
             Path path,
             Map<String, String> metadata,
-            List<StoredTensor> tensors,
+            List<? extends TensorSource> tensors,
             Progress progress) {
-        List<MemorySegment> parts = parts(metadata, ordered(tensors));
-        try (BackgroundHash hash = BackgroundHash.start(path.getFileName().toString(), parts);
+        List<TensorSource> ordered = ordered(tensors);
+        byte[] header = SafetensorsHeader.of(metadata, ordered).encode();
+        byte[] length = ByteBuffer.allocate(8).order(LITTLE_ENDIAN).putLong(header.length).array();
+        try (BackgroundHash hash =
+                        BackgroundHash.start(path.getFileName().toString(), chunk(ordered));
                 FileChannel channel = FileChannel.open(path, WRITE, CREATE_NEW)) {
-            for (MemorySegment part : parts) {
+            for (byte[] start : List.of(length, header)) {
+                MemorySegment part = MemorySegment.ofArray(start);
+                hash.update(part);
                 write(channel, part, progress);
+            }
+            for (TensorSource tensor : ordered) {
+                write(channel, tensor, hash, progress);
             }
             progress.beforeWrite(channel.position(), 0);
             channel.force(true);
@@ -80,35 +89,44 @@ public final class SafetensorsWriter {
         }
     }
 
-    private static List<StoredTensor> ordered(List<StoredTensor> tensors) {
+    private static List<TensorSource> ordered(List<? extends TensorSource> tensors) {
         return tensors.stream()
+                .<TensorSource>map(tensor -> tensor)
                 .sorted(Comparator.comparingInt(tensor -> -tensor.type().bytes()))
                 .toList();
     }
 
-    private static List<MemorySegment> parts(
-            Map<String, String> metadata, List<StoredTensor> tensors) {
-        byte[] header = SafetensorsHeader.of(metadata, tensors).encode();
-        byte[] length = ByteBuffer.allocate(8).order(LITTLE_ENDIAN).putLong(header.length).array();
-        List<MemorySegment> parts = new ArrayList<>();
-        parts.add(MemorySegment.ofArray(length));
-        parts.add(MemorySegment.ofArray(header));
-        tensors.forEach(tensor -> parts.add(tensor.data()));
-        return parts;
+    /** Returns the most bytes that are written at once. */
+    private static int chunk(List<TensorSource> tensors) {
+        long largest = tensors.stream().mapToLong(TensorSource::bytes).max().orElse(0);
+        return (int) Math.min(CHUNK_BYTES, largest);
+    }
+
+    private static void write(
+            FileChannel channel, TensorSource tensor, BackgroundHash hash, Progress progress)
+            throws IOException {
+        try (TensorSource.Reading reading = tensor.open()) {
+            for (long left = tensor.bytes(); left > 0; ) {
+                int bytes = (int) Math.min(CHUNK_BYTES, left);
+                MemorySegment buffer = hash.buffer();
+                MemorySegment part = reading.next(bytes, buffer);
+                hash.update(part, buffer);
+                write(channel, part, progress);
+                hash.release(buffer);
+                left -= bytes;
+            }
+        }
     }
 
     private static void write(FileChannel channel, MemorySegment part, Progress progress)
             throws IOException {
         for (long at = 0; at < part.byteSize(); at += CHUNK_BYTES) {
-            ByteBuffer chunk = chunk(part, at);
+            long bytes = Math.min(CHUNK_BYTES, part.byteSize() - at);
+            ByteBuffer chunk = part.asSlice(at, bytes).asByteBuffer();
             progress.beforeWrite(channel.position(), chunk.remaining());
             while (chunk.hasRemaining()) {
                 channel.write(chunk);
             }
         }
-    }
-
-    private static ByteBuffer chunk(MemorySegment part, long at) {
-        return part.asSlice(at, Math.min(CHUNK_BYTES, part.byteSize() - at)).asByteBuffer();
     }
 }

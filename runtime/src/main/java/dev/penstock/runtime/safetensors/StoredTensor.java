@@ -16,7 +16,7 @@ import java.util.List;
  * @param data the elements, unaligned; lives as long as the file or device buffer it belongs to
  */
 public record StoredTensor(String name, StoredType type, List<Integer> shape, MemorySegment data)
-        implements TensorFacts {
+        implements TensorSource {
     private static final ValueLayout.OfDouble F64 =
             ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(LITTLE_ENDIAN);
     private static final ValueLayout.OfFloat F32 =
@@ -103,14 +103,20 @@ public record StoredTensor(String name, StoredType type, List<Integer> shape, Me
     }
 
     private void copy(long from, MemorySegment target, long to, long count) {
-        if (type == StoredType.F32) {
-            MemorySegment.copy(
-                    data, F32, from * 4, target, ValueLayout.JAVA_FLOAT_UNALIGNED, to * 4, count);
-            return;
-        }
-        for (long i = 0; i < count; i++) {
-            target.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, to + i, (float) real(from + i));
-        }
+        Elements.widen(type, data, from, target, to, count);
+    }
+
+    @Override
+    public Reading open() {
+        return new Reading() {
+            private long at;
+
+            @Override
+            public MemorySegment next(int bytes, MemorySegment buffer) {
+                at += bytes;
+                return data.asSlice(at - bytes, bytes);
+            }
+        };
     }
 
     /** Returns a copy of a floating-point tensor as F32. */

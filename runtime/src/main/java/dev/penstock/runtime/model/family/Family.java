@@ -30,11 +30,13 @@ public interface Family {
     /** Returns all tensors of a model, named and in the order in which they are published. */
     List<StoredPart> parts(ModelShape shape);
 
-    /**
-     * Returns a tensor's name without a prefix that some files have and others do not, so that both
-     * are found.
-     */
-    String bareName(String stored);
+    /** Returns what some files have in front of most names and others do not. */
+    String prefix();
+
+    /** Returns a tensor's name without the {@link #prefix}, so that both forms are found. */
+    default String bareName(String stored) {
+        return stored.startsWith(prefix()) ? stored.substring(prefix().length()) : stored;
+    }
 
     /** Returns whether a file may have a tensor that is no parameter. */
     boolean isConstant(String bareName);

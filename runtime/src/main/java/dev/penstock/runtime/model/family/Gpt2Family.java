@@ -187,8 +187,8 @@ final class Gpt2Family implements Family {
     }
 
     @Override
-    public String bareName(String stored) {
-        return stored.startsWith(PREFIX) ? stored.substring(PREFIX.length()) : stored;
+    public String prefix() {
+        return PREFIX;
     }
 
     /** Old files carry causal masks. */

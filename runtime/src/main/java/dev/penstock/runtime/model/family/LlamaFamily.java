@@ -312,8 +312,8 @@ enum LlamaFamily implements Family {
     }
 
     @Override
-    public String bareName(String stored) {
-        return stored.startsWith(PREFIX) ? stored.substring(PREFIX.length()) : stored;
+    public String prefix() {
+        return PREFIX;
     }
 
     /** Old files carry the frequencies of turns. */

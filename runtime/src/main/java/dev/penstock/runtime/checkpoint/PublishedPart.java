@@ -1,0 +1,61 @@
+package dev.penstock.runtime.checkpoint;
+
+import dev.penstock.runtime.model.family.StoredPart;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
+import dev.penstock.runtime.safetensors.TensorSource;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/**
+ * A tensor of a model as its family publishes it, taken out of the parameter that holds it. The
+ * parameter is in memory only while the tensor is read.
+ */
+record PublishedPart(StoredPart part, StoredType type, ModelTensors source)
+        implements TensorSource {
+    /**
+     * @param source has the parameter
+     */
+    static PublishedPart of(StoredPart part, ModelTensors source) {
+        return new PublishedPart(
+                part, source.find(part.parameter()).orElseThrow().type(), source);
+    }
+
+    @Override
+    public String name() {
+        return part.name();
+    }
+
+    @Override
+    public List<Integer> shape() {
+        return part.shape();
+    }
+
+    /** Returns the tensor; it lives as long as the arena. */
+    StoredTensor read(Arena arena) {
+        StoredTensor whole = source.read(part.parameter(), arena).orElseThrow();
+        int wide = whole.shape().getLast();
+        if (!part.transposed() && part.columns() == wide) {
+            return new StoredTensor(name(), type, shape(), whole.data());
+        }
+        MemorySegment own = arena.allocate(elements() * type.bytes(), 64);
+        long at = 0;
+        int rows = part.transposed() ? part.columns() : part.rows();
+        int columns = part.transposed() ? part.rows() : part.columns();
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < columns; j++) {
+                long row = part.transposed() ? j : i;
+                long column = (long) part.firstColumn() + (part.transposed() ? i : j);
+                MappedTensor.copy(whole.data(), row * wide + column, own, at++, type.bytes());
+            }
+        }
+        return new StoredTensor(name(), type, shape(), own);
+    }
+
+    @Override
+    public Reading open() {
+        Arena arena = Arena.ofShared();
+        return new HeldReading(read(arena).open(), arena);
+    }
+}

@@ -1,0 +1,10 @@
+package dev.penstock.runtime.safetensors;
+
+/** Thrown if a tensor has a finite value that the type it is to be written in cannot hold. */
+public final class OutOfRangeException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    OutOfRangeException(String tensor, StoredType type) {
+        super("%s: has a value beyond the range of %s; try bf16 or f32".formatted(tensor, type));
+    }
+}

@@ -1,0 +1,58 @@
+package dev.penstock.runtime.weights;
+
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensors;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Opens the weights of a folder, or of a file, by what they are called. */
+public final class WeightsFiles {
+    /** The name of a model in one file. */
+    public static final String SINGLE = "model.safetensors";
+
+    /** The ending of an index of several files. */
+    public static final String INDEX = ".index.json";
+
+    /** As transformers looks for them: the first that exists is the model. */
+    private static final List<String> NAMES = List.of(SINGLE, SINGLE + INDEX);
+
+    private WeightsFiles() {}
+
+    /** Returns whether a folder has weights under one of their usual names. */
+    public static boolean areIn(Path folder) {
+        return NAMES.stream().anyMatch(name -> Files.exists(folder.resolve(name)));
+    }
+
+    /**
+     * Opens weights; nothing is read but the tables of contents.
+     *
+     * @param path a safetensors file, an index ({@code model.safetensors.index.json}), or a folder
+     *     with either
+     * @throws StoredFileException if it cannot be read, with all that is wrong with an index
+     */
+    public static StoredTensors open(Path path) {
+        Path file = Files.isDirectory(path) ? in(path) : path;
+        return file.toString().endsWith(INDEX)
+                ? ShardedWeights.open(file, WeightsFiles::openOne)
+                : openOne(file);
+    }
+
+    private static Path in(Path folder) {
+        return NAMES.stream()
+                .map(folder::resolve)
+                .filter(Files::exists)
+                .findFirst()
+                .orElseThrow(
+                        () ->
+                                new StoredFileException(
+                                        folder,
+                                        "no weights here; expected "
+                                                + String.join(" or ", NAMES)));
+    }
+
+    private static StoredTensors openOne(Path file) {
+        return SafetensorsFile.open(file);
+    }
+}
