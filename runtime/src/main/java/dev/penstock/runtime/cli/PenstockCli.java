@@ -13,6 +13,7 @@ import dev.penstock.runtime.cli.cluster.NodeCommand;
 import dev.penstock.runtime.cli.cluster.RebalanceCommand;
 import dev.penstock.runtime.cli.cluster.RunsCommand;
 import dev.penstock.runtime.cli.cluster.StopCommand;
+import dev.penstock.runtime.cli.model.ModelCommand;
 import dev.penstock.runtime.cli.plan.PlanCommand;
 import dev.penstock.runtime.cli.run.ExportCommand;
 import dev.penstock.runtime.cli.run.ReportCommand;
@@ -39,6 +40,7 @@ import picocli.CommandLine.Option;
             ScheduleCommand.class,
             PlanCommand.class,
             CheckpointCommand.class,
+            ModelCommand.class,
             ConfigCommand.class,
             NodeCommand.class,
             LocalClusterCommand.class,

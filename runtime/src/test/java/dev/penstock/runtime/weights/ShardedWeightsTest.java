@@ -23,8 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ShardedWeightsTest {
-    private static final Path GOLDEN =
-            Path.of("src/test/resources/golden/tied.init.safetensors");
+    private static final Path GOLDEN = Path.of("src/test/resources/golden/tied.init.safetensors");
     private static final Gpt2Config TIED = new Gpt2Config(64, 16, 32, 2, 4, true);
 
     @TempDir Path folder;
@@ -92,13 +91,13 @@ class ShardedWeightsTest {
                 .hasMessageContaining(
                         inFirst.get(1) + ": expected in part-2.safetensors, which does not have it")
                 .hasMessageContaining(
-                        inFirst.get(1)
-                                + ": in part-0.safetensors, but the index names part-2");
+                        inFirst.get(1) + ": in part-0.safetensors, but the index names part-2");
     }
 
     @Test
     void anIndexWithoutATableIsNone() throws IOException {
-        for (String text : List.of("", "[]", "{}", "{\"weight_map\": 7}", "{\"weight_map\"", "\0")) {
+        for (String text :
+                List.of("", "[]", "{}", "{\"weight_map\": 7}", "{\"weight_map\"", "\0")) {
             Files.writeString(indexFile(), text);
 
             assertThatThrownBy(() -> WeightsFiles.open(folder))

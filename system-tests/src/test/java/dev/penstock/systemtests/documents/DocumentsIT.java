@@ -59,6 +59,7 @@ class DocumentsIT {
                     "schedule",
                     "plan",
                     "checkpoint",
+                    "model",
                     "config",
                     "top",
                     "report",
