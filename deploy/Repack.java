@@ -43,7 +43,14 @@ final class Repack {
                     "jline-native-",
                             name ->
                                     !name.matches("org/jline/nativ/.*/.*")
-                                            || name.contains("/Linux/x86_64/"));
+                                            || name.contains("/Linux/x86_64/"),
+                    // without its models and the classes that would ask the network
+                    "tokenizers-",
+                            name ->
+                                    name.startsWith("META-INF/MANIFEST")
+                                            || name.startsWith(
+                                                    "ai/djl/huggingface/tokenizers/jni/")
+                                            || name.startsWith("native/lib/linux-x86_64/"));
 
     public static void main(String[] arguments) throws IOException {
         Path licences = Path.of(arguments[1]);

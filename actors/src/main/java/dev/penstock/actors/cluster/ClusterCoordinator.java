@@ -133,6 +133,7 @@ final class ClusterCoordinator {
 
     void onRecovered(String run, long fromStep, long now) {
         with(run, now, kept -> kept.onRecovered(fromStep, now));
+        serve(now);
     }
 
     // ---- what a supervisor wants ------------------------------------------------------------
@@ -252,5 +253,6 @@ final class ClusterCoordinator {
                         run.onRoom(waits && someMayBeTaken ? OTHERS_FIRST : answer, now);
                     }
                 });
+        runs.values().forEach(run -> run.relieve(maybeTaken)); // who waits comes first
     }
 }

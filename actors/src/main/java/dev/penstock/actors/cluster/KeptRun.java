@@ -37,6 +37,9 @@ final class KeptRun {
     private boolean supervised;
     private boolean wantsRoom;
 
+    /** When this step is committed, ranks that were told to leave their nodes stay for good. */
+    private long leaveBefore = Long.MAX_VALUE;
+
     /**
      * @param key for a run that nobody has begun
      * @param nodes in which it takes and gives back room
@@ -80,6 +83,9 @@ final class KeptRun {
 
     void onStep(long committed, long now) {
         progress.reached(committed, now);
+        if (committed >= leaveBefore) {
+            nobodyLeaves(); // the step could not be saved
+        }
     }
 
     void onRecovering(int epoch, String cause, long now) {
@@ -89,6 +95,7 @@ final class KeptRun {
     /** All ranks are back; where they are is told if that is elsewhere. */
     void onRecovered(long fromStep, long now) {
         gathers = false;
+        nobodyLeaves();
         progress.reached(fromStep, now);
         progress.enter(RunState.RUNNING, "", now);
         if (seating.settled()) {
@@ -190,17 +197,51 @@ final class KeptRun {
             return "it is %s: only ranks of a run that trains move"
                     .formatted(progress.state().name().toLowerCase(Locale.ROOT));
         }
-        Set<Integer> crowded = nodes.crowded(made.name(), wishOfAll);
-        String line = "its ranks are spread over all nodes that have room";
-        if (!crowded.isEmpty()) {
-            seating.move(crowded);
-            tellSupervisor(new PipelineSupervisor.Move(crowded));
-            line =
-                    "ranks %s go to emptier nodes when the step under way is saved"
-                            .formatted(crowded);
-        }
+        int crowded = leave(seating.careful(wishOfAll), 0);
+        String line =
+                crowded == 0
+                        ? "its ranks are spread over all nodes that have room"
+                        : "%s to emptier nodes when the step under way is saved"
+                                .formatted(PlacementText.go(crowded));
         tellPeople("rebalance: " + line);
         return line;
+    }
+
+    /**
+     * A holder of mirrors takes ranks in beyond the run's limit, so that no step is lost. Now that
+     * all train, as many go on to nodes that are free, or can be mirrored nowhere.
+     *
+     * @param withheld addresses of nodes that may not be had yet
+     */
+    void relieve(Set<String> withheld) {
+        if (!progress.is(RunState.RUNNING) || leaveBefore < Long.MAX_VALUE) {
+            return;
+        }
+        made.ranksPerNode()
+                .ifPresent(
+                        most -> {
+                            int guests = leave(seating.careful(wishOfAll).avoiding(withheld), most);
+                            if (guests > 0) {
+                                tellPeople(
+                                        "%s to free nodes when the step under way is saved: at most %d may be on a node"
+                                                .formatted(PlacementText.go(guests), most));
+                            }
+                        });
+    }
+
+    private int leave(NodeInventory.Wish wish, int most) {
+        Set<Integer> leaving = nodes.crowded(made.name(), wish, most);
+        if (!leaving.isEmpty()) {
+            leaveBefore = progress.step() + 3; // after the step under way, and one that is late
+            seating.move(leaving);
+            tellSupervisor(new PipelineSupervisor.Move(leaving));
+        }
+        return leaving.size();
+    }
+
+    private void nobodyLeaves() {
+        leaveBefore = Long.MAX_VALUE;
+        nodes.forgo(made.name());
     }
 
     private void tellPlaces() {

@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -106,6 +106,9 @@ final class NodeInventory {
     private final Map<String, NodeOffer> byAddress = new TreeMap<>();
     private final Map<String, Map<Integer, Seat>> seats = new HashMap<>();
 
+    /** By run, where ranks go that were told to leave their nodes and have not left yet. */
+    private final Map<String, Map<Integer, Seat>> keptFree = new HashMap<>();
+
     /**
      * Runs whose ranks moved by themselves, and what they asked for. What they hold now is asked
      * when it matters: a thousand ranks may move one by one, and the answer is about all of them.
@@ -119,6 +122,7 @@ final class NodeInventory {
     /** The node is gone, and with it all that runs had taken of it. */
     Optional<NodeOffer> remove(String address) {
         seats.keySet().forEach(run -> leave(run, address));
+        keptFree.values().forEach(kept -> kept.values().removeIf(isAt(address)));
         return Optional.ofNullable(byAddress.remove(address));
     }
 
@@ -133,13 +137,18 @@ final class NodeInventory {
     /** Frees what a run had taken of this node. */
     void leave(String run, String address) {
         Map<Integer, Seat> mine = seats.computeIfAbsent(run, _ -> new TreeMap<>());
-        mine.values().removeIf(seat -> seat.address().equals(address));
+        mine.values().removeIf(isAt(address));
+    }
+
+    private static Predicate<Seat> isAt(String address) {
+        return seat -> seat.address().equals(address);
     }
 
     /** What a run had taken is free again. */
     void release(String run) {
         seats.remove(run);
         unweighed.remove(run);
+        forgo(run);
     }
 
     /**
@@ -205,6 +214,7 @@ final class NodeInventory {
      * again with more where that was too little.
      */
     Answer take(String run, Wish wish) {
+        forgo(run);
         Map<Integer, String> others = addresses(run);
         others.keySet().removeAll(wish.ranks());
         List<Long> bytes = wish.together();
@@ -306,32 +316,41 @@ final class NodeInventory {
     }
 
     /**
-     * The ranks that have to leave their nodes for a run to be spread over all that have room, as
-     * evenly as they let it; empty if it is.
+     * The ranks that have to leave crowded nodes for a run to be spread over all that have room, as
+     * evenly as they let it; empty if it is. No other run gets that room until these ranks {@link
+     * #take} some or {@link #forgo} it.
      *
      * @param wish of all its ranks
+     * @param most ranks on a node that is not crowded
      */
-    Set<Integer> crowded(String run, Wish wish) {
+    Set<Integer> crowded(String run, Wish wish, int most) {
         Map<Integer, Seat> all = new TreeMap<>(seatsOf(run));
-        Set<Integer> moving = new TreeSet<>();
+        Map<Integer, Seat> moving = new TreeMap<>();
         Optional<Map.Entry<Integer, Seat>> next;
         do {
-            next = mover(run, all, moving, wish);
+            next = mover(run, all, moving.keySet(), wish, most);
             next.ifPresent(
                     rank -> {
                         all.put(rank.getKey(), rank.getValue());
-                        moving.add(rank.getKey());
+                        moving.put(rank.getKey(), rank.getValue());
                     });
         } while (next.isPresent());
-        return moving;
+        keptFree.put(run, moving);
+        return Set.copyOf(moving.keySet());
+    }
+
+    /** Ranks that were told to leave their nodes stay, or have left. */
+    void forgo(String run) {
+        keptFree.remove(run);
     }
 
     /** A rank from where most are, and its seat on a node with at least two fewer. */
     private Optional<Map.Entry<Integer, Seat>> mover(
-            String run, Map<Integer, Seat> all, Set<Integer> moved, Wish wish) {
+            String run, Map<Integer, Seat> all, Set<Integer> moved, Wish wish, int most) {
         Map<String, Integer> loads = loads(all);
         return all.entrySet().stream()
                 .filter(rank -> !moved.contains(rank.getKey()))
+                .filter(rank -> loads.getOrDefault(rank.getValue().address(), 0) > most)
                 .sorted(
                         Comparator.comparing(
                                         (Map.Entry<Integer, Seat> rank) ->
@@ -441,13 +460,18 @@ final class NodeInventory {
     private Map<String, Long> taken(String run, Map<Integer, Seat> mine) {
         Map<String, Long> taken = new HashMap<>();
         Stream.concat(
-                        seats.keySet().stream()
+                        Stream.concat(seats.keySet().stream(), keptFree.keySet().stream())
+                                .distinct()
                                 .filter(other -> !other.equals(run))
-                                .map(this::seatsOf),
+                                .flatMap(this::heldBy),
                         Stream.of(mine))
                 .flatMap(some -> some.values().stream())
                 .forEach(seat -> taken.merge(seat.address(), seat.bytes(), Long::sum));
         return taken;
+    }
+
+    private Stream<Map<Integer, Seat>> heldBy(String run) {
+        return Stream.of(seatsOf(run), keptFree.getOrDefault(run, Map.of()));
     }
 
     private static long left(NodeOffer offer, Map<String, Long> takenAt) {

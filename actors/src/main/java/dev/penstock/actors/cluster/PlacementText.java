@@ -12,6 +12,11 @@ import java.util.TreeMap;
 final class PlacementText {
     private PlacementText() {}
 
+    /** Ranks go somewhere. */
+    static String go(int ranks) {
+        return ranks == 1 ? "1 rank goes" : "%d ranks go".formatted(ranks);
+    }
+
     /**
      * What a wish waits for.
      *

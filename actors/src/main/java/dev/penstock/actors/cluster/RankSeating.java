@@ -1,7 +1,9 @@
 package dev.penstock.actors.cluster;
 
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
@@ -23,8 +25,11 @@ final class RankSeating {
     /** Ranks whose node was told, but not seen by the supervisor yet. */
     private final Set<Integer> expected = new TreeSet<>();
 
-    /** Ranks that were told to leave a node that may have them again. */
-    private final Set<Integer> moving = new TreeSet<>();
+    /**
+     * By address of a node that may have ranks again, how many were told to leave it. Which do is
+     * for the supervisor to say.
+     */
+    private final Map<String, Integer> leaving = new HashMap<>();
 
     /** Addresses of nodes that live, but where a rank of this run fell silent or cannot start. */
     private final Set<String> avoided = new HashSet<>();
@@ -37,6 +42,11 @@ final class RankSeating {
 
     boolean needsRoom() {
         return !homeless.isEmpty();
+    }
+
+    /** The same, away from nodes that are to be avoided. */
+    NodeInventory.Wish careful(NodeInventory.Wish wish) {
+        return wish.avoiding(avoided);
     }
 
     /** For all that need room. */
@@ -54,11 +64,16 @@ final class RankSeating {
             return false; // asked for in an earlier epoch, and on its way
         }
         NodeOffer home = shares.homes().get(rank);
-        if (!moving.remove(rank) && home != null) {
+        if (home != null && !leaves(home.address())) {
             avoid(home.address()); // it lives, and yet the rank there is no more
         }
         homeless.add(rank);
         return true;
+    }
+
+    private boolean leaves(String address) {
+        Integer others = leaving.computeIfPresent(address, (_, ranks) -> ranks - 1);
+        return others != null && others >= 0;
     }
 
     void avoid(String address) {
@@ -81,7 +96,12 @@ final class RankSeating {
 
     /** Ranks leave their nodes for emptier ones. */
     void move(Set<Integer> ranks) {
-        moving.addAll(ranks);
+        leaving.clear();
+        Map<Integer, NodeOffer> homes = shares.homes();
+        ranks.stream()
+                .map(homes::get)
+                .filter(Objects::nonNull)
+                .forEach(home -> leaving.merge(home.address(), 1, Integer::sum));
     }
 
     /** Ranks go to these nodes. */

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -216,11 +217,11 @@ final class RecoveryCauses {
     }
 
     /**
-     * Ranks leave their nodes, and all continue from the checkpoint that has their last step. One
-     * whose node hosts others for their dead nodes' sake stays.
+     * Ranks leave their nodes, and all continue from the checkpoint that has their last step. Where
+     * a node hosts others for their dead nodes' sake, such a guest leaves in place of its own.
      */
     NextAction onMove(Set<Integer> wanted, long now) {
-        List<Integer> moving = wanted.stream().filter(this::mayLeave).sorted().toList();
+        List<Integer> moving = movers(wanted);
         if (moving.isEmpty()) {
             return driver.resume(now);
         }
@@ -237,6 +238,23 @@ final class RecoveryCauses {
         }
         RecoveryAttempt attempt = recovery.begin(new Reason.GoBack(), cause, now);
         return recovery.raise(attempt.died(moving), cause, now);
+    }
+
+    private List<Integer> movers(Set<Integer> wanted) {
+        Set<Integer> moving = new TreeSet<>();
+        wanted.stream().filter(this::mayLeave).forEach(moving::add);
+        wanted.stream()
+                .filter(rank -> !mayLeave(rank))
+                .sorted()
+                .forEach(rank -> guest(rank, moving).ifPresent(moving::add));
+        return List.copyOf(moving);
+    }
+
+    /** One that lives with this rank and stays so far. */
+    private Optional<Integer> guest(int rank, Set<Integer> moving) {
+        return ranks.node(rank).map(ranks::on).orElse(List.of()).stream()
+                .filter(other -> other != rank && !moving.contains(other) && mayLeave(other))
+                .findFirst();
     }
 
     private boolean mayLeave(int rank) {

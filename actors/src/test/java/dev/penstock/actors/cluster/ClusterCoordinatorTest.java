@@ -253,6 +253,60 @@ class ClusterCoordinatorTest {
         assertThat(cluster.coordinator.rebalance("other-1")).isEmpty();
     }
 
+    /** So that no step is lost; then the run is as its limit wants it again, and has mirrors. */
+    @Test
+    void aRankThatItsMirrorsHolderTookInBeyondTheLimitGoesOnToAFreeNode() {
+        CoordinatedCluster taken = takenInBeyondTheLimit();
+        taken.introduces("c", 1);
+
+        assertThat(taken.moves()).containsExactly(Set.of(1));
+        taken.forget().keeps(new ImaginedRun("next-1", 1));
+        assertThat(taken.opened()).as("the room is kept for the rank").isEmpty();
+
+        taken.recovers().wants(1).opens("c");
+        assertThat(taken.hosting()).containsExactly("c[1]");
+        taken.sees(1, taken.process("c")).recovered(5);
+        assertThat(taken.moves()).as("all is as it should be").isEmpty();
+    }
+
+    @Test
+    void aNodeThatIsFreeAlreadyIsTakenWhenAllTrainAgain() {
+        cluster.introduces("a", 2).introduces("b", 2);
+        cluster.keeps(new ImaginedRun(RUN, 2).atMostOnANode(1)).opens("a").opens("b");
+        cluster.sees(0, cluster.process("a")).sees(1, cluster.process("b")).introduces("c", 1);
+        cluster.dies("b").recovers();
+        assertThat(cluster.coordinator.takeIn(RUN, Map.of(1, cluster.process("a")))).isTrue();
+        cluster.sees(1, cluster.process("a"));
+        assertThat(cluster.moves()).as("it recovers").isEmpty();
+
+        cluster.recovered(4);
+
+        assertThat(cluster.moves()).containsExactly(Set.of(1));
+    }
+
+    @Test
+    void roomIsKeptNoLongerWhereTheStepCouldNotBeSaved() {
+        CoordinatedCluster taken = takenInBeyondTheLimit();
+        taken.introduces("c", 1).keeps(new ImaginedRun("next-1", 1));
+        assertThat(taken.standing("next-1").state()).isEqualTo(RunState.WAITING);
+
+        taken.coordinator.onStep(RUN, 8, taken.now);
+        taken.introduces("d", 0);
+
+        assertThat(taken.standing("next-1").state()).isEqualTo(RunState.OPENING);
+    }
+
+    private CoordinatedCluster takenInBeyondTheLimit() {
+        cluster.introduces("a", 2).introduces("b", 2);
+        cluster.keeps(new ImaginedRun(RUN, 2).atMostOnANode(1)).opens("a").opens("b");
+        cluster.sees(0, cluster.process("a")).sees(1, cluster.process("b"));
+        cluster.dies("b").recovers();
+        assertThat(cluster.coordinator.takeIn(RUN, Map.of(1, cluster.process("a")))).isTrue();
+        cluster.sees(1, cluster.process("a")).recovered(4).forget();
+        assertThat(cluster.moves()).as("no node is free").isEmpty();
+        return cluster;
+    }
+
     @Test
     void ranksThatFoundANodeByThemselvesWantNoRoom() {
         underWay().wants(1);

@@ -254,6 +254,24 @@ final class CoordinatedCluster {
                 .toList();
     }
 
+    /** Ranks that the supervisor was told to move, each time. */
+    List<Set<Integer>> moves() {
+        return toldSupervisor().stream()
+                .filter(PipelineSupervisor.Move.class::isInstance)
+                .map(move -> ((PipelineSupervisor.Move) move).ranks())
+                .toList();
+    }
+
+    CoordinatedCluster recovers() {
+        coordinator.onRecovering(RUN, 2, "a node died", now);
+        return did();
+    }
+
+    CoordinatedCluster recovered(long fromStep) {
+        coordinator.onRecovered(RUN, fromStep, now);
+        return did();
+    }
+
     boolean isSupervised() {
         return !of(ClusterEffect.Supervise.class).isEmpty();
     }

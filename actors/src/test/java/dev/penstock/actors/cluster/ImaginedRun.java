@@ -25,6 +25,7 @@ class ImaginedRun implements ClusterRun {
     private final String name;
     private final RunPlan plan;
     private final RunBeginning beginning;
+    private Optional<Integer> ranksPerNode = Optional.empty();
 
     ImaginedRun(String name, int ranks) {
         this.name = name;
@@ -49,6 +50,11 @@ class ImaginedRun implements ClusterRun {
         this.beginning = beginning;
     }
 
+    ImaginedRun atMostOnANode(int ranks) {
+        ranksPerNode = Optional.of(ranks);
+        return this;
+    }
+
     @Override
     public String name() {
         return name;
@@ -71,7 +77,7 @@ class ImaginedRun implements ClusterRun {
 
     @Override
     public Optional<Integer> ranksPerNode() {
-        return Optional.empty();
+        return ranksPerNode;
     }
 
     @Override

@@ -49,12 +49,14 @@ class NodeInventoryTest {
         NodeInventory.Wish wish = wishFor(5, Optional.empty());
         book.take("run", wish);
 
-        assertThat(book.crowded("run", wish)).as("nowhere else to go").isEmpty();
+        assertThat(book.crowded("run", wish, 0)).as("nowhere else to go").isEmpty();
         add("b", 100);
-        assertThat(book.crowded("run", wish)).containsExactlyInAnyOrder(3, 4);
+        assertThat(book.crowded("run", wish, 0)).containsExactlyInAnyOrder(3, 4);
+        assertThat(book.crowded("run", wish, 4)).containsExactly(4);
+        assertThat(book.crowded("run", wish, 5)).isEmpty();
         add("c", 100);
-        assertThat(book.crowded("run", wish)).containsExactlyInAnyOrder(2, 3, 4);
-        assertThat(book.crowded("run", wishFor(5, Optional.of(1))))
+        assertThat(book.crowded("run", wish, 0)).containsExactlyInAnyOrder(2, 3, 4);
+        assertThat(book.crowded("run", wishFor(5, Optional.of(1)), 0))
                 .as("no other node takes a second rank")
                 .containsExactlyInAnyOrder(3, 4);
     }
@@ -66,7 +68,7 @@ class NodeInventoryTest {
         book.take("run", wish);
         add("b", 0);
 
-        assertThat(book.crowded("run", wish)).isEmpty();
+        assertThat(book.crowded("run", wish, 0)).isEmpty();
     }
 
     /** Who places ranks hears of a node's end after the inventory does. */
@@ -78,7 +80,7 @@ class NodeInventoryTest {
 
         assertThat(book.take("run", wish.of(Set.of(1), Set.of())))
                 .isInstanceOf(NodeInventory.Answer.Granted.class);
-        assertThat(book.crowded("run", wish)).isEmpty();
+        assertThat(book.crowded("run", wish, 0)).isEmpty();
     }
 
     /** Each node that comes is a question for a run that waits. */

@@ -14,6 +14,7 @@ import dev.penstock.actors.rank.RankEvent.HeldState;
 import dev.penstock.actors.rank.RankLocation;
 import dev.penstock.actors.rank.RankLocations;
 import dev.penstock.actors.rank.StateSource;
+import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepResult;
@@ -23,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
@@ -97,6 +99,34 @@ class MirrorDecisionTest {
                 .isInstanceOfSatisfying(
                         RankCommand.BeginPass.class,
                         begin -> assertThat(begin.step()).isEqualTo(2));
+    }
+
+    /** The process exists for rank 2, and rank 1 has only found shelter there. */
+    @Test
+    void whereARankIsToLeaveWhoseProcessShelteredAnotherThatOneLeaves() {
+        passDone(1);
+        stepDone(1);
+        kill(1);
+        prepared(2, Map.of(0, state(0, 1, -1), 2, state(2, 1, -1), 3, state(3, 1, -1)));
+        for (int rank : List.of(0, 2, 3)) {
+            take(coordinator.onRankEvent(new RankEvent.Resumed(rank, 2, "device", "f"), ++now));
+        }
+        open(1, 2);
+
+        take(coordinator.onMove(Set.of(2), ++now));
+        passDone(2);
+        stepDone(2);
+        save(2);
+        effects.clear();
+        take(coordinator.onPublished(new Publication(2, 1, 1, Optional.empty()), ++now));
+
+        assertThat(effects)
+                .filteredOn(Effect.TellRank.class::isInstance)
+                .extracting(effect -> (Effect.TellRank) effect)
+                .filteredOn(told -> told.order() instanceof RankCommand.Stop)
+                .extracting(Effect.TellRank::rank)
+                .containsExactly(1);
+        assertThat(effects).noneMatch(Effect.Leave.class::isInstance);
     }
 
     @Test
@@ -281,6 +311,20 @@ class MirrorDecisionTest {
                                     epoch,
                                     commit.step(),
                                     RankSteps.of(rank, none, none, 0, 0, 0, 0)),
+                            ++now));
+        }
+    }
+
+    private void save(int epoch) {
+        RankCommand.Save save = (RankCommand.Save) lastOrder();
+        for (int rank = 0; rank < RANKS; rank++) {
+            take(
+                    coordinator.onRankEvent(
+                            new RankEvent.Saved(
+                                    rank,
+                                    epoch,
+                                    save.step(),
+                                    List.of(new ShardFile(rank, "stage-" + rank, 1, "00"))),
                             ++now));
         }
     }

@@ -12,6 +12,8 @@ import dev.penstock.runtime.data.DataProblem;
 import dev.penstock.runtime.data.DataSpec;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.runtime.tokenizer.TokenizerFileException;
+import java.util.List;
 
 /** The data that a configuration names, opened. */
 final class ConfiguredData {
@@ -37,6 +39,14 @@ final class ConfiguredData {
                             .filter(problem -> draft.sound(problem.key()))
                             .map(problem -> at(loaded, problem))
                             .toList());
+        } catch (TokenizerFileException e) {
+            throw new ConfigException(
+                    List.of(
+                            loaded.problem(
+                                    "data.tokenizer",
+                                    e.expected(),
+                                    e.path() + ": " + e.got(),
+                                    e.advice())));
         }
     }
 

@@ -13,14 +13,13 @@ import dev.penstock.runtime.model.shape.LogitsRoom;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-import java.util.Locale;
 
 /** The model that a configuration describes. */
 public final class ConfiguredModel {
     private ConfiguredModel() {}
 
     static Tokenizer tokenizer(RunConfig config) {
-        return Tokenizer.named(config.data().tokenizer().name().toLowerCase(Locale.ROOT));
+        return Tokenizer.open(config.data().tokenizer().word());
     }
 
     /** Rows of the token embedding. */

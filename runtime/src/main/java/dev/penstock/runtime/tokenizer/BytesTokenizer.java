@@ -1,13 +1,14 @@
 package dev.penstock.runtime.tokenizer;
 
-import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
-import java.util.function.IntConsumer;
 
 /** Every byte is a token, so any file is text. Documents are separated by a newline. */
 public final class BytesTokenizer implements Tokenizer {
     static final String NAME = "bytes";
+    static final int TOKENS = 256;
+
+    private static final int PIECE = 1 << 18;
 
     @Override
     public String name() {
@@ -15,8 +16,13 @@ public final class BytesTokenizer implements Tokenizer {
     }
 
     @Override
+    public String fingerprint() {
+        return NAME;
+    }
+
+    @Override
     public int vocabulary() {
-        return 256;
+        return TOKENS;
     }
 
     @Override
@@ -26,7 +32,10 @@ public final class BytesTokenizer implements Tokenizer {
 
     @Override
     public int[] encode(String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return tokens(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static int[] tokens(byte[] bytes) {
         int[] tokens = new int[bytes.length];
         for (int i = 0; i < bytes.length; i++) {
             tokens[i] = Byte.toUnsignedInt(bytes[i]);
@@ -35,12 +44,22 @@ public final class BytesTokenizer implements Tokenizer {
     }
 
     @Override
-    public void encode(InputStream text, IntConsumer tokens) throws IOException {
-        byte[] buffer = new byte[1 << 16];
-        for (int read = text.read(buffer); read >= 0; read = text.read(buffer)) {
-            for (int i = 0; i < read; i++) {
-                tokens.accept(Byte.toUnsignedInt(buffer[i]));
-            }
+    public TextPieces pieces(InputStream text) {
+        return () -> {
+            byte[] piece = text.readNBytes(PIECE);
+            return piece.length == 0 ? null : new BytesPiece(piece);
+        };
+    }
+
+    private record BytesPiece(byte[] content) implements TextPieces.Piece {
+        @Override
+        public int bytes() {
+            return content.length;
+        }
+
+        @Override
+        public int[] encode() {
+            return tokens(content);
         }
     }
 

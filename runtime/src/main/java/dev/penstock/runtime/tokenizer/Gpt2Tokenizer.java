@@ -4,10 +4,8 @@ import com.knuddels.jtokkit.Encodings;
 import com.knuddels.jtokkit.api.Encoding;
 import com.knuddels.jtokkit.api.EncodingType;
 import com.knuddels.jtokkit.api.IntArrayList;
-import java.io.IOException;
 import java.io.InputStream;
 import java.util.OptionalInt;
-import java.util.function.IntConsumer;
 
 /**
  * GPT-2's byte-pair encoding (r50k_base); the vocabulary comes with the library, nothing is
@@ -18,6 +16,7 @@ public final class Gpt2Tokenizer implements Tokenizer {
     static final String NAME = "gpt2";
 
     private static final int END_OF_TEXT = 50_256;
+    static final int TOKENS = END_OF_TEXT + 1;
 
     private final Encoding encoding;
 
@@ -37,8 +36,13 @@ public final class Gpt2Tokenizer implements Tokenizer {
     }
 
     @Override
+    public String fingerprint() {
+        return NAME;
+    }
+
+    @Override
     public int vocabulary() {
-        return END_OF_TEXT + 1;
+        return TOKENS;
     }
 
     @Override
@@ -57,14 +61,8 @@ public final class Gpt2Tokenizer implements Tokenizer {
     }
 
     @Override
-    public void encode(InputStream text, IntConsumer tokens) throws IOException {
-        Utf8Pieces pieces = new Utf8Pieces(text);
-        for (String piece = pieces.next(); !piece.isEmpty(); piece = pieces.next()) {
-            IntArrayList encoded = encoding.encodeOrdinary(piece);
-            for (int i = 0; i < encoded.size(); i++) {
-                tokens.accept(encoded.get(i));
-            }
-        }
+    public TextPieces pieces(InputStream text) {
+        return new Utf8Pieces(text, Utf8Pieces.Cut.AT_INK).encodedBy(this::encode);
     }
 
     @Override

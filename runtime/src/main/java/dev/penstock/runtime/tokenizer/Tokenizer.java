@@ -3,12 +3,13 @@ package dev.penstock.runtime.tokenizer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.function.IntConsumer;
 
 /** Turns text into numbers from 0 to {@link #vocabulary()} - 1 and back. Safe to share. */
-public interface Tokenizer {
+public interface Tokenizer extends TextEncoder {
     /** The names that {@link #named} accepts. */
     static List<String> names() {
         return List.of(BytesTokenizer.NAME, Gpt2Tokenizer.NAME);
@@ -29,8 +30,42 @@ public interface Tokenizer {
         };
     }
 
-    /** Returns the name that {@link #named} accepts. */
+    /**
+     * Returns the tokenizer with this name, or that of the files that it leads to: a folder with a
+     * {@code tokenizer.json}, or with a {@code vocab.json} and a {@code merges.txt}, or one of
+     * these files.
+     *
+     * @throws TokenizerFileException if there is neither, or the files cannot be used
+     */
+    static Tokenizer open(String nameOrPath) {
+        return names().contains(nameOrPath)
+                ? named(nameOrPath)
+                : TokenizerFiles.at(Path.of(nameOrPath)).open(nameOrPath);
+    }
+
+    /**
+     * Returns how many different tokens {@link #open} would find, without reading all it needs.
+     *
+     * @throws TokenizerFileException as of {@link #open}
+     */
+    static int vocabularyOf(String nameOrPath) {
+        return switch (nameOrPath) {
+            case BytesTokenizer.NAME -> BytesTokenizer.TOKENS;
+            case Gpt2Tokenizer.NAME -> Gpt2Tokenizer.TOKENS;
+            default -> TokenizerFiles.at(Path.of(nameOrPath)).vocabulary();
+        };
+    }
+
+    /** Returns whether a folder has the files of a tokenizer. */
+    static boolean isIn(Path folder) {
+        return TokenizerFiles.areIn(folder);
+    }
+
+    /** Returns the name or path that {@link #open} accepts. */
     String name();
+
+    /** Returns what is the same for tokenizers that do the same, wherever their files are. */
+    String fingerprint();
 
     /** Returns the number of different tokens. */
     int vocabulary();
@@ -46,16 +81,20 @@ public interface Tokenizer {
         return OptionalInt.empty();
     }
 
-    /** Returns the tokens of a text; none for an empty text. */
-    int[] encode(String text);
-
     /**
      * Encodes a text of any length, in order; memory does not grow with it. Does not close the
      * stream.
      *
      * @throws NotUtf8Exception if this tokenizer needs UTF-8 and the bytes are not
      */
-    void encode(InputStream text, IntConsumer tokens) throws IOException;
+    default void encode(InputStream text, IntConsumer tokens) throws IOException {
+        TextPieces pieces = pieces(text);
+        for (TextPieces.Piece piece = pieces.next(); piece != null; piece = pieces.next()) {
+            for (int token : piece.encode()) {
+                tokens.accept(token);
+            }
+        }
+    }
 
     /**
      * Returns the bytes for which a token stands, which need not be whole characters; a number

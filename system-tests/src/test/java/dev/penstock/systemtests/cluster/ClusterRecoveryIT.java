@@ -123,7 +123,10 @@ class ClusterRecoveryIT {
             one.awaitOutput("joined");
             two.awaitOutput("joined");
             try (HostedCli train =
-                    cluster.trainSteadily(List.of(address(seed)), "recovery.mirror=on")) {
+                    cluster.trainSteadily(
+                            List.of(address(seed)),
+                            "recovery.mirror=on",
+                            "pipeline.ranks-per-node=1")) {
                 cluster.awaitSteps(10);
                 ForkedCli sleeper = ownsDriver(one) ? two : one;
                 sleeper.signal("STOP");
@@ -139,7 +142,7 @@ class ClusterRecoveryIT {
                                         assertThat(runs(seed).get("nodes"))
                                                 .as(sleeper::output)
                                                 .hasSize(2));
-                assertThat(rebalance(seed)).contains("go to emptier nodes");
+                train.awaitOutput("1 rank goes to free nodes");
                 cluster.awaitRecoveries(2);
                 cluster.stopAfterMoreSteps(address(seed), train);
             }
@@ -162,7 +165,7 @@ class ClusterRecoveryIT {
                 assertThat(rebalance(seed)).contains("spread over all nodes that have room");
                 try (HostedCli _ = worker(seed)) {
                     awaitNodes(seed, 2);
-                    assertThat(rebalance(seed)).contains("ranks [1] go to emptier nodes");
+                    assertThat(rebalance(seed)).contains("1 rank goes to emptier nodes");
                     train.awaitOutput("recovered: ");
                     assertThat(runs(seed).at("/runs/0/nodes").asInt()).isEqualTo(2);
                     cluster.stopAfterMoreSteps(address(seed), train);

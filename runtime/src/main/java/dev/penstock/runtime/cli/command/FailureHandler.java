@@ -9,6 +9,7 @@ import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import dev.penstock.schedules.validate.InvalidScheduleException;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -29,17 +30,18 @@ import picocli.CommandLine.ParseResult;
  */
 public final class FailureHandler implements IExecutionExceptionHandler {
     private static final Map<Class<? extends Exception>, Integer> FOR_PEOPLE =
-            Map.of(
-                    ConfigException.class, ExitCode.BAD_INPUT,
-                    ClusterException.class, ExitCode.BAD_INPUT,
-                    BadInputException.class, ExitCode.BAD_INPUT,
-                    StoredFileException.class, ExitCode.BAD_INPUT,
-                    DataException.class, ExitCode.BAD_INPUT,
-                    InvalidScheduleException.class, ExitCode.BAD_INPUT,
-                    RunDirectoryException.class, ExitCode.BAD_INPUT,
-                    RunFailedException.class, ExitCode.FAILURE,
-                    DeviceException.class, ExitCode.FAILURE,
-                    DataPlaneException.class, ExitCode.FAILURE);
+            Map.ofEntries(
+                    Map.entry(ConfigException.class, ExitCode.BAD_INPUT),
+                    Map.entry(ClusterException.class, ExitCode.BAD_INPUT),
+                    Map.entry(BadInputException.class, ExitCode.BAD_INPUT),
+                    Map.entry(StoredFileException.class, ExitCode.BAD_INPUT),
+                    Map.entry(TokenizerFileException.class, ExitCode.BAD_INPUT),
+                    Map.entry(DataException.class, ExitCode.BAD_INPUT),
+                    Map.entry(InvalidScheduleException.class, ExitCode.BAD_INPUT),
+                    Map.entry(RunDirectoryException.class, ExitCode.BAD_INPUT),
+                    Map.entry(RunFailedException.class, ExitCode.FAILURE),
+                    Map.entry(DeviceException.class, ExitCode.FAILURE),
+                    Map.entry(DataPlaneException.class, ExitCode.FAILURE));
 
     @Override
     public int handleExecutionException(

@@ -5,10 +5,14 @@ import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.DataSection;
+import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.model.shape.GptShape;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -76,15 +80,47 @@ public record TrainedModel(
 
     /** Stages of its run's pipeline; 1 where there is no run to ask. */
     public int stagesOfRun() {
+        return configurationOfRun()
+                .filter(draft -> draft.sound("pipeline.stages"))
+                .map(draft -> draft.draft().config().pipeline().stages())
+                .orElse(1);
+    }
+
+    private Optional<DraftConfig> configurationOfRun() {
         return checkpoint
                 .map(saved -> saved.path().toAbsolutePath().getParent())
                 .map(Path::getParent)
                 .map(run -> new RunDirectory(run).resolvedConfiguration())
                 .filter(Files::isReadable)
-                .map(file -> ConfigLoader.draft(file, List.of()))
-                .filter(draft -> draft.sound("pipeline.stages"))
-                .map(draft -> draft.draft().config().pipeline().stages())
-                .orElse(1);
+                .map(file -> ConfigLoader.draft(file, List.of()));
+    }
+
+    /**
+     * The tokenizer that belongs to it: its run's, or that of files beside its weights; empty where
+     * there are none, or the model has more tokens than a built-in one.
+     *
+     * @throws BadInputException if its run's is not where it was
+     */
+    public Optional<String> tokenizer() {
+        Optional<DraftConfig> run = configurationOfRun();
+        if (run.isEmpty()) {
+            Path beside = tensors.path().toAbsolutePath().getParent();
+            return checkpoint.isPresent() || beside == null || !Tokenizer.isIn(beside)
+                    ? Optional.empty()
+                    : Optional.of(beside.toString());
+        }
+        if (!run.get().sound("data.tokenizer")) {
+            throw new BadInputException(
+                    "%s: its data.tokenizer is not where it was; name it with --tokenizer"
+                            .formatted(tensors.path()));
+        }
+        return Optional.of(run.get().draft().config().data().tokenizer())
+                .filter(own -> own.vocabulary() == config.vocabulary() || isPath(own.word()))
+                .map(DataSection.Tokenizer::word);
+    }
+
+    private static boolean isPath(String word) {
+        return !Tokenizer.names().contains(word);
     }
 
     @Override

@@ -20,6 +20,7 @@ import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -41,7 +42,7 @@ import picocli.CommandLine.Parameters;
             "Tokens stream through the pipeline's stages, which keep keys and values of earlier"
                     + " ones. A text that outgrows the model's context goes on from the younger"
                     + " half of it. It ends after --tokens, or where the model ends it"
-                    + " (tokenizer gpt2)."
+                    + " (any tokenizer but bytes)."
         },
         footer = {
             "  penstock generate runs/quickstart-1 --prompt \"public final \" --tokens 200",
@@ -92,8 +93,11 @@ public final class GenerateCommand extends PenstockCommand {
 
     @Option(
             names = "--tokenizer",
-            paramLabel = "NAME",
-            description = "bytes or gpt2 (default: what fits the model's vocabulary).")
+            paramLabel = "NAME|PATH",
+            description =
+                    "bytes, gpt2, or a folder with tokenizer.json or vocab.json and merges.txt"
+                            + " (default: the run's, the one beside the weights, or what fits the"
+                            + " model's vocabulary).")
     private @Nullable String tokenizerName;
 
     @Mixin private SamplingArguments sampling = new SamplingArguments();
@@ -110,7 +114,7 @@ public final class GenerateCommand extends PenstockCommand {
         try (TrainedModel model = open(problems)) {
             err().flush();
             if (model != null) {
-                Tokenizer tokenizer = Tokenizer.named(tokenizerFor(model.config()));
+                Tokenizer tokenizer = tokenizerFor(model);
                 List<int[]> tokens = encode(tokenizer, model.config(), problems);
                 int stages = stages(model, problems);
                 if (problems.isEmpty()) {
@@ -133,11 +137,14 @@ public final class GenerateCommand extends PenstockCommand {
                             "an empty one",
                             "leave the option out to begin as a document begins"));
         }
-        if (tokenizerName != null && !Tokenizer.names().contains(tokenizerName)) {
+        if (tokenizerName != null
+                && !Tokenizer.names().contains(tokenizerName)
+                && !Files.exists(Path.of(tokenizerName))) {
             problems.add(
                     Problem.atOption(
                             "--tokenizer",
-                            "one of " + String.join(", ", Tokenizer.names()),
+                            "one of %s, or a path to a tokenizer's files"
+                                    .formatted(String.join(", ", Tokenizer.names())),
                             tokenizerName,
                             ""));
             tokenizerName = null;
@@ -163,10 +170,13 @@ public final class GenerateCommand extends PenstockCommand {
         }
     }
 
-    private String tokenizerFor(Gpt2Config config) {
+    private Tokenizer tokenizerFor(TrainedModel model) {
+        if (tokenizerName != null) {
+            return Tokenizer.open(tokenizerName);
+        }
         int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
-        String fitting = config.vocabulary() < gpt2 ? "bytes" : "gpt2";
-        return tokenizerName == null ? fitting : tokenizerName;
+        String fitting = model.config().vocabulary() < gpt2 ? "bytes" : "gpt2";
+        return Tokenizer.open(model.tokenizer().orElse(fitting));
     }
 
     /** Tokens of all prompts; a document begins after the separator of the one before. */

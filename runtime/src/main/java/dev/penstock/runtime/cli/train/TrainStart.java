@@ -30,7 +30,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -236,10 +235,7 @@ final class TrainStart {
                                                             "data.tokenizer",
                                                             "that of the run to go on with, "
                                                                     + other,
-                                                            now.data()
-                                                                    .tokenizer()
-                                                                    .name()
-                                                                    .toLowerCase(Locale.ROOT),
+                                                            now.data().tokenizer().word(),
                                                             "set it back, or start a new run"
                                                                     + " without --resume")));
         } catch (IOException e) {

@@ -11,6 +11,8 @@ import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigResolveOptions;
 import com.typesafe.config.ConfigUtil;
 import com.typesafe.config.ConfigValue;
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -29,6 +31,9 @@ public final class ConfigText {
 
     /** Far above any section; a text from a client may be meant to exhaust the stack. */
     private static final int DEEPEST = 64;
+
+    /** Bytes that are looked at before a file is taken for text. */
+    private static final int BEGINNING = 1 << 16;
 
     private final Path file;
     private final Problems problems;
@@ -193,7 +198,7 @@ public final class ConfigText {
     }
 
     private Config parseFile() {
-        if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
+        if (!Files.isRegularFile(file) || !Files.isReadable(file) || isBinary()) {
             fileWasRead = false;
             problems.inFile(
                     "",
@@ -220,7 +225,26 @@ public final class ConfigText {
         if (Files.isDirectory(file)) {
             return "this is a folder, not a configuration file";
         }
-        return Files.exists(file) ? "this file cannot be read" : "no such file";
+        if (!Files.exists(file)) {
+            return "no such file";
+        }
+        return Files.isReadable(file)
+                ? "this is a binary file, not a configuration file"
+                : "this file cannot be read";
+    }
+
+    /** Text has no zero byte. What is wrong with other bytes would be shown with the bytes. */
+    private boolean isBinary() {
+        try (InputStream in = Files.newInputStream(file)) {
+            for (byte b : in.readNBytes(BEGINNING)) {
+                if (b == 0) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (IOException _) {
+            return false; // its reader says why
+        }
     }
 
     private Config parseOverride(String override) {

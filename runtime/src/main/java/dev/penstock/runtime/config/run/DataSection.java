@@ -16,7 +16,11 @@ public record DataSection(
         @Setting(is = "text", doc = "what the files hold") Format format,
         @Setting(is = "text", doc = "member of a JSON line that holds the text (jsonl)")
                 String field,
-        @Setting(is = "bytes", doc = "bytes (256 tokens) or gpt2 (50,257 tokens)")
+        @Setting(
+                        is = "bytes",
+                        doc =
+                                "bytes (256 tokens), gpt2 (50,257 tokens), or a path: a folder with"
+                                        + " tokenizer.json or with vocab.json and merges.txt")
                 Tokenizer tokenizer,
         @Setting(
                         is = "0.05",
@@ -33,20 +37,21 @@ public record DataSection(
         TOKENS
     }
 
-    /** How text becomes tokens. */
-    public enum Tokenizer {
-        BYTES(256),
-        GPT2(50_257);
+    /**
+     * How text becomes tokens.
+     *
+     * @param word {@code bytes}, {@code gpt2}, or the absolute path of a tokenizer's files
+     * @param vocabulary how many different tokens there are
+     */
+    public record Tokenizer(String word, int vocabulary) {
+        /** Every byte is a token. */
+        public static final Tokenizer BYTES = builtIn("bytes");
 
-        private final int vocabulary;
+        /** GPT-2's. */
+        public static final Tokenizer GPT2 = builtIn("gpt2");
 
-        Tokenizer(int vocabulary) {
-            this.vocabulary = vocabulary;
-        }
-
-        /** How many different tokens there are. */
-        public int vocabulary() {
-            return vocabulary;
+        private static Tokenizer builtIn(String word) {
+            return new Tokenizer(word, dev.penstock.runtime.tokenizer.Tokenizer.vocabularyOf(word));
         }
     }
 }

@@ -10,6 +10,8 @@ import dev.penstock.runtime.config.reading.Places;
 import dev.penstock.runtime.config.reading.Range;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
 import java.math.BigDecimal;
@@ -62,6 +64,8 @@ public record ValueType<T>(
             return ranged(BYTES, setting);
         } else if (type == DeviceKind.class) {
             return DEVICE;
+        } else if (type == DataSection.Tokenizer.class) {
+            return TOKENIZER;
         } else if (type == SliceLengths.class) {
             return ruleOrList(
                     SliceLengths.Rule.values(),
@@ -143,6 +147,42 @@ public record ValueType<T>(
                         return p.existing(v);
                     },
                     path -> ConfigUtil.quoteString(path.toString()));
+
+    private static final ValueType<DataSection.Tokenizer> TOKENIZER =
+            new ValueType<>(
+                    "one of %s, or a path to a tokenizer's files"
+                            .formatted(String.join(", ", Tokenizer.names())),
+                    ValueType::tokenizer,
+                    tokenizer ->
+                            Tokenizer.names().contains(tokenizer.word())
+                                    ? tokenizer.word()
+                                    : ConfigUtil.quoteString(tokenizer.word()));
+
+    /** Its tokens are counted here: the model's size follows from them. */
+    private static DataSection.Tokenizer tokenizer(ConfigValue value, Places places) {
+        String word = value.unwrapped().toString();
+        if (!Tokenizer.names().contains(word)) {
+            word = tokenizerPath(value, places).toString();
+        }
+        try {
+            return new DataSection.Tokenizer(word, Tokenizer.vocabularyOf(word));
+        } catch (TokenizerFileException e) {
+            throw new Mismatch(
+                    "%s, where it has to be %s but is %s"
+                            .formatted(e.path(), e.expected(), e.got()),
+                    e.advice());
+        }
+    }
+
+    private static Path tokenizerPath(ConfigValue value, Places places) {
+        try {
+            return INPUT_PATH.read.apply(value, places);
+        } catch (Mismatch nothingThere) {
+            throw Suggestion.among(Tokenizer.names(), value.unwrapped().toString())
+                    .map(word -> new Mismatch("", "did you mean " + word + "?"))
+                    .orElse(nothingThere);
+        }
+    }
 
     private static DeviceKind device(String word) {
         if (!DeviceKind.isKind(word)) {

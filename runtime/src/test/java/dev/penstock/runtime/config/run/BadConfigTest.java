@@ -159,6 +159,17 @@ report.trace-steps = 5                    | report.trace-steps        | a list  
     }
 
     @Test
+    void aBinaryFileIsNoConfiguration() throws IOException {
+        Path weights = folder.resolve("model.safetensors");
+        Files.write(weights, new byte[] {'{', '"', 0, 1, 2, 27, '[', '"', '}'});
+
+        assertThat(problems(weights))
+                .singleElement()
+                .asString()
+                .contains("model.safetensors: this is a binary file, not a configuration file");
+    }
+
+    @Test
     void brokenTextIsReportedAtItsLine() throws IOException {
         assertThat(problemsOf("run {\n  steps = [1\n}\n"))
                 .singleElement()

@@ -1,0 +1,52 @@
+package dev.penstock.runtime.tokenizer;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Finds which token of a tokenizer ends a text: what the files beside say, or its usual names. */
+final class EndOfText {
+    private static final String CONFIG = "tokenizer_config.json";
+    private static final String SPECIAL = "special_tokens_map.json";
+    private static final String MEMBER = "eos_token";
+    private static final List<String> USUAL =
+            List.of("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[SEP]", "<|eot_id|>");
+
+    private EndOfText() {}
+
+    /**
+     * Returns its number.
+     *
+     * @param file the tokenizer's file
+     * @throws TokenizerFileException if there is none, or the one that is named does not exist
+     */
+    static int of(Path file, Vocabulary vocabulary) {
+        for (String name : List.of(CONFIG, SPECIAL)) {
+            Path beside = file.resolveSibling(name);
+            JsonNode eos = JsonFiles.readIfThere(beside).path(MEMBER);
+            String token = eos.isObject() ? eos.path("content").asText() : eos.asText();
+            if (!token.isEmpty() && !eos.isNull()) {
+                Integer id = vocabulary.id(token);
+                if (id == null) {
+                    throw new TokenizerFileException(
+                            beside,
+                            MEMBER + ", a token of " + file.getFileName(),
+                            "'" + token + "', which it does not have",
+                            "the files belong to different tokenizers");
+                }
+                return id;
+            }
+        }
+        for (String token : USUAL) {
+            Integer id = vocabulary.id(token);
+            if (id != null) {
+                return id;
+            }
+        }
+        throw new TokenizerFileException(
+                file,
+                "a token that ends a text, such as " + USUAL.getFirst(),
+                "none of the usual names",
+                "name it beside, in %s: {\"%s\": \"..\"}".formatted(CONFIG, MEMBER));
+    }
+}

@@ -1,0 +1,133 @@
+package dev.penstock.runtime.tokenizer;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a {@code tokenizer.json} describes, as Hugging Face's library does it: the same tokens,
+ * without those that its post-processor puts around a text. Text that spells an added token is that
+ * token there, and so it is here.
+ */
+final class JsonTokenizer implements Tokenizer {
+    /** A document that cannot be cut: the library keeps about a hundred bytes for each token. */
+    private static final int LONGEST = 16 << 20;
+
+    private static final List<String> BEFORE = List.of("some words", "Wort 9", "слово", "a1");
+    private static final List<String> AFTER = List.of("next word", "Über 2", "слово", "7b");
+
+    private final String name;
+    private final String fingerprint;
+    private final NativeTokenizers.Handle library;
+    private final byte[][] bytes;
+    private final int endOfText;
+    private final boolean canBeCut;
+
+    private JsonTokenizer(
+            String name,
+            String fingerprint,
+            NativeTokenizers.Handle library,
+            byte[][] bytes,
+            int endOfText,
+            boolean cutsWords) {
+        this.name = name;
+        this.fingerprint = fingerprint;
+        this.library = library;
+        this.bytes = bytes;
+        this.endOfText = endOfText;
+        this.canBeCut = cutsWords && cutsLeaveTokens();
+    }
+
+    /**
+     * Reads a file.
+     *
+     * @throws TokenizerFileException if it cannot be used
+     */
+    static JsonTokenizer open(String name, Path file) {
+        TokenizerJson content = TokenizerJson.read(file);
+        int end = EndOfText.of(file, content.vocabulary());
+        try {
+            String json = Files.readString(file);
+            return new JsonTokenizer(
+                    name,
+                    Fingerprint.of(List.of(file), "end " + end),
+                    NativeTokenizers.open(file, json),
+                    content.bytes(),
+                    end,
+                    content.cutsWords());
+        } catch (IOException e) {
+            throw JsonFiles.unreadable(file, e);
+        }
+    }
+
+    /** Tries it: nobody can see from any pattern for words what it does beside a newline. */
+    private boolean cutsLeaveTokens() {
+        for (String before : BEFORE) {
+            for (String after : AFTER) {
+                int[] parts =
+                        IntStream.concat(
+                                        IntStream.of(library.encode(before + "\n")),
+                                        IntStream.of(library.encode(after)))
+                                .toArray();
+                if (!java.util.Arrays.equals(parts, library.encode(before + "\n" + after))) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public String fingerprint() {
+        return fingerprint;
+    }
+
+    @Override
+    public int vocabulary() {
+        return bytes.length;
+    }
+
+    @Override
+    public int documentSeparator() {
+        return endOfText;
+    }
+
+    @Override
+    public OptionalInt endOfText() {
+        return OptionalInt.of(endOfText);
+    }
+
+    @Override
+    public int[] encode(String text) {
+        return library.encode(wellFormed(text));
+    }
+
+    /** Halves of pairs, which no UTF-8 can hold, become question marks as they do elsewhere. */
+    private static String wellFormed(String text) {
+        return new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public TextPieces pieces(InputStream text) {
+        return canBeCut
+                ? new Utf8Pieces(text, Utf8Pieces.Cut.AT_LETTERS).encodedBy(this::encode)
+                : Utf8Pieces.whole(text, LONGEST).encodedBy(this::encode);
+    }
+
+    @Override
+    public byte[] bytes(int token) {
+        byte @Nullable [] known = token < 0 || token >= bytes.length ? null : bytes[token];
+        return known == null ? Tokenizer.unknown() : known.clone();
+    }
+}
