@@ -1,6 +1,7 @@
 package dev.penstock.runtime.vocabulary;
 
 import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.tokenizer.ByteSymbols;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -58,7 +59,6 @@ public record Vocabulary(
      * @throws IllegalArgumentException if its tokens are not made by merges of two
      */
     public static Vocabulary of(Tokenizer tokenizer) {
-        ByteAlphabet alphabet = new ByteAlphabet();
         OptionalInt end = tokenizer.endOfText();
         Map<Integer, byte[]> bytes = new LinkedHashMap<>();
         for (int token = 0; token < tokenizer.vocabulary(); token++) {
@@ -72,7 +72,7 @@ public record Vocabulary(
         List<String> merges = new ArrayList<>();
         for (int token = 0; token < tokenizer.vocabulary(); token++) {
             byte[] own = bytes.get(token);
-            tokens.add(own == null ? "<|endoftext|>" : alphabet.text(own));
+            tokens.add(own == null ? "<|endoftext|>" : ByteSymbols.of(own));
             kinds.add(own == null ? Kind.CONTROL : Kind.NORMAL);
             if (own != null && own.length > 1) {
                 int number = token;
@@ -84,7 +84,7 @@ public record Vocabulary(
                                                         "token %d of %s is no merge of two"
                                                                 .formatted(
                                                                         number, tokenizer.name())));
-                merges.add(alphabet.text(parts.first()) + " " + alphabet.text(parts.second()));
+                merges.add(ByteSymbols.of(parts.first()) + " " + ByteSymbols.of(parts.second()));
             }
         }
         Map<String, Integer> specials = new LinkedHashMap<>();

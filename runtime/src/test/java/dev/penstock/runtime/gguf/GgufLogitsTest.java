@@ -32,7 +32,11 @@ class GgufLogitsTest {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     @TempDir Path folder;
+
+    @SuppressWarnings("NullAway.Init") // each test writes one first
     private GgufReader gguf;
+
+    @SuppressWarnings("NullAway.Init") // as above
     private String architecture;
 
     @ParameterizedTest
@@ -87,7 +91,7 @@ class GgufLogitsTest {
                     .write(file);
         }
         gguf = new GgufReader(file);
-        architecture = (String) gguf.metadata.get("general.architecture");
+        architecture = (String) gguf.value("general.architecture");
     }
 
     private static int[] tokens(Path file, int row, int count) {
@@ -141,7 +145,7 @@ class GgufLogitsTest {
 
     /** Norms heads where the model does, then turns them by their position. */
     private double[] turned(double[] x, int head, int position, String norm) {
-        double base = ((Float) gguf.metadata.get(architecture + ".rope.freq_base")).doubleValue();
+        double base = (Float) gguf.value(architecture + ".rope.freq_base");
         Tensor factors = gguf.tensors.get("rope_freqs.weight");
         boolean neighbours = architecture.equals("llama");
         double[] turned = x.clone();
@@ -230,7 +234,7 @@ class GgufLogitsTest {
 
     /** Rows of a file's matrix are outputs; its first dimension is that of the inputs. */
     private double[] linear(double[] x, String name) {
-        Tensor matrix = gguf.tensors.get(name + ".weight");
+        Tensor matrix = gguf.tensor(name + ".weight");
         Tensor bias = gguf.tensors.get(name + ".bias");
         assertThat(matrix.dimensions()[0]).as(name).isEqualTo(x.length);
         double[] y = new double[(int) matrix.dimensions()[1]];
@@ -249,11 +253,11 @@ class GgufLogitsTest {
             squares += x[from + i] * x[from + i];
         }
         float epsilon =
-                (Float) gguf.metadata.get(architecture + ".attention.layer_norm_rms_epsilon");
+                (Float) gguf.value(architecture + ".attention.layer_norm_rms_epsilon");
         double[] y = new double[count];
         for (int i = 0; i < count; i++) {
             y[i] = x[from + i] / Math.sqrt(squares / count + epsilon);
-            y[i] *= gguf.tensors.get(gain).values()[i];
+            y[i] *= gguf.tensor(gain).values()[i];
         }
         return y;
     }
@@ -267,18 +271,18 @@ class GgufLogitsTest {
         for (double each : x) {
             variance += (each - mean) * (each - mean) / x.length;
         }
-        float epsilon = (Float) gguf.metadata.get("gpt2.attention.layer_norm_epsilon");
+        float epsilon = (Float) gguf.value("gpt2.attention.layer_norm_epsilon");
         double[] y = new double[x.length];
         for (int i = 0; i < y.length; i++) {
             y[i] = (x[i] - mean) / Math.sqrt(variance + epsilon);
-            y[i] *= gguf.tensors.get(name + ".weight").values()[i];
-            y[i] += gguf.tensors.get(name + ".bias").values()[i];
+            y[i] *= gguf.tensor(name + ".weight").values()[i];
+            y[i] += gguf.tensor(name + ".bias").values()[i];
         }
         return y;
     }
 
     private double[] row(String name, int row) {
-        Tensor table = gguf.tensors.get(name);
+        Tensor table = gguf.tensor(name);
         double[] values = new double[(int) table.dimensions()[0]];
         for (int i = 0; i < values.length; i++) {
             values[i] = table.values()[row * values.length + i];
@@ -287,7 +291,7 @@ class GgufLogitsTest {
     }
 
     private int count(String key) {
-        return (Integer) gguf.metadata.get(architecture + "." + key);
+        return (Integer) gguf.value(architecture + "." + key);
     }
 
     private static void add(double[] x, double[] more) {

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.gguf;
 
+import static java.util.Objects.requireNonNull;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -63,6 +65,16 @@ final class GgufReader {
             float[] values = values(info.type(), Math.toIntExact(elements));
             tensors.put(info.name(), new Tensor(info.dimensions(), info.type(), values));
         }
+    }
+
+    /** Returns a tensor that must be there. */
+    Tensor tensor(String name) {
+        return requireNonNull(tensors.get(name), name);
+    }
+
+    /** Returns a value that must be there. */
+    Object value(String key) {
+        return requireNonNull(metadata.get(key), key);
     }
 
     private float[] values(int type, int elements) throws IOException {

@@ -68,8 +68,9 @@ class ShardedWeightsTest {
         map.put("missing.weight", "part-0.safetensors");
         map.put("outside.weight", "../part-0.safetensors");
         List<String> inFirst =
-                map.keySet().stream()
-                        .filter(name -> map.get(name).equals("part-0.safetensors"))
+                map.entrySet().stream()
+                        .filter(entry -> entry.getValue().equals("part-0.safetensors"))
+                        .map(Map.Entry::getKey)
                         .toList();
         map.remove(inFirst.get(0));
         map.put(inFirst.get(1), "part-2.safetensors");

@@ -184,8 +184,7 @@ final class CheckpointConvertCommand extends PenstockCommand {
                         model.config(),
                         model.tensors(),
                         weightsForm,
-                        arguments.tokenizerFiles(
-                                from, model.config().vocabulary(), model.checkpoint().isPresent()));
+                        arguments.tokenizerFiles(model));
         return new Answer(
                 from.toString(),
                 to.toString(),

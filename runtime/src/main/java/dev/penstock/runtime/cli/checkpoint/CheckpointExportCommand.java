@@ -123,8 +123,7 @@ final class CheckpointExportCommand extends PenstockCommand {
                 model.config(),
                 model.tensors(),
                 form,
-                arguments.tokenizerFiles(
-                        path, model.config().vocabulary(), model.checkpoint().isPresent()));
+                arguments.tokenizerFiles(model));
     }
 
     private List<Path> writeGguf(TrainedModel model, GgufModel.Form form) throws IOException {
@@ -134,7 +133,7 @@ final class CheckpointExportCommand extends PenstockCommand {
                         path,
                         new ObjectMapper().readTree(model.config().toJson()),
                         HuggingFaceExport.published(model.config(), model.tensors()),
-                        arguments.vocabulary(path, model.config().vocabulary()),
+                        arguments.vocabulary(model),
                         form));
         return List.of(output);
     }

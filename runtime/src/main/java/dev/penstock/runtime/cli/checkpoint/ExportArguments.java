@@ -2,8 +2,8 @@ package dev.penstock.runtime.cli.checkpoint;
 
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.WeightsExport;
+import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.BadInputException;
-import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.gguf.GgufModel;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredType;
@@ -17,7 +17,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
@@ -83,8 +82,8 @@ final class ExportArguments {
             paramLabel = "NAME|FOLDER",
             description =
                     "Tokenizer that is written beside: bytes, gpt2, or a folder with a"
-                            + " tokenizer.json. Default: that of the weights' folder, else the one"
-                            + " that fits the vocabulary.")
+                            + " tokenizer.json. Default: the run's, or that of the weights'"
+                            + " folder.")
     private @Nullable String tokenizer;
 
     /** Returns what is wanted of safetensors, or refuses what cannot be. */
@@ -105,56 +104,53 @@ final class ExportArguments {
         return type == null ? GgufModel.Form.F32 : type.gguf;
     }
 
-    /**
-     * Returns the tokenizer that goes with a model.
-     *
-     * @param source the file or folder that the model comes from
-     * @param vocabulary of the model
-     */
-    Vocabulary vocabulary(Path source, int vocabulary) {
-        if (tokenizer != null) {
-            return given(tokenizer);
-        }
-        return Vocabulary.in(folderOf(source))
-                .or(() -> likely(vocabulary))
+    /** Returns the tokenizer that goes with a model. */
+    Vocabulary vocabulary(TrainedModel model) {
+        return name(model)
+                .map(ExportArguments::named)
                 .orElseThrow(
                         () ->
                                 new BadInputException(
                                         "--tokenizer: expected one for a vocabulary of %d; try a folder with a tokenizer.json"
-                                                .formatted(vocabulary)));
+                                                .formatted(model.config().vocabulary())));
     }
 
     /**
-     * Returns the files of the tokenizer for a Hugging Face folder, by name: what was asked for,
-     * else copies of the source's, else for a checkpoint those of the tokenizer that fits.
-     *
-     * @param isCheckpoint whether the model was trained here
+     * Returns the files of the tokenizer for a Hugging Face folder, by name: copies where it has
+     * some, else those that stand for our own.
      */
-    Map<String, String> tokenizerFiles(Path source, int vocabulary, boolean isCheckpoint) {
-        if (tokenizer != null) {
-            if (Tokenizer.names().contains(tokenizer)) {
-                return given(tokenizer).files();
-            }
-            Map<String, String> theirs = copies(Path.of(tokenizer));
-            if (theirs.isEmpty()) {
-                throw noTokenizer(tokenizer);
-            }
-            return theirs;
+    Map<String, String> tokenizerFiles(TrainedModel model) {
+        Optional<String> name = name(model);
+        if (name.isPresent() && Tokenizer.names().contains(name.get())) {
+            return named(name.get()).files();
         }
-        Map<String, String> copies = copies(folderOf(source));
-        return copies.isEmpty() && isCheckpoint
-                ? likely(vocabulary).map(Vocabulary::files).orElse(Map.of())
-                : copies;
+        Map<String, String> copies =
+                copies(folderOf(name.map(Path::of).orElse(model.tensors().path())));
+        if (tokenizer != null && copies.isEmpty()) {
+            throw noTokenizer(tokenizer);
+        }
+        return copies;
     }
 
-    private static Path folderOf(Path source) {
-        return Files.isDirectory(source) ? source : DurableFiles.folderOf(source);
+    private Optional<String> name(TrainedModel model) {
+        if (tokenizer != null) {
+            return Optional.of(tokenizer);
+        }
+        return model.tokenizer()
+                .or(
+                        () ->
+                                model.checkpoint()
+                                        .flatMap(_ -> likely(model.config().vocabulary())));
     }
 
-    private static Vocabulary given(String name) {
+    private static Path folderOf(Path file) {
+        return Files.isDirectory(file) ? file : DurableFiles.folderOf(file);
+    }
+
+    private static Vocabulary named(String name) {
         return Tokenizer.names().contains(name)
                 ? Vocabulary.of(Tokenizer.named(name))
-                : Vocabulary.in(Path.of(name)).orElseThrow(() -> noTokenizer(name));
+                : Vocabulary.in(folderOf(Path.of(name))).orElseThrow(() -> noTokenizer(name));
     }
 
     private static BadInputException noTokenizer(String name) {
@@ -164,11 +160,11 @@ final class ExportArguments {
     }
 
     /** Our own tokenizers fit their vocabularies, which a model may pad by a few rows. */
-    private static Optional<Vocabulary> likely(int vocabulary) {
-        for (DataSection.Tokenizer each : DataSection.Tokenizer.values()) {
-            int more = vocabulary - each.vocabulary();
+    private static Optional<String> likely(int vocabulary) {
+        for (String name : Tokenizer.names()) {
+            int more = vocabulary - Tokenizer.vocabularyOf(name);
             if (more >= 0 && more <= MOST_PADDING) {
-                return Optional.of(given(each.name().toLowerCase(Locale.ROOT)));
+                return Optional.of(name);
             }
         }
         return Optional.empty();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.Gpt2Config;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.SavedRun;
@@ -112,14 +113,14 @@ class CheckpointExportCommandTest {
                 Cli.run(
                         "checkpoint",
                         "convert",
-                        parts.getParent().toString(),
+                        DurableFiles.folderOf(parts).toString(),
                         folder.resolve("joined").toString(),
                         "--format",
                         "huggingface");
 
         assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
         assertThat(cli.out()).contains("model-00001-of-00004.safetensors", "in 4 files");
-        assertThat(parts.getParent().toFile().list())
+        assertThat(DurableFiles.folderOf(parts).toFile().list())
                 .containsExactlyInAnyOrder(
                         "config.json",
                         "tokenizer.json",
@@ -141,7 +142,7 @@ class CheckpointExportCommandTest {
 
         Cli refused = export(checkpoint, weights);
         Cli forced = export(checkpoint, weights, "--force");
-        List<String> one = List.of(weights.getParent().toFile().list());
+        List<String> one = List.of(DurableFiles.folderOf(weights).toFile().list());
         export(checkpoint, weights, "--force", "--part-size", "1.5KB");
 
         assertThat(refused.err()).contains("config.json", "index.json", "--force");
@@ -152,7 +153,7 @@ class CheckpointExportCommandTest {
                         "tokenizer.json",
                         "tokenizer_config.json",
                         "model.safetensors");
-        assertThat(weights.getParent().toFile().list())
+        assertThat(DurableFiles.folderOf(weights).toFile().list())
                 .hasSize(8)
                 .doesNotContain("model.safetensors");
     }
@@ -169,7 +170,7 @@ class CheckpointExportCommandTest {
                 Cli.run(
                         "checkpoint",
                         "export",
-                        half.getParent().toString(),
+                        DurableFiles.folderOf(half).toString(),
                         "--output",
                         folder.resolve("again/model.safetensors").toString());
 
@@ -205,7 +206,7 @@ class CheckpointExportCommandTest {
         Cli unknown = export(checkpoint, file, "--force", "--tokenizer", "morse");
 
         assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
-        assertThat(file.getParent().toFile().list()).containsExactly("gpt.gguf");
+        assertThat(DurableFiles.folderOf(file).toFile().list()).containsExactly("gpt.gguf");
         GgufFile gguf = GgufFile.read(file);
         assertThat(gguf.tensors()).hasSize(SavedRun.MODEL.parameters().size());
         assertThat(gguf.metadata())
@@ -228,8 +229,8 @@ class CheckpointExportCommandTest {
         Path copied = folder.resolve("copied/model.safetensors");
         export(checkpoint, weights);
 
-        Cli cli = export(weights.getParent(), copied);
-        Cli gguf = export(weights.getParent(), folder.resolve("gpt.gguf"));
+        Cli cli = export(DurableFiles.folderOf(weights), copied);
+        Cli gguf = export(DurableFiles.folderOf(weights), folder.resolve("gpt.gguf"));
 
         assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
         for (String name : List.of("tokenizer.json", "tokenizer_config.json")) {
@@ -237,7 +238,7 @@ class CheckpointExportCommandTest {
                     .hasSameBinaryContentAs(weights.resolveSibling(name));
         }
         assertThat(gguf.exitCode()).as(gguf.err()).isEqualTo(ExitCode.OK);
-        assertThat(Vocabulary.in(weights.getParent()).orElseThrow())
+        assertThat(Vocabulary.in(DurableFiles.folderOf(weights)).orElseThrow())
                 .isEqualTo(Vocabulary.of(Tokenizer.named("bytes")));
     }
 
