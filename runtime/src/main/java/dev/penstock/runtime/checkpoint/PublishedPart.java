@@ -53,8 +53,15 @@ record PublishedPart(StoredPart part, StoredType type, ModelTensors source)
         return new StoredTensor(name(), type, shape(), own);
     }
 
+    /** A tensor that is a parameter as it stands is not held. */
     @Override
     public Reading open() {
+        boolean whole =
+                source.find(part.parameter()).orElseThrow().shape().equals(part.shape())
+                        && !part.transposed();
+        if (whole) {
+            return source.source(part.parameter()).orElseThrow().open();
+        }
         Arena arena = Arena.ofShared();
         return new HeldReading(read(arena).open(), arena);
     }

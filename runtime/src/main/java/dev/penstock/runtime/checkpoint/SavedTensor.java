@@ -93,7 +93,9 @@ final class SavedTensor implements TensorFacts {
         return new StoredTensor(name(), type(), shape(), whole);
     }
 
-    /** Returns the whole as F32 or as it is stored; pieces are put together one tensor at a time. */
+    /**
+     * Returns the whole as F32 or as it is stored; pieces are put together one tensor at a time.
+     */
     TensorSource source() {
         Piece first = pieces.getFirst();
         return first.place().isWhole() ? first.stored() : new Joined(this);

@@ -14,6 +14,7 @@ import dev.penstock.runtime.cli.cluster.RebalanceCommand;
 import dev.penstock.runtime.cli.cluster.RunsCommand;
 import dev.penstock.runtime.cli.cluster.StopCommand;
 import dev.penstock.runtime.cli.data.DataCommand;
+import dev.penstock.runtime.cli.model.ModelCommand;
 import dev.penstock.runtime.cli.plan.PlanCommand;
 import dev.penstock.runtime.cli.run.ExportCommand;
 import dev.penstock.runtime.cli.run.ReportCommand;
@@ -43,6 +44,7 @@ import picocli.CommandLine.Option;
             TokenizerCommand.class,
             DataCommand.class,
             CheckpointCommand.class,
+            ModelCommand.class,
             ConfigCommand.class,
             NodeCommand.class,
             LocalClusterCommand.class,

@@ -3,6 +3,7 @@ package dev.penstock.runtime.safetensors;
 import java.io.InterruptedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -16,14 +17,16 @@ import org.jspecify.annotations.Nullable;
  */
 final class BackgroundHash implements AutoCloseable {
     private static final int BUFFERS = 6;
-    private static final MemorySegment END = MemorySegment.ofArray(new byte[0]);
 
     /**
      * A piece to hash.
      *
-     * @param buffer released afterwards; {@link #END} for none
+     * @param buffer released afterwards
+     * @param isEnd whether it is none, and none follows
      */
-    private record Piece(MemorySegment bytes, MemorySegment buffer) {}
+    private record Piece(MemorySegment bytes, Optional<MemorySegment> buffer, boolean isEnd) {
+        static final Piece END = new Piece(MemorySegment.NULL, Optional.empty(), true);
+    }
 
     private final Arena arena = Arena.ofShared();
     private final int bufferBytes;
@@ -61,14 +64,14 @@ final class BackgroundHash implements AutoCloseable {
         Sha256 hash = new Sha256();
         @Nullable InternalError failure = null;
         try {
-            for (Piece piece = pieces.take(); piece.bytes() != END; piece = pieces.take()) {
+            for (Piece piece = pieces.take(); !piece.isEnd(); piece = pieces.take()) {
                 try {
                     hash.update(piece.bytes());
                 } catch (InternalError e) {
                     failure = e; // a mapped file that shrank; the writer must not wait for buffers
                 }
-                if (piece.buffer() != END) {
-                    hashed.put(piece.buffer());
+                if (piece.buffer().isPresent()) {
+                    hashed.put(piece.buffer().get());
                 }
             }
         } catch (InterruptedException e) {
@@ -93,13 +96,17 @@ final class BackgroundHash implements AutoCloseable {
 
     /** Adds memory that stays as it is until everything is written. */
     void update(MemorySegment bytes) throws InterruptedIOException {
-        update(bytes, END);
+        put(new Piece(bytes, Optional.empty(), false));
     }
 
     /** Adds memory that lies in a buffer, or goes with it. */
     void update(MemorySegment bytes, MemorySegment buffer) throws InterruptedIOException {
+        put(new Piece(bytes, Optional.of(buffer), false));
+    }
+
+    private void put(Piece piece) throws InterruptedIOException {
         try {
-            pieces.put(new Piece(bytes, buffer));
+            pieces.put(piece);
         } catch (InterruptedException e) {
             throw interrupted();
         }
@@ -112,7 +119,7 @@ final class BackgroundHash implements AutoCloseable {
 
     /** Waits for the hash of everything and returns it. */
     String join() throws InterruptedIOException {
-        update(END, END);
+        put(Piece.END);
         return result.join();
     }
 

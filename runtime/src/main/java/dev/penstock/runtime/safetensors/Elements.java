@@ -76,8 +76,7 @@ final class Elements {
         };
     }
 
-    private static boolean toF16(
-            MemorySegment floats, MemorySegment stored, long to, long count) {
+    private static boolean toF16(MemorySegment floats, MemorySegment stored, long to, long count) {
         boolean fits = true;
         for (long i = 0; i < count; i++) {
             float value = floats.get(NATIVE, i * 4);
@@ -88,8 +87,7 @@ final class Elements {
         return fits;
     }
 
-    private static boolean toBf16(
-            MemorySegment floats, MemorySegment stored, long to, long count) {
+    private static boolean toBf16(MemorySegment floats, MemorySegment stored, long to, long count) {
         boolean fits = true;
         for (long i = 0; i < count; i++) {
             int bits = floats.get(NATIVE_BITS, i * 4);
@@ -102,7 +100,7 @@ final class Elements {
 
     private static int bf16(int bits) {
         boolean nan = (bits & 0x7fffffff) > 0x7f800000;
-        int rounded = (bits + 0x7fff + (bits >>> 16 & 1)) >>> 16;
-        return nan ? bits >>> 16 | 0x40 : rounded;
+        int rounded = (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
+        return nan ? (bits >>> 16) | 0x40 : rounded;
     }
 }

@@ -41,8 +41,7 @@ public final class SafetensorsWriter {
     public record Written(long bytes, String sha256) {}
 
     /** Returns the bytes that {@link #write} would put on disk. */
-    public static long bytes(
-            Map<String, String> metadata, List<? extends TensorSource> tensors) {
+    public static long bytes(Map<String, String> metadata, List<? extends TensorSource> tensors) {
         long data = tensors.stream().mapToLong(TensorSource::bytes).sum();
         return 8 + SafetensorsHeader.of(metadata, ordered(tensors)).encode().length + data;
     }

@@ -54,6 +54,7 @@ public interface TensorSource extends TensorFacts {
     default TensorSource as(StoredType other) {
         return other == type()
                 ? this
-                : new DerivedTensor(name(), other, shape(), () -> new ConvertedReading(this, other));
+                : new DerivedTensor(
+                        name(), other, shape(), () -> new ConvertedReading(this, other));
     }
 }

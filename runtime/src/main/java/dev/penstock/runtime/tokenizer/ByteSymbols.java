@@ -9,7 +9,7 @@ import java.util.Arrays;
  * byte that is a visible character of Latin-1 is that character, the others in turn are those from
  * U+0100 on (a space is {@code Ġ}, a newline {@code Ċ}).
  */
-final class ByteSymbols {
+public final class ByteSymbols {
     private static final char[] CHARS = new char[256];
     private static final short[] BYTES = new short[512];
 
@@ -36,7 +36,7 @@ final class ByteSymbols {
     }
 
     /** Returns how these bytes are written. */
-    static String of(byte[] bytes) {
+    public static String of(byte[] bytes) {
         StringBuilder text = new StringBuilder(bytes.length);
         for (byte value : bytes) {
             text.append(CHARS[Byte.toUnsignedInt(value)]);

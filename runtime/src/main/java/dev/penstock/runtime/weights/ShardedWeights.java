@@ -80,8 +80,7 @@ final class ShardedWeights implements StoredTensors {
                 problems.add("%s: in %s, but not in the index".formatted(tensor.name(), name));
             } else if (!named.equals(name)) {
                 problems.add(
-                        "%s: in %s, but the index names %s"
-                                .formatted(tensor.name(), name, named));
+                        "%s: in %s, but the index names %s".formatted(tensor.name(), name, named));
             }
         }
         return List.copyOf(problems);

@@ -3,6 +3,7 @@ package dev.penstock.runtime.weights;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensors;
+import dev.penstock.runtime.torchfile.TorchFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -15,8 +16,11 @@ public final class WeightsFiles {
     /** The ending of an index of several files. */
     public static final String INDEX = ".index.json";
 
+    /** What older repositories have, written by torch. */
+    private static final String TORCH = "pytorch_model.bin";
+
     /** As transformers looks for them: the first that exists is the model. */
-    private static final List<String> NAMES = List.of(SINGLE, SINGLE + INDEX);
+    private static final List<String> NAMES = List.of(SINGLE, SINGLE + INDEX, TORCH, TORCH + INDEX);
 
     private WeightsFiles() {}
 
@@ -28,8 +32,8 @@ public final class WeightsFiles {
     /**
      * Opens weights; nothing is read but the tables of contents.
      *
-     * @param path a safetensors file, an index ({@code model.safetensors.index.json}), or a folder
-     *     with either
+     * @param path a safetensors file, a file that torch wrote, an index ({@code
+     *     model.safetensors.index.json}), or a folder with one of them under its usual name
      * @throws StoredFileException if it cannot be read, with all that is wrong with an index
      */
     public static StoredTensors open(Path path) {
@@ -48,11 +52,13 @@ public final class WeightsFiles {
                         () ->
                                 new StoredFileException(
                                         folder,
-                                        "no weights here; expected "
-                                                + String.join(" or ", NAMES)));
+                                        "no weights here; expected " + String.join(" or ", NAMES)));
     }
 
     private static StoredTensors openOne(Path file) {
-        return SafetensorsFile.open(file);
+        if (Files.exists(file) && !Files.isRegularFile(file)) {
+            throw new StoredFileException(file, "expected a file, got something else");
+        }
+        return TorchFile.isOne(file) ? TorchFile.open(file) : SafetensorsFile.open(file);
     }
 }

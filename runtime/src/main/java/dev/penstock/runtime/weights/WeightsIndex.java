@@ -1,9 +1,9 @@
 package dev.penstock.runtime.weights;
 
+import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
-import com.fasterxml.jackson.core.JsonFactory;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -93,8 +93,7 @@ record WeightsIndex(Map<String, String> files, List<String> problems) {
             }
             String before = files.putIfAbsent(tensor, file);
             if (before != null) {
-                problems.add(
-                        "%s: named twice, in %s and in %s".formatted(tensor, before, file));
+                problems.add("%s: named twice, in %s and in %s".formatted(tensor, before, file));
             }
         }
     }

@@ -67,16 +67,18 @@ class TensorSourceTest {
                 double below = valueOf(type, low);
                 double above = valueOf(type, low + 1);
                 double middle = (below + above) / 2;
-                double value =
-                        i % 3 == 0 ? middle : below + (above - below) * random.nextDouble();
+                double value = i % 3 == 0 ? middle : below + (above - below) * random.nextDouble();
                 values[i] = (float) value;
-                int nearest = Math.abs(values[i] - below) < Math.abs(values[i] - above) ? low : low + 1;
+                int nearest =
+                        Math.abs(values[i] - below) < Math.abs(values[i] - above) ? low : low + 1;
                 boolean tie = values[i] - below == above - values[i];
                 expected[i] = tie ? low + (low & 1) : nearest;
             }
 
             StoredTensor half =
-                    written("x", StoredTensor.ofFloats("x", List.of(values.length), values).as(type));
+                    written(
+                            "x",
+                            StoredTensor.ofFloats("x", List.of(values.length), values).as(type));
 
             for (int i = 0; i < values.length; i++) {
                 assertThat(halfAt(half, i)).as("%s of %s", type, values[i]).isEqualTo(expected[i]);
@@ -149,9 +151,9 @@ class TensorSourceTest {
     private static double valueOf(StoredType type, int bits) {
         int fractionBits = type == StoredType.F16 ? 10 : 7;
         int exponentBits = 15 - fractionBits;
-        int bias = (1 << exponentBits - 1) - 1;
-        int exponent = bits >> fractionBits & (1 << exponentBits) - 1;
-        double fraction = (bits & (1 << fractionBits) - 1) / (double) (1 << fractionBits);
+        int bias = (1 << (exponentBits - 1)) - 1;
+        int exponent = (bits >> fractionBits) & ((1 << exponentBits) - 1);
+        double fraction = (bits & ((1 << fractionBits) - 1)) / (double) (1 << fractionBits);
         double sign = bits >> 15 == 0 ? 1 : -1;
         if (exponent == (1 << exponentBits) - 1) {
             return fraction == 0 ? sign / 0.0 : Double.NaN;

@@ -23,8 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ShardedWeightsTest {
-    private static final Path GOLDEN =
-            Path.of("src/test/resources/golden/tied.init.safetensors");
+    private static final Path GOLDEN = Path.of("src/test/resources/golden/tied.init.safetensors");
     private static final ModelConfig TIED = ModelConfig.gpt2(64, 16, 32, 2, 4, true);
 
     @TempDir Path folder;
@@ -69,8 +68,9 @@ class ShardedWeightsTest {
         map.put("missing.weight", "part-0.safetensors");
         map.put("outside.weight", "../part-0.safetensors");
         List<String> inFirst =
-                map.keySet().stream()
-                        .filter(name -> map.get(name).equals("part-0.safetensors"))
+                map.entrySet().stream()
+                        .filter(entry -> entry.getValue().equals("part-0.safetensors"))
+                        .map(Map.Entry::getKey)
                         .toList();
         map.remove(inFirst.get(0));
         map.put(inFirst.get(1), "part-2.safetensors");
@@ -92,13 +92,13 @@ class ShardedWeightsTest {
                 .hasMessageContaining(
                         inFirst.get(1) + ": expected in part-2.safetensors, which does not have it")
                 .hasMessageContaining(
-                        inFirst.get(1)
-                                + ": in part-0.safetensors, but the index names part-2");
+                        inFirst.get(1) + ": in part-0.safetensors, but the index names part-2");
     }
 
     @Test
     void anIndexWithoutATableIsNone() throws IOException {
-        for (String text : List.of("", "[]", "{}", "{\"weight_map\": 7}", "{\"weight_map\"", "\0")) {
+        for (String text :
+                List.of("", "[]", "{}", "{\"weight_map\": 7}", "{\"weight_map\"", "\0")) {
             Files.writeString(indexFile(), text);
 
             assertThatThrownBy(() -> WeightsFiles.open(folder))

@@ -61,6 +61,7 @@ class DocumentsIT {
                     "tokenizer",
                     "data",
                     "checkpoint",
+                    "model",
                     "config",
                     "top",
                     "report",

@@ -5,6 +5,7 @@ import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.checkpoint.HuggingFaceExport;
 import dev.penstock.runtime.checkpoint.Manifest;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.checkpoint.WeightsExport;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
@@ -12,6 +13,7 @@ import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.weights.WeightsFiles;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -20,6 +22,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -34,6 +37,7 @@ import picocli.CommandLine.Parameters;
         footer = {
             "  penstock checkpoint convert runs/quickstart-1 runs/two --stages 2",
             "  penstock checkpoint convert runs/quickstart-1 gpt --format huggingface",
+            "  penstock checkpoint convert gpt half --format huggingface --type bf16",
             "  penstock checkpoint convert gpt runs/tuned --whole",
         })
 final class CheckpointConvertCommand extends PenstockCommand {
@@ -92,14 +96,21 @@ final class CheckpointConvertCommand extends PenstockCommand {
     @SuppressWarnings("NullAway.Init") // required: set by picocli
     private Form form;
 
+    @Mixin private ExportArguments arguments = new ExportArguments();
+
     @Option(names = "--json", description = "Print one JSON document.")
     private boolean json;
 
     @Override
     public Integer call() {
+        WeightsExport.Form weightsForm = arguments.form();
+        if (form.format == null && !weightsForm.equals(WeightsExport.Form.AS_STORED)) {
+            throw new BadInputException(
+                    "expected --type and --part-size with --format alone: a checkpoint is f32");
+        }
         try (TrainedModel model = TrainedModel.open(from, err()::println)) {
             err().flush();
-            tell(form.format == null ? toCheckpoint(model) : toWeights(model));
+            tell(form.format == null ? toCheckpoint(model) : toWeights(model, weightsForm));
         }
         return ExitCode.OK;
     }
@@ -150,23 +161,31 @@ final class CheckpointConvertCommand extends PenstockCommand {
         return stage;
     }
 
-    private Answer toWeights(TrainedModel model) {
+    private Answer toWeights(TrainedModel model, WeightsExport.Form weightsForm) {
         Path weights = to.resolve("model.safetensors");
-        List<Path> files = List.of(weights, to.resolve(ModelConfig.FILE));
-        List<Path> there =
-                Stream.concat(Stream.of(to), files.stream()).filter(Files::exists).toList();
+        Path config = to.resolve(ModelConfig.FILE);
+        Path index = to.resolve(weights.getFileName() + WeightsFiles.INDEX);
+        List<Path> there = Stream.of(to, weights, index, config).filter(Files::exists).toList();
         if (there.size() > 1 || Files.isRegularFile(to)) {
             throw new BadInputException(
                     "expected a folder without %s, got %s; try another"
                             .formatted("model.safetensors and config.json", there.getLast()));
         }
-        HuggingFaceExport.write(weights, model.config(), model.tensors());
+        List<Path> files =
+                HuggingFaceExport.write(
+                        weights,
+                        model.config(),
+                        model.tensors(),
+                        weightsForm,
+                        arguments.tokenizerFiles(model));
         return new Answer(
                 from.toString(),
                 to.toString(),
                 model.checkpoint().map(SavedCheckpoint::step).orElse(0L),
-                files.stream().map(file -> file.getFileName().toString()).toList(),
-                weights.toFile().length());
+                Stream.concat(files.stream(), Stream.of(config))
+                        .map(file -> file.getFileName().toString())
+                        .toList(),
+                files.stream().mapToLong(file -> file.toFile().length()).sum());
     }
 
     private void tell(Answer answer) {

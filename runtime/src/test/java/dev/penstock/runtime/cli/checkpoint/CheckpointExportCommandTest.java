@@ -4,17 +4,25 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.runtime.checkpoint.DurableFiles;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.SavedRun;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
-import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.gguf.GgufFile;
+import dev.penstock.runtime.gguf.GgufValue;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.runtime.vocabulary.Vocabulary;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -91,6 +99,161 @@ class CheckpointExportCommandTest {
         assertThat(nothing.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(nothing.err()).contains("nowhere: no checkpoint here");
         assertThat(folder.resolve("gpt.safetensors")).doesNotExist();
+    }
+
+    @Test
+    void weightsInPartsAreTheSameModel() throws IOException {
+        Path checkpoint = SavedRun.write(folder.resolve("run"), 100);
+        Path whole = folder.resolve("whole/model.safetensors");
+        Path parts = folder.resolve("parts/model.safetensors");
+        export(checkpoint, whole);
+
+        Cli cli = export(checkpoint, parts, "--part-size", "1.5KB");
+        Cli joined =
+                Cli.run(
+                        "checkpoint",
+                        "convert",
+                        DurableFiles.folderOf(parts).toString(),
+                        folder.resolve("joined").toString(),
+                        "--format",
+                        "huggingface");
+
+        assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
+        assertThat(cli.out()).contains("model-00001-of-00004.safetensors", "in 4 files");
+        assertThat(DurableFiles.folderOf(parts).toFile().list())
+                .containsExactlyInAnyOrder(
+                        "config.json",
+                        "tokenizer.json",
+                        "tokenizer_config.json",
+                        "model.safetensors.index.json",
+                        "model-00001-of-00004.safetensors",
+                        "model-00002-of-00004.safetensors",
+                        "model-00003-of-00004.safetensors",
+                        "model-00004-of-00004.safetensors");
+        assertThat(joined.exitCode()).as(joined.err()).isEqualTo(ExitCode.OK);
+        assertThat(folder.resolve("joined/model.safetensors")).hasSameBinaryContentAs(whole);
+    }
+
+    @Test
+    void anotherNumberOfPartsLeavesNothingOfTheLast() throws IOException {
+        Path checkpoint = SavedRun.write(folder.resolve("run"), 100);
+        Path weights = folder.resolve("gpt/model.safetensors");
+        export(checkpoint, weights, "--part-size", "1KB");
+
+        Cli refused = export(checkpoint, weights);
+        Cli forced = export(checkpoint, weights, "--force");
+        List<String> one = List.of(DurableFiles.folderOf(weights).toFile().list());
+        export(checkpoint, weights, "--force", "--part-size", "1.5KB");
+
+        assertThat(refused.err()).contains("config.json", "index.json", "--force");
+        assertThat(forced.exitCode()).as(forced.err()).isEqualTo(ExitCode.OK);
+        assertThat(one)
+                .containsExactlyInAnyOrder(
+                        "config.json",
+                        "tokenizer.json",
+                        "tokenizer_config.json",
+                        "model.safetensors");
+        assertThat(DurableFiles.folderOf(weights).toFile().list())
+                .hasSize(8)
+                .doesNotContain("model.safetensors");
+    }
+
+    @Test
+    void narrowTypesAreRoundedAndSayWhatTheyAre() throws IOException {
+        Path checkpoint = SavedRun.write(folder.resolve("run"), 100);
+        Path exact = folder.resolve("f32/model.safetensors");
+        Path half = folder.resolve("bf16/model.safetensors");
+        export(checkpoint, exact, "--type", "f32");
+
+        Cli cli = export(checkpoint, half, "--type", "bf16");
+        Cli again =
+                Cli.run(
+                        "checkpoint",
+                        "export",
+                        DurableFiles.folderOf(half).toString(),
+                        "--output",
+                        folder.resolve("again/model.safetensors").toString());
+
+        assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
+        assertThat(Files.readString(half.resolveSibling("config.json")))
+                .contains("\"torch_dtype\" : \"bfloat16\"");
+        assertThat(folder.resolve("again/model.safetensors")).hasSameBinaryContentAs(half);
+        assertThat(again.exitCode()).as(again.err()).isEqualTo(ExitCode.OK);
+        try (SafetensorsFile wide = SafetensorsFile.open(exact);
+                SafetensorsFile narrow = SafetensorsFile.open(half)) {
+            for (StoredTensor tensor : wide.tensors()) {
+                StoredTensor rounded = narrow.tensor(tensor.name());
+                assertThat(rounded.type()).isEqualTo(StoredType.BF16);
+                for (int i = 0; i < tensor.elements(); i++) {
+                    double value = tensor.real(i);
+                    assertThat(rounded.real(i))
+                            .isCloseTo(value, Offset.offset(Math.abs(value) / 256));
+                }
+            }
+        }
+    }
+
+    /** Other inference engines read it; the bytes are looked at in GgufModelTest. */
+    @Test
+    void aNameThatEndsWithGgufIsWrittenAsGguf() throws IOException {
+        Path checkpoint = SavedRun.write(folder.resolve("run"), 100);
+        Path file = folder.resolve("out/gpt.gguf");
+
+        Cli cli = export(checkpoint, file, "--type", "q8_0");
+        Cli again = export(checkpoint, file);
+        Cli parts = export(checkpoint, file, "--force", "--part-size", "1GB");
+        Cli blocks = export(checkpoint, folder.resolve("x.safetensors"), "--type", "q8_0");
+        Cli unknown = export(checkpoint, file, "--force", "--tokenizer", "morse");
+
+        assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
+        assertThat(DurableFiles.folderOf(file).toFile().list()).containsExactly("gpt.gguf");
+        GgufFile gguf = GgufFile.read(file);
+        assertThat(gguf.tensors()).hasSize(SavedRun.MODEL.parameters().size());
+        assertThat(gguf.metadata())
+                .containsEntry("general.architecture", new GgufValue.Text("gpt2"))
+                .containsEntry("tokenizer.ggml.tokens", new GgufValue.Skipped("STRING", 256));
+        assertThat(again.err()).contains("gpt.gguf", "--force");
+        assertThat(parts.err()).contains("--part-size: a GGUF file is one");
+        assertThat(blocks.err()).contains("--type: expected f32, bf16 or f16");
+        assertThat(unknown.err()).contains("--tokenizer: expected bytes, gpt2, or a folder");
+        for (Cli each : List.of(again, parts, blocks, unknown)) {
+            assertThat(each.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(each.err().lines()).hasSize(1);
+        }
+    }
+
+    @Test
+    void theTokenizerGoesWithTheWeights() throws IOException {
+        Path checkpoint = SavedRun.write(folder.resolve("run"), 100);
+        Path weights = folder.resolve("gpt/model.safetensors");
+        Path copied = folder.resolve("copied/model.safetensors");
+        export(checkpoint, weights);
+
+        Cli cli = export(DurableFiles.folderOf(weights), copied);
+        Cli gguf = export(DurableFiles.folderOf(weights), folder.resolve("gpt.gguf"));
+
+        assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
+        for (String name : List.of("tokenizer.json", "tokenizer_config.json")) {
+            assertThat(copied.resolveSibling(name))
+                    .hasSameBinaryContentAs(weights.resolveSibling(name));
+        }
+        assertThat(gguf.exitCode()).as(gguf.err()).isEqualTo(ExitCode.OK);
+        assertThat(Vocabulary.in(DurableFiles.folderOf(weights)).orElseThrow())
+                .isEqualTo(Vocabulary.of(Tokenizer.named("bytes")));
+    }
+
+    @Test
+    void aSizeWithoutUnitIsNone() {
+        Cli cli =
+                export(
+                        SavedRun.write(folder.resolve("run"), 100),
+                        folder.resolve("model.safetensors"),
+                        "--part-size",
+                        "2");
+
+        assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(cli.err()).contains("--part-size: expected a size such as 500MB or 2GiB, got 2");
+        assertThat(folder.resolve("model.safetensors")).doesNotExist();
     }
 
     private static Cli export(Path from, Path to, String... more) {

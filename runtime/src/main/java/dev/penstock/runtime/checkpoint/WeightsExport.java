@@ -1,0 +1,231 @@
+package dev.penstock.runtime.checkpoint;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.penstock.runtime.safetensors.OutOfRangeException;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.SafetensorsWriter;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
+import dev.penstock.runtime.safetensors.TensorSource;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * Writes tensors as a Hugging Face folder has them, whatever the model: one safetensors file, or
+ * several with an index, and texts such as {@code config.json} beside. Tensors are read, converted
+ * and written piece by piece, read back and compared; then everything gets its name. An error
+ * leaves what was there before.
+ */
+public final class WeightsExport {
+    private static final String ENDING = ".safetensors";
+    private static final String PARTIAL = ".incomplete";
+    private static final int CHUNK_BYTES = 1 << 20;
+    private static final Map<String, String> METADATA = Map.of("format", "pt");
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final Path weights;
+    private final Form form;
+    private final List<Path> partials = new ArrayList<>();
+
+    private WeightsExport(Path weights, Form form) {
+        this.weights = weights;
+        this.form = form;
+    }
+
+    /**
+     * How weights are written.
+     *
+     * @param type of all elements, rounded as {@link TensorSource#as} says; empty: as they are
+     *     stored
+     * @param partBytes most bytes of tensors in one file; a larger tensor has a file of its own
+     */
+    public record Form(Optional<StoredType> type, long partBytes) {
+        /** One file, nothing converted. */
+        public static final Form AS_STORED = new Form(Optional.empty(), Long.MAX_VALUE);
+
+        public Form {
+            if (partBytes < 1) {
+                throw new IllegalArgumentException(
+                        "expected parts of at least 1 byte, got " + partBytes);
+            }
+        }
+    }
+
+    /**
+     * Writes weights; files of the same names are replaced, and other files that held the same
+     * weights in other parts are removed.
+     *
+     * @param weights the file if it is one, {@code FOLDER/model.safetensors}; several are called
+     *     {@code model-00001-of-00002.safetensors} and so on, and the index {@code
+     *     model.safetensors.index.json}; the folder is created if it does not exist
+     * @param tensors with the names that the files get
+     * @param texts more files of the folder, by name
+     * @return the files with tensors
+     * @throws StoredFileException if anything cannot be written or a value does not fit the type
+     */
+    public static List<Path> write(
+            Path weights,
+            List<? extends TensorSource> tensors,
+            Map<String, String> texts,
+            Form form) {
+        return new WeightsExport(weights, form).write(tensors, texts);
+    }
+
+    private List<Path> write(List<? extends TensorSource> tensors, Map<String, String> texts) {
+        List<TensorSource> wanted =
+                tensors.stream().<TensorSource>map(t -> form.type().map(t::as).orElse(t)).toList();
+        long bytes = wanted.stream().mapToLong(TensorSource::bytes).sum();
+        try {
+            Files.createDirectories(DurableFiles.folderOf(weights));
+            DiskSpace.require(weights, bytes);
+            Map<Path, List<TensorSource>> files = parts(wanted);
+            for (Map.Entry<Path, List<TensorSource>> file : files.entrySet()) {
+                writeFile(partial(file.getKey()), file.getValue());
+            }
+            publish(files, texts, bytes);
+            return List.copyOf(files.keySet());
+        } catch (OutOfRangeException e) {
+            throw failed(new StoredFileException(weights, String.valueOf(e.getMessage()), e));
+        } catch (IOException e) {
+            throw failed(DiskSpace.failure(weights, bytes, e));
+        } catch (StoredFileException e) {
+            throw failed(e.getCause() == null ? e : DiskSpace.failure(weights, bytes, e));
+        }
+    }
+
+    private Map<Path, List<TensorSource>> parts(List<TensorSource> tensors) {
+        List<List<TensorSource>> parts = new ArrayList<>();
+        long room = 0;
+        for (TensorSource tensor : tensors) {
+            if (parts.isEmpty() || tensor.bytes() > room) {
+                parts.add(new ArrayList<>());
+                room = form.partBytes();
+            }
+            parts.getLast().add(tensor);
+            room -= Math.min(room, tensor.bytes());
+        }
+        Map<Path, List<TensorSource>> files = new LinkedHashMap<>();
+        for (int i = 0; i < parts.size(); i++) {
+            Path file =
+                    parts.size() == 1
+                            ? weights
+                            : weights.resolveSibling(
+                                    "%s-%05d-of-%05d%s"
+                                            .formatted(stem(), i + 1, parts.size(), ENDING));
+            files.put(file, parts.get(i));
+        }
+        return files;
+    }
+
+    /** The name without its ending. */
+    private String stem() {
+        String name = weights.getFileName().toString();
+        return name.endsWith(ENDING) ? name.substring(0, name.length() - ENDING.length()) : name;
+    }
+
+    private Path partial(Path file) throws IOException {
+        Path partial = file.resolveSibling(file.getFileName() + PARTIAL);
+        Files.deleteIfExists(partial); // left by a crash
+        partials.add(partial);
+        return partial;
+    }
+
+    private static void writeFile(Path file, List<TensorSource> tensors) {
+        SafetensorsWriter.write(file, METADATA, tensors);
+        try (SafetensorsFile written = SafetensorsFile.open(file);
+                Arena arena = Arena.ofConfined()) {
+            MemorySegment buffer = arena.allocate(CHUNK_BYTES, Long.BYTES);
+            for (TensorSource tensor : tensors) {
+                if (!equal(written.tensor(tensor.name()), tensor, buffer)) {
+                    throw new StoredFileException(
+                            file,
+                            tensor.name() + " was read back with different bits; try another disk");
+                }
+            }
+        }
+    }
+
+    private static boolean equal(StoredTensor written, TensorSource source, MemorySegment buffer) {
+        try (TensorSource.Reading reading = source.open()) {
+            for (long at = 0; at < source.bytes(); ) {
+                int bytes = (int) Math.min(CHUNK_BYTES, source.bytes() - at);
+                MemorySegment expected = reading.next(bytes, buffer);
+                if (written.data().asSlice(at, bytes).mismatch(expected) >= 0) {
+                    return false;
+                }
+                at += bytes;
+            }
+        }
+        return true;
+    }
+
+    /** The texts first, the file that names the others last: without it the rest is no model. */
+    private void publish(Map<Path, List<TensorSource>> files, Map<String, String> texts, long bytes)
+            throws IOException {
+        for (Map.Entry<String, String> text : texts.entrySet()) {
+            DurableFiles.write(weights.resolveSibling(text.getKey()), text.getValue());
+        }
+        for (Path file : files.keySet()) {
+            DurableFiles.move(file.resolveSibling(file.getFileName() + PARTIAL), file);
+        }
+        Path index = weights.resolveSibling(weights.getFileName() + ".index.json");
+        if (files.size() > 1) {
+            DurableFiles.write(index, index(files, bytes));
+            Files.deleteIfExists(weights);
+        } else {
+            Files.deleteIfExists(index);
+        }
+        removeOtherParts(files);
+    }
+
+    private void removeOtherParts(Map<Path, List<TensorSource>> files) throws IOException {
+        Pattern part = Pattern.compile(Pattern.quote(stem()) + "-\\d{5}-of-\\d{5}\\.safetensors");
+        try (Stream<Path> there = Files.list(DurableFiles.folderOf(weights))) {
+            List<Path> old =
+                    there.filter(file -> part.matcher(file.getFileName().toString()).matches())
+                            .filter(
+                                    file ->
+                                            !files.containsKey(
+                                                    weights.resolveSibling(file.getFileName())))
+                            .toList();
+            for (Path file : old) {
+                Files.delete(file);
+            }
+        }
+    }
+
+    private static String index(Map<Path, List<TensorSource>> files, long bytes) {
+        ObjectNode root = JSON.createObjectNode();
+        root.putObject("metadata").put("total_size", bytes);
+        ObjectNode map = root.putObject("weight_map");
+        files.forEach(
+                (file, tensors) ->
+                        tensors.forEach(
+                                tensor -> map.put(tensor.name(), file.getFileName().toString())));
+        return root.toPrettyString() + "\n";
+    }
+
+    /** Removes partial files, which are useless: on a full disk their space is needed. */
+    private StoredFileException failed(StoredFileException failure) {
+        for (Path partial : partials) {
+            try {
+                Files.deleteIfExists(partial);
+            } catch (IOException e) {
+                failure.addSuppressed(e);
+            }
+        }
+        return failure;
+    }
+}

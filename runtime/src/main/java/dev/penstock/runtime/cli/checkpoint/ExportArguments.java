@@ -1,0 +1,213 @@
+package dev.penstock.runtime.cli.checkpoint;
+
+import dev.penstock.runtime.checkpoint.DurableFiles;
+import dev.penstock.runtime.checkpoint.WeightsExport;
+import dev.penstock.runtime.cli.command.TrainedModel;
+import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.gguf.GgufModel;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.safetensors.StoredType;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.runtime.vocabulary.Vocabulary;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** How weights are written for other programs. */
+final class ExportArguments {
+    /** What a tokenizer consists of in a Hugging Face folder. */
+    private static final List<String> COPIED =
+            List.of(
+                    "tokenizer.json",
+                    "tokenizer_config.json",
+                    "special_tokens_map.json",
+                    "added_tokens.json",
+                    "vocab.json",
+                    "merges.txt",
+                    "generation_config.json");
+
+    /** Megatron pads to 128 times the tensor shards. */
+    private static final int MOST_PADDING = 1024;
+
+    private static final Pattern SIZE =
+            Pattern.compile("(\\d{1,9}(?:\\.\\d{1,3})?) ?(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)");
+
+    /** Types of elements. */
+    enum Type {
+        f32(StoredType.F32, GgufModel.Form.F32),
+        bf16(StoredType.BF16, GgufModel.Form.BF16),
+        f16(StoredType.F16, GgufModel.Form.F16),
+        q8_0(null, GgufModel.Form.Q8_0);
+
+        private final @Nullable StoredType stored;
+        private final GgufModel.Form gguf;
+
+        Type(@Nullable StoredType stored, GgufModel.Form gguf) {
+            this.stored = stored;
+            this.gguf = gguf;
+        }
+    }
+
+    @Option(
+            names = "--type",
+            paramLabel = "TYPE",
+            description =
+                    "Type of the elements: ${COMPLETION-CANDIDATES}. Values are rounded to the"
+                            + " nearest, ties to even; one beyond the range of f16 is refused."
+                            + " q8_0 is for GGUF alone. Default: as they are stored, for a"
+                            + " checkpoint and for GGUF f32.")
+    private @Nullable Type type;
+
+    @Option(
+            names = "--part-size",
+            paramLabel = "SIZE",
+            description =
+                    "Most weights in one file, such as 2GB; more go to model-00001-of-00003.safetensors"
+                            + " and so on with an index. Default: one file.")
+    private @Nullable String partSize;
+
+    @Option(
+            names = "--tokenizer",
+            paramLabel = "NAME|FOLDER",
+            description =
+                    "Tokenizer that is written beside: bytes, gpt2, or a folder with a"
+                            + " tokenizer.json. Default: the run's, or that of the weights'"
+                            + " folder.")
+    private @Nullable String tokenizer;
+
+    /** Returns what is wanted of safetensors, or refuses what cannot be. */
+    WeightsExport.Form form() {
+        if (type == Type.q8_0) {
+            throw new BadInputException(
+                    "--type: expected f32, bf16 or f16 for safetensors, got q8_0; try a name that"
+                            + " ends with .gguf");
+        }
+        return new WeightsExport.Form(Optional.ofNullable(type).map(t -> t.stored), partBytes());
+    }
+
+    /** Returns what is wanted of GGUF, or refuses what cannot be. */
+    GgufModel.Form ggufForm() {
+        if (partSize != null) {
+            throw new BadInputException("--part-size: a GGUF file is one; try safetensors");
+        }
+        return type == null ? GgufModel.Form.F32 : type.gguf;
+    }
+
+    /** Returns the tokenizer that goes with a model. */
+    Vocabulary vocabulary(TrainedModel model) {
+        return name(model)
+                .map(ExportArguments::named)
+                .orElseThrow(
+                        () ->
+                                new BadInputException(
+                                        "--tokenizer: expected one for a vocabulary of %d; try a folder with a tokenizer.json"
+                                                .formatted(model.config().shape().vocabulary())));
+    }
+
+    /**
+     * Returns the files of the tokenizer for a Hugging Face folder, by name: copies where it has
+     * some, else those that stand for our own.
+     */
+    Map<String, String> tokenizerFiles(TrainedModel model) {
+        Optional<String> name = name(model);
+        if (name.isPresent() && Tokenizer.names().contains(name.get())) {
+            return named(name.get()).files();
+        }
+        Map<String, String> copies =
+                copies(folderOf(name.map(Path::of).orElse(model.tensors().path())));
+        if (tokenizer != null && copies.isEmpty()) {
+            throw noTokenizer(tokenizer);
+        }
+        return copies;
+    }
+
+    private Optional<String> name(TrainedModel model) {
+        if (tokenizer != null) {
+            return Optional.of(tokenizer);
+        }
+        return model.tokenizer()
+                .or(
+                        () ->
+                                model.checkpoint()
+                                        .flatMap(_ -> likely(model.config().shape().vocabulary())));
+    }
+
+    private static Path folderOf(Path file) {
+        return Files.isDirectory(file) ? file : DurableFiles.folderOf(file);
+    }
+
+    private static Vocabulary named(String name) {
+        return Tokenizer.names().contains(name)
+                ? Vocabulary.of(Tokenizer.named(name))
+                : Vocabulary.in(folderOf(Path.of(name))).orElseThrow(() -> noTokenizer(name));
+    }
+
+    private static BadInputException noTokenizer(String name) {
+        return new BadInputException(
+                "--tokenizer: expected %s, or a folder with a tokenizer.json, got %s"
+                        .formatted(String.join(", ", Tokenizer.names()), name));
+    }
+
+    /** Our own tokenizers fit their vocabularies, which a model may pad by a few rows. */
+    private static Optional<String> likely(int vocabulary) {
+        for (String name : Tokenizer.names()) {
+            int more = vocabulary - Tokenizer.vocabularyOf(name);
+            if (more >= 0 && more <= MOST_PADDING) {
+                return Optional.of(name);
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static Map<String, String> copies(Path folder) {
+        Map<String, String> files = new LinkedHashMap<>();
+        for (String name : COPIED) {
+            Path file = folder.resolve(name);
+            if (Files.isRegularFile(file)) {
+                files.put(name, read(file));
+            }
+        }
+        return files;
+    }
+
+    private static String read(Path file) {
+        try {
+            return Files.readString(file, StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw StoredFileException.of(file, "read the tokenizer", e);
+        }
+    }
+
+    private long partBytes() {
+        if (partSize == null) {
+            return Long.MAX_VALUE;
+        }
+        Matcher size = SIZE.matcher(partSize);
+        if (size.matches()) {
+            BigDecimal bytes = new BigDecimal(size.group(1)).multiply(unit(size.group(2)));
+            if (bytes.compareTo(BigDecimal.ONE) >= 0) {
+                return bytes.min(BigDecimal.valueOf(Long.MAX_VALUE))
+                        .setScale(0, RoundingMode.FLOOR)
+                        .longValueExact();
+            }
+        }
+        throw new BadInputException(
+                "--part-size: expected a size such as 500MB or 2GiB, got " + partSize);
+    }
+
+    private static BigDecimal unit(String name) {
+        int power = "BKMGT".indexOf(name.charAt(0));
+        return BigDecimal.valueOf(name.contains("i") ? 1024 : 1000).pow(power);
+    }
+}
