@@ -119,11 +119,7 @@ final class CheckpointExportCommand extends PenstockCommand {
 
     private List<Path> writeSafetensors(TrainedModel model, Form form) {
         return HuggingFaceExport.write(
-                output,
-                model.config(),
-                model.tensors(),
-                form,
-                arguments.tokenizerFiles(model));
+                output, model.config(), model.tensors(), form, arguments.tokenizerFiles(model));
     }
 
     private List<Path> writeGguf(TrainedModel model, GgufModel.Form form) throws IOException {

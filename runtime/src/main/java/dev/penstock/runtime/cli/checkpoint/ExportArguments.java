@@ -137,10 +137,7 @@ final class ExportArguments {
             return Optional.of(tokenizer);
         }
         return model.tokenizer()
-                .or(
-                        () ->
-                                model.checkpoint()
-                                        .flatMap(_ -> likely(model.config().vocabulary())));
+                .or(() -> model.checkpoint().flatMap(_ -> likely(model.config().vocabulary())));
     }
 
     private static Path folderOf(Path file) {
