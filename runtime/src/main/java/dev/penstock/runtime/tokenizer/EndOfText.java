@@ -3,6 +3,7 @@ package dev.penstock.runtime.tokenizer;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.OptionalInt;
 
 /** Finds which token of a tokenizer ends a text: what the files beside say, or its usual names. */
 final class EndOfText {
@@ -13,6 +14,17 @@ final class EndOfText {
             List.of("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[SEP]", "<|eot_id|>");
 
     private EndOfText() {}
+
+    /**
+     * Returns its number; empty if a file beside says that there is none.
+     *
+     * @param file the tokenizer's file
+     * @throws TokenizerFileException if nothing is said, or a token that does not exist is named
+     */
+    static OptionalInt in(Path file, Vocabulary vocabulary) {
+        JsonNode said = JsonFiles.readIfThere(file.resolveSibling(CONFIG)).path(MEMBER);
+        return said.isNull() ? OptionalInt.empty() : OptionalInt.of(of(file, vocabulary));
+    }
 
     /**
      * Returns its number.

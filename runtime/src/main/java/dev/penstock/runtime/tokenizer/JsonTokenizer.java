@@ -26,7 +26,8 @@ final class JsonTokenizer implements Tokenizer {
     private final String fingerprint;
     private final NativeTokenizers.Handle library;
     private final byte[][] bytes;
-    private final int endOfText;
+    private final int separator;
+    private final OptionalInt endOfText;
     private final boolean canBeCut;
 
     private JsonTokenizer(
@@ -34,13 +35,15 @@ final class JsonTokenizer implements Tokenizer {
             String fingerprint,
             NativeTokenizers.Handle library,
             byte[][] bytes,
-            int endOfText,
+            OptionalInt endOfText,
+            int separator,
             boolean cutsWords) {
         this.name = name;
         this.fingerprint = fingerprint;
         this.library = library;
         this.bytes = bytes;
         this.endOfText = endOfText;
+        this.separator = separator;
         this.canBeCut = cutsWords && cutsLeaveTokens();
     }
 
@@ -51,19 +54,36 @@ final class JsonTokenizer implements Tokenizer {
      */
     static JsonTokenizer open(String name, Path file) {
         TokenizerJson content = TokenizerJson.read(file);
-        int end = EndOfText.of(file, content.vocabulary());
+        OptionalInt end = EndOfText.in(file, content.vocabulary());
         try {
             String json = Files.readString(file);
+            NativeTokenizers.Handle library = NativeTokenizers.open(file, json);
             return new JsonTokenizer(
                     name,
-                    Fingerprint.of(List.of(file), "end " + end),
-                    NativeTokenizers.open(file, json),
+                    Fingerprint.of(
+                            List.of(file),
+                            "end " + (end.isPresent() ? "" + end.getAsInt() : "none")),
+                    library,
                     content.bytes(),
                     end,
+                    end.orElseGet(() -> newline(file, library)),
                     content.cutsWords());
         } catch (IOException e) {
             throw JsonFiles.unreadable(file, e);
         }
+    }
+
+    /** What lies between documents of a tokenizer of bytes: nothing is lost that was in a text. */
+    private static int newline(Path file, NativeTokenizers.Handle library) {
+        int[] tokens = library.encode("\n");
+        if (tokens.length != 1) {
+            throw new TokenizerFileException(
+                    file,
+                    "a token that ends a text, or one for a newline to put between texts",
+                    "neither",
+                    "name the first beside, as eos_token in tokenizer_config.json");
+        }
+        return tokens[0];
     }
 
     /** Tries it: nobody can see from any pattern for words what it does beside a newline. */
@@ -100,12 +120,12 @@ final class JsonTokenizer implements Tokenizer {
 
     @Override
     public int documentSeparator() {
-        return endOfText;
+        return separator;
     }
 
     @Override
     public OptionalInt endOfText() {
-        return OptionalInt.of(endOfText);
+        return endOfText;
     }
 
     @Override

@@ -76,6 +76,7 @@ final class VocabularyFiles {
         ObjectNode root = JSON.createObjectNode();
         root.put("tokenizer_class", "PreTrainedTokenizerFast");
         root.put("clean_up_tokenization_spaces", false);
+        root.putNull("eos_token"); // said, else readers take it for forgotten
         vocabulary
                 .specials()
                 .forEach(

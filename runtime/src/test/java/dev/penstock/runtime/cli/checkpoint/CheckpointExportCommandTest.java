@@ -238,6 +238,11 @@ class CheckpointExportCommandTest {
                     .hasSameBinaryContentAs(weights.resolveSibling(name));
         }
         assertThat(gguf.exitCode()).as(gguf.err()).isEqualTo(ExitCode.OK);
+        Tokenizer bytes = Tokenizer.named("bytes");
+        Tokenizer again = Tokenizer.open(DurableFiles.folderOf(weights).toString());
+        assertThat(again.encode("Größe\n")).isEqualTo(bytes.encode("Größe\n"));
+        assertThat(again.endOfText()).isEqualTo(bytes.endOfText());
+        assertThat(again.documentSeparator()).isEqualTo(bytes.documentSeparator());
         assertThat(Vocabulary.in(DurableFiles.folderOf(weights)).orElseThrow())
                 .isEqualTo(Vocabulary.of(Tokenizer.named("bytes")));
     }
