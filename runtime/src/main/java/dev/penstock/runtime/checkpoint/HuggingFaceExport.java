@@ -6,8 +6,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.runtime.checkpoint.WeightsExport.Form;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.family.StoredPart;
-import dev.penstock.runtime.safetensors.SafetensorsFile;
-import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredType;
 import dev.penstock.runtime.safetensors.TensorSource;
@@ -36,10 +34,10 @@ public final class HuggingFaceExport {
     }
 
     /**
-     * Exports the parameters of a model; optimizer state is left out. Names and layouts are
-     * those of its family; a GPT-2 has the names of the published gpt2 files ({@code wte.weight}, ...); a model with a head of its own gets the
-     * {@code transformer.} prefix, since transformers refuses a {@code lm_head.weight} next to bare
-     * names.
+     * Exports the parameters of a model; optimizer state is left out. Names and layouts are those
+     * of its family; a GPT-2 has the names of the published gpt2 files ({@code wte.weight}, ...); a
+     * model with a head of its own gets the {@code transformer.} prefix, since transformers refuses
+     * a {@code lm_head.weight} next to bare names.
      *
      * @param weights as {@link WeightsExport#write}
      * @param texts more files of the folder, such as the tokenizer's, by name

@@ -59,9 +59,7 @@ public final class HuggingFaceWeights implements ModelTensors {
         try {
             Path beside = file.path().resolveSibling(ModelConfig.FILE);
             Optional<ModelConfig> config =
-                    Files.exists(beside)
-                            ? Optional.of(ModelConfig.read(beside))
-                            : Optional.empty();
+                    Files.exists(beside) ? Optional.of(ModelConfig.read(beside)) : Optional.empty();
             Family family = config.map(ModelConfig::family).orElse(Families.GPT2);
             Map<String, StoredTensor> stored = new LinkedHashMap<>();
             for (StoredTensor tensor : file.tensors()) {
@@ -69,8 +67,7 @@ public final class HuggingFaceWeights implements ModelTensors {
                 if (!family.isConstant(name) && stored.put(name, tensor) != null) {
                     throw new StoredFileException(
                             path,
-                            "%s exists with and without '%s'"
-                                    .formatted(name, family.prefix()));
+                            "%s exists with and without '%s'".formatted(name, family.prefix()));
                 }
             }
             return new HuggingFaceWeights(file, config, stored);

@@ -24,9 +24,7 @@ record MappedTensor(String name, StoredType type, List<Integer> shape, List<Part
         /** Returns the index in the file's tensor of an element of the parameter. */
         private long index(long row, long column) {
             long own = column - place.firstColumn();
-            return place.transposed()
-                    ? own * place.rows() + row
-                    : row * place.columns() + own;
+            return place.transposed() ? own * place.rows() + row : row * place.columns() + own;
         }
 
         private int end() {
@@ -109,10 +107,7 @@ record MappedTensor(String name, StoredType type, List<Integer> shape, List<Part
             copyTo(TensorPiece.all(shape), whole);
             return new StoredTensor(name, type, shape, whole);
         }
-        each(
-                0,
-                elements(),
-                (part, from, at) -> copy(part.tensor().data(), from, whole, at, bytes));
+        each(0, elements(), (part, from, at) -> copy(part.tensor().data(), from, whole, at, bytes));
         return new StoredTensor(name, type, shape, whole);
     }
 

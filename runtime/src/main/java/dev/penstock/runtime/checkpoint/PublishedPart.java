@@ -18,8 +18,7 @@ record PublishedPart(StoredPart part, StoredType type, ModelTensors source)
      * @param source has the parameter
      */
     static PublishedPart of(StoredPart part, ModelTensors source) {
-        return new PublishedPart(
-                part, source.find(part.parameter()).orElseThrow().type(), source);
+        return new PublishedPart(part, source.find(part.parameter()).orElseThrow().type(), source);
     }
 
     @Override

@@ -35,7 +35,7 @@ class FamilyWeightsTest {
         Path original = golden.path("model.safetensors");
         Path written = folder.resolve("model.safetensors");
 
-        try (HuggingFaceWeights weights = HuggingFaceWeights.open(original.getParent())) {
+        try (HuggingFaceWeights weights = HuggingFaceWeights.open(golden.folder())) {
             weights.requireParameters(golden.config());
             HuggingFaceExport.write(written, golden.config(), weights);
         }
@@ -46,8 +46,7 @@ class FamilyWeightsTest {
             assertThat(after.tensors()).hasSameSizeAs(before.tensors());
             for (StoredTensor tensor : before.tensors()) {
                 String bare = golden.config().family().bareName(tensor.name());
-                StoredTensor again =
-                        after.find(tensor.name()).orElseGet(() -> after.tensor(bare));
+                StoredTensor again = after.find(tensor.name()).orElseGet(() -> after.tensor(bare));
                 assertThat(again.shape()).isEqualTo(tensor.shape());
                 assertThat(again.data().mismatch(tensor.data())).as(tensor.name()).isEqualTo(-1);
             }
@@ -59,8 +58,7 @@ class FamilyWeightsTest {
     @ValueSource(strings = {"llama", "qwen2", "qwen3"})
     void parametersAreThoseOfTheGoldenRun(String family) {
         var golden = new GoldenFamily(family);
-        try (HuggingFaceWeights weights =
-                HuggingFaceWeights.open(golden.path("config.json").getParent())) {
+        try (HuggingFaceWeights weights = HuggingFaceWeights.open(golden.folder())) {
             golden.config()
                     .parameters()
                     .forEach(
@@ -148,8 +146,7 @@ class FamilyWeightsTest {
                             "surplus: expected none, got [1]");
             ModelConfig gpt2 = ModelConfig.gpt2(64, 16, 32, 2, 4, true);
             assertThatThrownBy(() -> weights.requireParameters(gpt2))
-                    .hasMessageContaining(
-                            "expected a gpt2, got a llama; try model.family = llama");
+                    .hasMessageContaining("expected a gpt2, got a llama; try model.family = llama");
         }
     }
 }

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 class GgufFileTest {
     @TempDir Path folder;
+
     @SuppressWarnings("NullAway.Init") // set before each test
     private Path file;
 

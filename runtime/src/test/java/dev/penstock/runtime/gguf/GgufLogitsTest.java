@@ -252,8 +252,7 @@ class GgufLogitsTest {
         for (int i = 0; i < count; i++) {
             squares += x[from + i] * x[from + i];
         }
-        float epsilon =
-                (Float) gguf.value(architecture + ".attention.layer_norm_rms_epsilon");
+        float epsilon = (Float) gguf.value(architecture + ".attention.layer_norm_rms_epsilon");
         double[] y = new double[count];
         for (int i = 0; i < count; i++) {
             y[i] = x[from + i] / Math.sqrt(squares / count + epsilon);

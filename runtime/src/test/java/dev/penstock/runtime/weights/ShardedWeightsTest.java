@@ -3,8 +3,8 @@ package dev.penstock.runtime.weights;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.StoredFileException;

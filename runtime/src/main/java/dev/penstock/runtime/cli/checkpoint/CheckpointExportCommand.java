@@ -1,10 +1,7 @@
 package dev.penstock.runtime.cli.checkpoint;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
-import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.GgufExport;
-import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.checkpoint.HuggingFaceExport;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.checkpoint.WeightsExport.Form;
@@ -13,6 +10,7 @@ import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.gguf.GgufModel;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.weights.WeightsFiles;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -121,11 +119,7 @@ final class CheckpointExportCommand extends PenstockCommand {
 
     private List<Path> writeSafetensors(TrainedModel model, Form form) {
         return HuggingFaceExport.write(
-                output,
-                model.config(),
-                model.tensors(),
-                form,
-                arguments.tokenizerFiles(model));
+                output, model.config(), model.tensors(), form, arguments.tokenizerFiles(model));
     }
 
     private List<Path> writeGguf(TrainedModel model, GgufModel.Form form) throws IOException {

@@ -109,7 +109,10 @@ public record TrainedModel(
                             .formatted(tensors.path()));
         }
         return Optional.of(run.get().draft().config().data().tokenizer())
-                .filter(own -> own.vocabulary() == config.shape().vocabulary() || isPath(own.word()))
+                .filter(
+                        own ->
+                                own.vocabulary() == config.shape().vocabulary()
+                                        || isPath(own.word()))
                 .map(DataSection.Tokenizer::word);
     }
 

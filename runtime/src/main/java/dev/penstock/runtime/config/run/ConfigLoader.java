@@ -172,8 +172,7 @@ public final class ConfigLoader {
         told.putAll(ModelKeys.of(model.family(), model.shape()));
         for (Map.Entry<String, Object> each : told.entrySet()) {
             ConfigValue given = ConfigText.valueAt(read, each.getKey());
-            ConfigValue value =
-                    ConfigValueFactory.fromAnyRef(each.getValue(), places.nameOf(file));
+            ConfigValue value = ConfigValueFactory.fromAnyRef(each.getValue(), places.nameOf(file));
             if (given == null) {
                 all = all.withValue(each.getKey(), value);
             } else if (!ModelKeys.isSame(given.unwrapped(), value.unwrapped())) {

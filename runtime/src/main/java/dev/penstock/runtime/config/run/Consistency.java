@@ -102,11 +102,7 @@ final class Consistency {
                 "model.vocabulary",
                 "model.width",
                 "parallel.tensor");
-        countable(
-                positionRows() * width,
-                "of the position table",
-                "model.context",
-                "model.width");
+        countable(positionRows() * width, "of the position table", "model.context", "model.width");
     }
 
     private OptionalLong matrices() {

@@ -28,7 +28,9 @@ final class ModelChecks {
                             List.of("model.family"),
                             "one of " + String.join(", ", Families.words()),
                             model.family(),
-                            Families.nearest(model.family()).map(near -> "try " + near).orElse("")));
+                            Families.nearest(model.family())
+                                    .map(near -> "try " + near)
+                                    .orElse("")));
             return conflicts;
         }
         if (model.positions().orElse(model.context()) < model.context()) {

@@ -168,13 +168,7 @@ final class ModelKeys {
             keys.put(
                     "model.stretch",
                     rotary.stretch()
-                            .map(
-                                    s ->
-                                            List.of(
-                                                    s.factor(),
-                                                    s.low(),
-                                                    s.high(),
-                                                    (double) s.original()))
+                            .map(s -> List.of(s.factor(), s.low(), s.high(), (double) s.original()))
                             .orElse(List.of()));
         }
         keys.put("model.positions", shape.positions().most());
