@@ -94,7 +94,7 @@ public record ChaosRun(
         long steps = parts.config().run().steps();
         var truth =
                 HarmedTraining.run(
-                        inCluster ? load(IN_ONE_PROCESS, NO_FAULTS) : calm,
+                        load(IN_ONE_PROCESS, NO_FAULTS),
                         directory.resolve("reference"),
                         watcher.training("without faults", steps),
                         onInterrupt);

@@ -16,7 +16,8 @@ import java.util.function.ToIntFunction;
 
 /**
  * Writes the tensors of a checkpoint, or of a model's weights, as a new checkpoint of whole tensors
- * in one file per stage. If there are no moments, the optimizer starts afresh: they are zero.
+ * in one file per stage. Without moments the optimizer starts afresh: they are zero, and in no
+ * file.
  */
 public final class CheckpointConversion {
     private final ModelTensors source;
@@ -72,11 +73,11 @@ public final class CheckpointConversion {
         identity.model()
                 .parameters()
                 .forEach(
-                        (name, shape) -> {
+                        (name, _) -> {
                             if (stageOf.applyAsInt(name) == stage) {
-                                tensors.add(tensor(name, shape));
-                                tensors.add(tensor(ModelFit.FIRST_MOMENT + name, shape));
-                                tensors.add(tensor(ModelFit.SECOND_MOMENT + name, shape));
+                                tensors.add(tensor(name).orElseThrow());
+                                tensor(ModelFit.FIRST_MOMENT + name).ifPresent(tensors::add);
+                                tensor(ModelFit.SECOND_MOMENT + name).ifPresent(tensors::add);
                             }
                         });
         Map<String, String> metadata =
@@ -93,10 +94,8 @@ public final class CheckpointConversion {
     }
 
     /** Returns a tensor as F32, the type in which runs keep their state; read as it is written. */
-    private TensorSource tensor(String name, List<Integer> shape) {
-        return source.source(name)
-                .map(found -> found.named(name).as(StoredType.F32))
-                .orElseGet(() -> TensorSource.zeros(name, StoredType.F32, shape));
+    private Optional<TensorSource> tensor(String name) {
+        return source.source(name).map(found -> found.named(name).as(StoredType.F32));
     }
 
     private static boolean makeFolder(Path root) {

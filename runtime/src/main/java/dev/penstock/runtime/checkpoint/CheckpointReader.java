@@ -35,6 +35,10 @@ public final class CheckpointReader implements ModelTensors {
     private final Path path;
     private final List<SafetensorsFile> files;
     private final Map<String, SavedTensor> tensors;
+
+    /** Moments that are in no file. */
+    private final Map<String, TensorSource> zeros;
+
     private final Consumer<Path> check;
     private final Set<Path> checked = new HashSet<>();
 
@@ -42,11 +46,13 @@ public final class CheckpointReader implements ModelTensors {
             Path path,
             List<SafetensorsFile> files,
             Map<String, SavedTensor> tensors,
+            Map<String, TensorSource> zeros,
             Consumer<Path> check) {
         this.check = check;
         this.path = path;
         this.files = files;
         this.tensors = Collections.unmodifiableMap(tensors);
+        this.zeros = Collections.unmodifiableMap(zeros);
     }
 
     /**
@@ -69,7 +75,7 @@ public final class CheckpointReader implements ModelTensors {
                 }
             }
             requireCoverage(path, tensors.values());
-            return new CheckpointReader(path, open, tensors, _ -> {});
+            return new CheckpointReader(path, open, tensors, Map.of(), _ -> {});
         } catch (StoredFileException e) {
             open.forEach(SafetensorsFile::close);
             throw e;
@@ -83,7 +89,26 @@ public final class CheckpointReader implements ModelTensors {
      * @param check throws what is wrong with a file
      */
     CheckpointReader checking(Consumer<Path> check) {
-        return new CheckpointReader(path, files, tensors, check);
+        return new CheckpointReader(path, files, tensors, zeros, check);
+    }
+
+    /**
+     * The same as the state of a run that has not done a step: if the files have no moments, which
+     * weights from elsewhere do not, those of every tensor are zero. This one is not to be used any
+     * more.
+     */
+    CheckpointReader atBeginning() {
+        Map<String, TensorSource> moments = new LinkedHashMap<>();
+        for (SavedTensor tensor : tensors.values()) {
+            for (String kind : List.of(ModelFit.FIRST_MOMENT, ModelFit.SECOND_MOMENT)) {
+                if (tensor.name().startsWith(kind)) {
+                    return this;
+                }
+                String name = kind + tensor.name();
+                moments.put(name, TensorSource.zeros(name, StoredType.F32, tensor.shape()));
+            }
+        }
+        return new CheckpointReader(path, files, tensors, moments, check);
     }
 
     private void check(Path file) {
@@ -170,26 +195,42 @@ public final class CheckpointReader implements ModelTensors {
 
     @Override
     public Collection<? extends TensorFacts> tensors() {
-        return tensors.values();
+        List<TensorFacts> all = new ArrayList<>(tensors.values());
+        all.addAll(zeros.values());
+        return all;
     }
 
     @Override
     public Optional<? extends TensorFacts> find(String name) {
-        return Optional.ofNullable(tensors.get(name));
+        SavedTensor saved = tensors.get(name);
+        return saved == null ? Optional.ofNullable(zeros.get(name)) : Optional.of(saved);
     }
 
     @Override
     public Optional<StoredTensor> read(String name, Arena arena) {
-        return Optional.ofNullable(tensors.get(name)).map(tensor -> tensor.read(arena));
+        SavedTensor saved = tensors.get(name);
+        return saved == null
+                ? Optional.ofNullable(zeros.get(name)).map(zero -> filled(zero, arena))
+                : Optional.of(saved.read(arena));
+    }
+
+    private static StoredTensor filled(TensorSource zero, Arena arena) {
+        MemorySegment data = arena.allocate(zero.bytes());
+        return new StoredTensor(zero.name(), zero.type(), zero.shape(), data);
     }
 
     @Override
     public Optional<TensorSource> source(String name) {
-        return Optional.ofNullable(tensors.get(name)).map(SavedTensor::source);
+        SavedTensor saved = tensors.get(name);
+        return saved == null ? Optional.ofNullable(zeros.get(name)) : Optional.of(saved.source());
     }
 
     @Override
     public void copy(String name, TensorPiece piece, MemorySegment destination) {
+        if (zeros.containsKey(name)) {
+            destination.asSlice(0, piece.elements() * Float.BYTES).fill((byte) 0);
+            return;
+        }
         SavedTensor tensor = tensors.get(name);
         if (tensor == null) {
             throw new StoredFileException(path, "no tensor '" + name + "'");

@@ -117,13 +117,19 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
     }
 
     /**
-     * Opens the tensors of all shards without checking hashes.
+     * Opens the tensors of all shards without checking hashes. Before the first step moments that
+     * are in no file are zero.
      *
      * @throws StoredFileException if a shard is missing or malformed, or if they do not make whole
      *     tensors
      */
     public CheckpointReader read() {
-        return CheckpointReader.open(
-                path, manifest.shards().stream().map(shard -> path.resolve(shard.file())).toList());
+        CheckpointReader reader =
+                CheckpointReader.open(
+                        path,
+                        manifest.shards().stream()
+                                .map(shard -> path.resolve(shard.file()))
+                                .toList());
+        return step() == 0 ? reader.atBeginning() : reader;
     }
 }

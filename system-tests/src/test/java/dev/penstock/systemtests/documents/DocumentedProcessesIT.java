@@ -86,6 +86,7 @@ class DocumentedProcessesIT {
             int steps = dies ? 22 : 3;
             String[] settings = {
                 "run.steps=" + steps,
+                "model.context=64",
                 "checkpoint.every=8",
                 "report.sample=false",
                 "recovery.spares=0",

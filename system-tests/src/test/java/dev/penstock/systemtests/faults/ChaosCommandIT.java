@@ -91,6 +91,10 @@ class ChaosCommandIT {
                         "--set",
                         "run.steps=30",
                         "--set",
+                        "model={context=16, width=16}",
+                        "--set",
+                        "batch={sequences=4, micro-batches=4}",
+                        "--set",
                         ForkedCli.PLAIN_CODE);
 
         assertThat(cli.exitCode())

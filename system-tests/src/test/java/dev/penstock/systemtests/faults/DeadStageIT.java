@@ -17,11 +17,10 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A stage's process dies and recovery is off: the run ends soon, names the stage, and leaves
@@ -33,10 +32,10 @@ class DeadStageIT {
 
     @TempDir Path folder;
 
-    @ParameterizedTest
-    @ValueSource(ints = {0, 1})
-    void aKilledStageEndsTheRunAndIsNamed(int rank) throws Exception {
-        String name = "dead_stage_" + rank + "_" + ProcessHandle.current().pid();
+    /** {@link DeathsInOneJvmIT} shows of other ranks that they are named as well. */
+    @Test
+    void aKilledStageEndsTheRunAndIsNamed() throws Exception {
+        String name = "dead_stage_" + ProcessHandle.current().pid();
         Training training =
                 Training.onText(folder)
                         .set(ForkedCli.PLAIN_CODE)
@@ -50,26 +49,26 @@ class DeadStageIT {
             assertThat(Leftovers.sharedMemory(name)).isNotEmpty();
             assertThat(sockets).isNotEmpty();
 
-            run.ofRank(rank).destroyForcibly();
+            run.ofRank(0).destroyForcibly();
             Trained ended = run.awaitEnd(LIMIT);
 
             assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.FAILURE);
-            assertThat(ended.out()).contains("rank " + rank, "signal 9").doesNotContain("\tat ");
+            assertThat(ended.out()).contains("rank 0", "signal 9").doesNotContain("\tat ");
             await().atMost(LIMIT).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
             assertThat(Leftovers.sharedMemory(name)).isEmpty();
             Leftovers.expectClosed(sockets);
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"single", "per-stage"})
-    void aKilledRunLeavesNoProcessBehind(String processes) throws Exception {
+    /** {@link KilledSupervisorIT} shows it of a run with a process per stage. */
+    @Test
+    void aKilledRunOfOneProcessLeavesNoOtherBehind() throws Exception {
         String name = "dead_run_" + ProcessHandle.current().pid();
         Training training =
                 Training.onText(folder)
                         .set(ForkedCli.PLAIN_CODE)
                         .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
-                        .set("pipeline.processes=" + processes);
+                        .set("pipeline.processes=single");
 
         try (RunningTraining run = RunningTraining.start(training).awaitSteps(5)) {
             List<ProcessHandle> family = run.family();
@@ -78,12 +77,7 @@ class DeadStageIT {
             run.signal("KILL");
 
             await().atMost(LIMIT).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
-            if (processes.equals("per-stage")) {
-                assertThat(Leftovers.sharedMemory(name))
-                        .isEmpty(); // the driver's process shuts down cleanly
-            } else {
-                deleteSharedMemory(name); // no process was left to delete it
-            }
+            deleteSharedMemory(name); // no process was left to delete it
         }
     }
 

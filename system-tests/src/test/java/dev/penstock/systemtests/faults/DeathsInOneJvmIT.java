@@ -18,6 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Stage processes die at every phase of a step, and the run continues with the same losses, bit for
@@ -81,6 +82,40 @@ class DeathsInOneJvmIT {
                         new Death(0, 6, "at=optimizer"),
                         new Death(0, 8, "at=checkpoint"),
                         new Death(0, 10, "at=updated")));
+    }
+
+    /**
+     * The checkpoint from which the run resumed is gone by the time of the death: the new process
+     * has to do without it.
+     */
+    @Test
+    void aResumedRunSurvivesADeathAfterItsFirstCheckpointIsGone() {
+        String steady = "optimizer={learning-rate=5e-3, min-learning-rate=5e-3, warmup-steps=3}";
+        Training.onText(folder).set(steady, "run.steps=4").complete();
+        Training training =
+                Training.onText(folder)
+                        .set(steady, "checkpoint={every=2, retain=1}")
+                        .set("fault=[{kill-rank=1, op=1F0, step=11}]")
+                        .resume();
+
+        Trained ended = RanksInOneJvm.complete(training);
+
+        assertThat(ended.lossBits()).isEqualTo(CalmRuns.onText(steady).lossBits());
+        assertThat(ended.recoveries()).hasSize(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void withoutRecoveryADeathEndsTheRunAndTheRankIsNamed(int rank) {
+        Training training =
+                Training.onText(folder)
+                        .set("recovery.enabled=false", "checkpoint.every=0")
+                        .set("fault=[{kill-rank=%d, step=5, at=ready}]".formatted(rank));
+
+        Trained ended = RanksInOneJvm.run(training);
+
+        assertThat(ended.exitCode()).isEqualTo(ExitCode.FAILURE);
+        assertThat(ended.err()).contains("rank " + rank, "signal 9").doesNotContain("\tat ");
     }
 
     @Test

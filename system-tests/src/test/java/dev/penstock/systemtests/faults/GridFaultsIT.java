@@ -24,12 +24,13 @@ class GridFaultsIT {
     @TempDir Path folder;
 
     /**
-     * One of the rows of {@link DeathsInOneJvmIT}, with a process that is suspended as a whole in a
-     * gather: the others keep waiting as long as nothing else is wrong. Then two deaths; after a
-     * mirror took over, the second takes both ranks with it.
+     * One of the rows of {@link DeathsInOneJvmIT}, with processes that are suspended as a whole for
+     * less than their lease, in a gather and in an op: the others keep waiting as long as nothing
+     * else is wrong. Then two deaths; after a mirror took over, the second takes both ranks with
+     * it.
      */
     @Test
-    void aSuspensionAndTwoDeathsDoNotChangeABit() {
+    void suspensionsAndTwoDeathsDoNotChangeABit() {
         String parallel = "data=2, zero.stage=3";
         List<String> bits = GridTraining.calmBits(parallel, ForkedCli.PLAIN_CODE);
 
@@ -40,6 +41,7 @@ class GridFaultsIT {
                         .set("timeouts.lease=6 s")
                         .set(
                                 "fault=[{pause-rank=1, for=2 s, step=2, at=gathering},"
+                                        + " {pause-rank=0, for=2 s, step=2, op=\"0B1\"},"
                                         + " {kill-rank=1, step=3, op=\"0REDUCE_GRAD\"},"
                                         + " {kill-rank=0, step=6, at=optimizer}]")
                         .complete();
@@ -48,8 +50,17 @@ class GridFaultsIT {
         assertThat(ended.recoveries())
                 .extracting(recovery -> recovery.get("restart").asText())
                 .containsExactly("mirror", "checkpoint");
+        assertThat(ended.recoveries())
+                .as("of those that died, and of none that was suspended")
+                .allSatisfy(
+                        recovery -> assertThat(recovery.get("cause").asText()).contains("died"));
         assertThat(ended.recoveries().getFirst().get("stepsLost").asLong()).isZero();
-        assertThat(ended.directory().resolve("report.html")).content().contains("<td>mirrors</td>");
+        assertThat(ended.directory().resolve("report.html"))
+                .content()
+                .contains("<td>mirrors</td>")
+                .contains("pause rank 1 for 2 s at gathering of step 2")
+                .contains("pause rank 0 for 2 s at op 0B1 of step 2")
+                .doesNotContain("not reached");
     }
 
     /** Only a rank's thread is suspended, for longer than three times the slowest op so far. */

@@ -5,15 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.systemtests.support.CalmRuns;
-import dev.penstock.systemtests.support.ForkedCli;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.condition.EnabledOnOs;
-import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -100,17 +98,17 @@ class InjectedFaultsIT {
                 .contains("straggler: rank 0 takes", "stage 0 x10 slower in steps 1-30");
     }
 
+    /** {@link GridFaultsIT} shows it of real processes, which are suspended as a whole. */
     @Test
-    @EnabledOnOs(OS.LINUX)
-    void aStageProcessSuspendedForLessThanItsLeaseIsNotTakenForDead() {
+    void aRankThatPausesForLessThanItsLeaseIsNotTakenForDead() {
         Trained trained =
-                Training.onText(folder.resolve("harmed"))
-                        .set("pipeline.processes=per-stage", "timeouts.lease=6 s")
-                        .set(ForkedCli.PLAIN_CODE)
-                        .set("fault=[{ pause-rank = 1, for = 2 s, step = 5, op = \"1F2\" }]")
-                        .complete();
+                RanksInOneJvm.complete(
+                        Training.onText(folder.resolve("harmed"))
+                                .set("timeouts.lease=6 s")
+                                .set(
+                                        "fault=[{ pause-rank = 1, for = 2 s, step = 5, op = \"1F2\" }]"));
 
-        assertThat(trained.lossBits()).isEqualTo(CalmRuns.onText(ForkedCli.PLAIN_CODE).lossBits());
+        assertThat(trained.lossBits()).isEqualTo(CalmRuns.onText().lossBits());
         assertThat(trained.directory().resolve("report.html"))
                 .content()
                 .contains("pause rank 1 for 2 s at op 1F2 of step 5", "survived")

@@ -10,6 +10,8 @@ import dev.penstock.runtime.cli.SavedRun;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorFacts;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -111,6 +113,30 @@ class CheckpointConvertCommandTest {
         assertThat(resumed.lossBits()).isEqualTo(whole.lossBits().subList(8, 12));
         assertThat(begun.lossBits()).hasSize(1);
         assertThat(begun.lossBits().getFirst()).isNotEqualTo(whole.lossBits().getFirst());
+    }
+
+    /** Its optimizer starts afresh, so that it learns what a run of the same weights learns. */
+    @Test
+    void weightsThatBecameACheckpointGoOnAsThoseTheyWere() throws IOException {
+        Trained first = Training.onText(folder.resolve("first")).set("run.steps=1").complete();
+        convert(first.directory().toString(), "gpt", "--format", "huggingface");
+        convert("gpt", "moved/run", "--whole");
+
+        Trained resumed =
+                Training.onText(folder.resolve("moved")).set("run.steps=3").resume().complete();
+        Trained begun =
+                Training.onText(folder.resolve("begun"))
+                        .init(folder.resolve("gpt"))
+                        .set("run.steps=3")
+                        .complete();
+
+        assertThat(resumed.lossBits()).isEqualTo(begun.lossBits());
+        Path file = folder.resolve("moved/run/checkpoints/step-000000/stage-0.safetensors");
+        try (SafetensorsFile imported = SafetensorsFile.open(file)) {
+            assertThat(imported.tensors())
+                    .extracting(StoredTensor::name)
+                    .noneMatch(name -> name.startsWith("optimizer."));
+        }
     }
 
     private Cli convert(String from, String to, String... form) {
