@@ -35,7 +35,7 @@ class FamilyWeightsTest {
         Path original = golden.path("model.safetensors");
         Path written = folder.resolve("model.safetensors");
 
-        try (HuggingFaceWeights weights = HuggingFaceWeights.open(original.getParent())) {
+        try (HuggingFaceWeights weights = HuggingFaceWeights.open(golden.folder())) {
             weights.requireParameters(golden.config());
             HuggingFaceExport.write(written, golden.config(), weights);
         }
@@ -58,8 +58,7 @@ class FamilyWeightsTest {
     @ValueSource(strings = {"llama", "qwen2", "qwen3"})
     void parametersAreThoseOfTheGoldenRun(String family) {
         var golden = new GoldenFamily(family);
-        try (HuggingFaceWeights weights =
-                HuggingFaceWeights.open(golden.path("config.json").getParent())) {
+        try (HuggingFaceWeights weights = HuggingFaceWeights.open(golden.folder())) {
             golden.config()
                     .parameters()
                     .forEach(

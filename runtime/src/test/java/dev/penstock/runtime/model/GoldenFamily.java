@@ -169,6 +169,11 @@ public final class GoldenFamily {
         return SafetensorsFile.open(path(file));
     }
 
+    /** Returns the folder of the model, as others publish them. */
+    public Path folder() {
+        return Objects.requireNonNull(path("config.json").getParent());
+    }
+
     /** Returns the path of one of the case's files. */
     public Path path(String file) {
         String resource = "/golden-models/" + name + "/" + file;

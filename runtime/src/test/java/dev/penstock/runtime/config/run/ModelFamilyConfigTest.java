@@ -54,7 +54,7 @@ class ModelFamilyConfigTest {
         var golden = new GoldenFamily(name);
         String text =
                 "data.format = tokens, model.context = 16, model.from = \"%s\""
-                        .formatted(golden.path("config.json").getParent());
+                        .formatted(golden.folder());
 
         RunConfig config = load(text);
 
