@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the emulated libcuda.so.1 with the product's kernels in it, and an emulated libcublas.so.13 and libnccl.so.2 beside
 # it, unless they are there, and prints where the first is.
-# Several may run at the same time. Exit code 3: there is no g++.
+# Several may run at the same time: one builds, and the others wait for it where there is flock. Exit code 3: there is no g++.
 set -euo pipefail
 cd "$(dirname "$0")"
 kernels=../../../main/cuda
@@ -11,6 +11,10 @@ command -v g++ > /dev/null || { echo "there is no g++ on the PATH" >&2; exit 3; 
 hash=$({ g++ --version; LC_ALL=C; cat build.sh *.cpp *.h cublas/*.cpp nccl/*.cpp broken.cu $kernels/*.cu $kernels/*.cuh; } | sha256sum | cut -c1-16)
 mkdir -p $target
 target=$(cd $target && pwd)
+if [ ! -f "$target/$hash/libcuda.so.1" ] && command -v flock > /dev/null; then
+    exec 9> "$target/lock"
+    flock 9
+fi
 if [ ! -f "$target/$hash/libcuda.so.1" ]; then
     work=$(mktemp -d "$target/building.XXXXXX")
     trap 'rm -rf "$work"' EXIT

@@ -139,14 +139,14 @@ class HostsIT {
         try (HostedCli seed = cluster.seed();
                 HostedCli _ = worker(seed, "east");
                 HostedCli _ = worker(seed, "west");
-                ForkedCli train =
-                        TestCluster.trainProcess(
+                HostedCli train =
+                        TestCluster.train(
                                 seed,
                                 configuration,
                                 "pipeline.ranks-per-node=1",
                                 "data-plane.transport=ipc")) {
             train.awaitOutput("waits for 1 more node with .* on one host");
-            train.signal("INT");
+            train.interrupt();
             assertThat(train.awaitEnd(PATIENCE)).isEqualTo(ExitCode.INTERRUPTED);
             Cli exposed =
                     Cli.run(

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /**
  * A stage's process is suspended by SIGSTOP for longer than its lease of 3 s. Its silence does not
  * prove its death: the others continue without it only if they are the majority, and it is refused
- * when it wakes up. Shorter pauses are in {@link GridFaultsIT}.
+ * when it wakes up. Shorter pauses are in {@link GridFaultsIT}, a longer lease in {@link KilledDriverIT}.
  *
  * <p>Longer pauses take too long for every build: {@code -Dpenstock.long-pauses=true}.
  */
@@ -42,27 +42,6 @@ class StoppedStageIT {
     @Test
     void oneOfTwoIsNotAMajorityAndWaits() throws Exception {
         expectToWait(Duration.ofSeconds(15));
-    }
-
-    @Test
-    void ranksThatWaitForASuspendedRankAreReportedLongBeforeItIsGivenUp() throws Exception {
-        Training training = perStage(2).set("timeouts.lease=60 s");
-
-        try (RunningTraining run = RunningTraining.host(training).awaitSteps(12)) {
-            ProcessHandle sleeper = run.ofRank(1);
-            RunningTraining.signal("STOP", sleeper);
-            await().atMost(Duration.ofSeconds(40)) // 4 s until the links break, and then 5 s
-                    .until(() -> run.output().contains("has waited for rank 1 (node"));
-            RunningTraining.signal("CONT", sleeper);
-            run.awaitSteps(Trained.steps(training.directory()) + 5);
-            run.interrupt();
-            Trained ended = run.awaitEnd(LIMIT);
-
-            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.INTERRUPTED);
-            assertThat(ended.recoveries())
-                    .isNotEmpty()
-                    .allMatch(recovery -> recovery.get("replaced").isEmpty());
-        }
     }
 
     @ParameterizedTest

@@ -231,11 +231,12 @@ class SameBitsIT {
         assertThat(resumed.validationBits()).isEqualTo(validation);
     }
 
+    /** As if each stage had its own process; {@code FourProcessesIT} shows it of real ones. */
     @Test
     void oneProcessPerStageGivesTheBitsOfOneProcess() {
         CalmRuns.CalmRun single = CalmRuns.onText();
 
-        Trained many = onText("many", "pipeline.processes=per-stage");
+        Trained many = RanksInOneJvm.complete(Training.onText(folder.resolve("many")));
 
         assertThat(many.lossBits()).isEqualTo(single.lossBits());
         assertThat(many.validationBits()).isEqualTo(single.validationBits());

@@ -86,9 +86,24 @@ class SeveralProcessesTest {
         rank0.release(BACKWARD, 0);
     }
 
+    /**
+     * Before, while and after a second run of the same name has a driver, and after the terminal
+     * interrupted the first one's, as it interrupts all processes of a run.
+     */
     @Test
-    void tensorsTravelBetweenProcesses() throws Exception {
-        for (int microBatch = 0; microBatch < 10; microBatch++) {
+    void tensorsTravelBetweenProcessesWhateverTheTerminalAndOtherRunsDo() throws Exception {
+        sendThereAndBack(0);
+        try (MediaDriverProcess second =
+                MediaDriverProcess.start(
+                        DriverSettings.inSharedMemory("processes-test", 8 << 20, 2),
+                        START,
+                        deaths::add)) {
+            assertThat(second.directory()).isNotEqualTo(driver.directory());
+            sendThereAndBack(1);
+        }
+        Process kill = new ProcessBuilder("kill", "-INT", Long.toString(driver.pid())).start();
+        assertThat(kill.waitFor(10, TimeUnit.SECONDS)).isTrue();
+        for (int microBatch = 2; microBatch < 10; microBatch++) {
             sendThereAndBack(microBatch);
         }
         rank1.getOutputStream().close();
@@ -96,19 +111,6 @@ class SeveralProcessesTest {
         await().atMost(START).until(() -> !heard.closedPeers.isEmpty());
         assertThat(heard.closedPeers).containsExactly(1);
         assertThat(heard.failures).isEmpty();
-        assertThat(deaths).isEmpty();
-    }
-
-    @Test
-    void theTerminalsInterruptDoesNotEndTheDriver() throws Exception {
-        sendThereAndBack(0);
-
-        Process kill = new ProcessBuilder("kill", "-INT", Long.toString(driver.pid())).start();
-        assertThat(kill.waitFor(10, TimeUnit.SECONDS)).isTrue();
-
-        for (int microBatch = 1; microBatch < 10; microBatch++) {
-            sendThereAndBack(microBatch);
-        }
         assertThat(deaths).isEmpty();
     }
 
@@ -136,18 +138,5 @@ class SeveralProcessesTest {
         assertThat(heard.failures.peek())
                 .isInstanceOf(DriverGoneException.class)
                 .hasMessageContaining("died or stood still");
-    }
-
-    @Test
-    void twoRunsOfTheSameNameDoNotMeet() throws Exception {
-        try (MediaDriverProcess second =
-                MediaDriverProcess.start(
-                        DriverSettings.inSharedMemory("processes-test", 8 << 20, 2),
-                        START,
-                        deaths::add)) {
-            assertThat(second.directory()).isNotEqualTo(driver.directory());
-            sendThereAndBack(0);
-        }
-        assertThat(deaths).isEmpty();
     }
 }
