@@ -24,7 +24,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /**
  * A stage's process is suspended by SIGSTOP for longer than its lease of 3 s. Its silence does not
  * prove its death: the others continue without it only if they are the majority, and it is refused
- * when it wakes up. Shorter pauses are in {@link GridFaultsIT}, a longer lease in {@link KilledDriverIT}.
+ * when it wakes up. Shorter pauses are in {@link GridFaultsIT}, a longer lease in {@link
+ * KilledDriverIT}.
  *
  * <p>Longer pauses take too long for every build: {@code -Dpenstock.long-pauses=true}.
  */
