@@ -7,6 +7,7 @@ import java.util.Optional;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,13 +63,13 @@ final class BackgroundHash implements AutoCloseable {
 
     private String hash() {
         Sha256 hash = new Sha256();
-        @Nullable InternalError failure = null;
+        @Nullable Throwable failure = null;
         try {
             for (Piece piece = pieces.take(); !piece.isEnd(); piece = pieces.take()) {
                 try {
                     hash.update(piece.bytes());
-                } catch (InternalError e) {
-                    failure = e; // a mapped file that shrank; the writer must not wait for buffers
+                } catch (RuntimeException | Error e) {
+                    failure = e; // a mapped file that shrank: the writer must not wait for buffers
                 }
                 if (piece.buffer().isPresent()) {
                     hashed.put(piece.buffer().get());
@@ -78,7 +79,7 @@ final class BackgroundHash implements AutoCloseable {
             return "interrupted"; // nobody asks for it
         }
         if (failure != null) {
-            throw failure;
+            throw new CompletionException(failure);
         }
         return hash.hex();
     }
@@ -117,10 +118,21 @@ final class BackgroundHash implements AutoCloseable {
         written.add(buffer);
     }
 
-    /** Waits for the hash of everything and returns it. */
+    /**
+     * Waits for the hash of everything and returns it. What was wrong with memory that was handed
+     * over is thrown here.
+     */
     String join() throws InterruptedIOException {
         put(Piece.END);
-        return result.join();
+        try {
+            return result.join();
+        } catch (CompletionException e) {
+            switch (e.getCause()) {
+                case Error failure -> throw failure;
+                case RuntimeException failure -> throw failure;
+                case null, default -> throw e;
+            }
+        }
     }
 
     /** Stops the thread if it is still running and waits until it no longer uses the memory. */

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 class TensorSourceTest {
@@ -83,6 +84,25 @@ class TensorSourceTest {
             for (int i = 0; i < values.length; i++) {
                 assertThat(halfAt(half, i)).as("%s of %s", type, values[i]).isEqualTo(expected[i]);
             }
+        }
+    }
+
+    /** More pieces than there are buffers, which nobody would give back. */
+    @Test
+    @Timeout(60)
+    void memoryThatTheHashMayNotReadEndsTheWrite() {
+        try (Arena mine = Arena.ofConfined()) {
+            var tensor =
+                    new StoredTensor(
+                            "mine", StoredType.U8, List.of(9 << 20), mine.allocate(9 << 20));
+
+            assertThatThrownBy(
+                            () ->
+                                    SafetensorsWriter.write(
+                                            folder.resolve("mine.safetensors"),
+                                            Map.of(),
+                                            List.of(tensor)))
+                    .isInstanceOf(WrongThreadException.class);
         }
     }
 
