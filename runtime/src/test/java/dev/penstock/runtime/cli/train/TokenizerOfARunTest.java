@@ -77,8 +77,7 @@ class TokenizerOfARunTest {
 
         assertThat(export.exitCode()).as(export.err()).isEqualTo(ExitCode.OK);
         for (String file : new String[] {"vocab.json", "merges.txt"}) {
-            assertThat(weights.resolveSibling(file))
-                    .hasSameBinaryContentAs(words.resolve(file));
+            assertThat(weights.resolveSibling(file)).hasSameBinaryContentAs(words.resolve(file));
         }
         assertThat(ofWeights.exitCode()).as(ofWeights.err()).isEqualTo(ExitCode.OK);
         assertThat(ofWeights.out()).isEqualTo(ofRun.out());
