@@ -12,9 +12,11 @@ import dev.penstock.runtime.safetensors.TensorSource;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -81,6 +83,33 @@ public final class WeightsExport {
             Map<String, String> texts,
             Form form) {
         return new WeightsExport(weights, form).write(tensors, texts);
+    }
+
+    /**
+     * Returns the files that {@link #write} would replace or remove: weights whole or in parts,
+     * their index, and texts that say something else.
+     */
+    public static List<Path> inTheWay(Path weights, Map<String, String> texts) {
+        var export = new WeightsExport(weights, Form.AS_STORED);
+        List<Path> found = new ArrayList<>();
+        Stream.of(weights, export.indexFile()).filter(Files::exists).forEach(found::add);
+        try {
+            if (Files.isDirectory(DurableFiles.folderOf(weights))) {
+                found.addAll(export.partsThere());
+            }
+            for (Map.Entry<String, String> text : texts.entrySet()) {
+                Path file = weights.resolveSibling(text.getKey());
+                byte[] wanted = text.getValue().getBytes(StandardCharsets.UTF_8);
+                if (Files.exists(file)
+                        && (Files.size(file) != wanted.length
+                                || !Arrays.equals(Files.readAllBytes(file), wanted))) {
+                    found.add(file);
+                }
+            }
+        } catch (IOException e) {
+            throw StoredFileException.of(weights, "look for files beside it", e);
+        }
+        return found;
     }
 
     private List<Path> write(List<? extends TensorSource> tensors, Map<String, String> texts) {
@@ -180,7 +209,7 @@ public final class WeightsExport {
         for (Path file : files.keySet()) {
             DurableFiles.move(file.resolveSibling(file.getFileName() + PARTIAL), file);
         }
-        Path index = weights.resolveSibling(weights.getFileName() + ".index.json");
+        Path index = indexFile();
         if (files.size() > 1) {
             DurableFiles.write(index, index(files, bytes));
             Files.deleteIfExists(weights);
@@ -191,19 +220,25 @@ public final class WeightsExport {
     }
 
     private void removeOtherParts(Map<Path, List<TensorSource>> files) throws IOException {
-        Pattern part = Pattern.compile(Pattern.quote(stem()) + "-\\d{5}-of-\\d{5}\\.safetensors");
-        try (Stream<Path> there = Files.list(DurableFiles.folderOf(weights))) {
-            List<Path> old =
-                    there.filter(file -> part.matcher(file.getFileName().toString()).matches())
-                            .filter(
-                                    file ->
-                                            !files.containsKey(
-                                                    weights.resolveSibling(file.getFileName())))
-                            .toList();
-            for (Path file : old) {
+        for (Path file : partsThere()) {
+            if (!files.containsKey(file)) {
                 Files.delete(file);
             }
         }
+    }
+
+    private List<Path> partsThere() throws IOException {
+        Pattern part = Pattern.compile(Pattern.quote(stem()) + "-\\d{5}-of-\\d{5}\\.safetensors");
+        try (Stream<Path> there = Files.list(DurableFiles.folderOf(weights))) {
+            return there.filter(file -> part.matcher(file.getFileName().toString()).matches())
+                    .map(file -> weights.resolveSibling(file.getFileName()))
+                    .sorted()
+                    .toList();
+        }
+    }
+
+    private Path indexFile() {
+        return weights.resolveSibling(weights.getFileName() + ".index.json");
     }
 
     private static String index(Map<Path, List<TensorSource>> files, long bytes) {

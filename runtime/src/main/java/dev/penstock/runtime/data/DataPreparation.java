@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class DataPreparation {
     private static final String LOCK = ".lock";
+    private static final String SHARD = "tokens-\\d{5,9}\\.bin";
 
     private final Corpus corpus;
     private final Tokenizer tokenizer;
@@ -115,6 +116,7 @@ public final class DataPreparation {
             }
         }
         requireOwnFiles();
+        requireOwnShards();
         findWholeShards();
         long resumed = written;
         long[] before = corpus.bytesBefore();
@@ -188,7 +190,28 @@ public final class DataPreparation {
     private static boolean isOwn(String name) {
         return name.equals(LOCK)
                 || name.startsWith(PreparedManifest.FILE)
-                || name.matches("tokens-\\d{5,}\\.bin(\\.part)?");
+                || name.matches(SHARD + "(\\.part)?");
+    }
+
+    /** Whatever is to be made anew: a shard of another preparation is not for this one to delete. */
+    private void requireOwnShards() throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            for (Path file : files.sorted().toList()) {
+                if (!String.valueOf(file.getFileName()).matches(SHARD)) {
+                    continue;
+                }
+                if (!ShardHeader.mayBegin(file)) {
+                    throw refused(
+                            "a folder that is empty or new",
+                            file + " in it, which no preparation made",
+                            "try another folder");
+                }
+                ShardHeader header = ShardHeader.read(file);
+                if (header != null && !header.plan().equals(hash)) {
+                    throw other();
+                }
+            }
+        }
     }
 
     /**
@@ -223,7 +246,7 @@ public final class DataPreparation {
                 String name = String.valueOf(file.getFileName());
                 boolean kept =
                         name.equals(LOCK)
-                                || (name.matches("tokens-\\d{5,}\\.bin")
+                                || (name.matches(SHARD)
                                         && Integer.parseInt(name.replaceAll("\\D", "")) < first);
                 if (!kept) {
                     Files.delete(file);

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.data;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
@@ -8,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -60,6 +62,20 @@ record ShardHeader(
         return (int) crc.getValue();
     }
 
+    /**
+     * Returns whether a file begins as a shard does, as far as it goes, or with zeros, as a disk
+     * leaves it that lost all but the size.
+     */
+    static boolean mayBegin(Path file) throws IOException {
+        ByteBuffer magic = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        magic.putLong(MAGIC);
+        try (InputStream in = Files.newInputStream(file)) {
+            byte[] begin = in.readNBytes(Long.BYTES);
+            return Arrays.equals(begin, Arrays.copyOf(magic.array(), begin.length))
+                    || Arrays.equals(begin, new byte[begin.length]);
+        }
+    }
+
     /** Returns the header of a file that has all its tokens; null if it is no whole shard. */
     static @Nullable ShardHeader read(Path file) throws IOException {
         ByteBuffer header = ByteBuffer.allocate(BYTES).order(ByteOrder.LITTLE_ENDIAN);
@@ -76,7 +92,12 @@ record ShardHeader(
             return null;
         }
         ShardHeader read = parse(header.flip().position(Long.BYTES));
-        return Files.size(file) == BYTES + read.tokens * read.tokenBytes ? read : null;
+        long data = Files.size(file) - BYTES;
+        boolean whole =
+                (read.tokenBytes == 2 || read.tokenBytes == 4)
+                        && data % read.tokenBytes == 0
+                        && read.tokens == data / read.tokenBytes;
+        return whole ? read : null;
     }
 
     private static ShardHeader parse(ByteBuffer header) {

@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 
@@ -49,7 +50,14 @@ public final class StartingPoint implements AutoCloseable {
                 return learned(CheckpointFolders.find(init, _ -> {}));
             }
             HuggingFaceWeights weights = HuggingFaceWeights.open(init);
-            return new StartingPoint(0, weights::fill, weights::requireParameters, weights::close);
+            return new StartingPoint(
+                    0,
+                    weights::fill,
+                    model -> {
+                        weights.requireParameters(model);
+                        weights.config().ifPresent(own -> requireSame(init, own, model));
+                    },
+                    weights::close);
         }
         return new StartingPoint(0, ParameterSource.none(), _ -> {}, () -> {});
     }
@@ -59,7 +67,13 @@ public final class StartingPoint implements AutoCloseable {
             SavedCheckpoint saved = SavedCheckpoint.open(checkpoint);
             CheckpointReader reader = saved.read();
             return new StartingPoint(
-                    saved.step(), reader::fill, reader::requireState, reader::close);
+                    saved.step(),
+                    reader::fill,
+                    model -> {
+                        reader.requireState(model);
+                        requireSame(checkpoint, saved.manifest().model(), model);
+                    },
+                    reader::close);
         } catch (StoredFileException e) {
             OptionalLong step = CheckpointFolders.stepOf(checkpoint);
             if (evaluateOnly || step.isEmpty() || Files.exists(checkpoint)) {
@@ -92,8 +106,21 @@ public final class StartingPoint implements AutoCloseable {
                 0,
                 (name, piece, destination) ->
                         !name.startsWith("optimizer.") && reader.fill(name, piece, destination),
-                reader::requireParameters,
+                model -> {
+                    reader.requireParameters(model);
+                    requireSame(checkpoint.path(), checkpoint.manifest().model(), model);
+                },
                 reader::close);
+    }
+
+    private static void requireSame(Path weights, ModelConfig own, ModelConfig model) {
+        List<String> differences = own.differences(model);
+        if (!differences.isEmpty()) {
+            throw new StoredFileException(
+                    weights,
+                    "expected weights of the run's model, got others: "
+                            + String.join("; ", differences));
+        }
     }
 
     /**

@@ -109,7 +109,8 @@ final class VocabularyFolder {
         List<JsonNode> steps = new ArrayList<>();
         if (node.path("type").asText().equals("Sequence")) {
             node.path("pretokenizers").forEach(steps::add);
-        } else {
+        }
+        if (steps.isEmpty()) {
             steps.add(node);
         }
         boolean bytes =

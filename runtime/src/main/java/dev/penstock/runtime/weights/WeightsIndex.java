@@ -8,6 +8,7 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -102,8 +103,17 @@ record WeightsIndex(Map<String, String> files, List<String> problems) {
         return !file.isEmpty()
                 && !file.contains("/")
                 && !file.contains("\\")
-                && file.indexOf('\0') < 0
+                && isAPath(file)
                 && !file.equals(".")
                 && !file.equals("..");
+    }
+
+    /** Some texts are no names of files, and which are depends on the machine. */
+    private static boolean isAPath(String file) {
+        try {
+            return Path.of(file).getNameCount() == 1;
+        } catch (InvalidPathException e) {
+            return false;
+        }
     }
 }

@@ -338,6 +338,42 @@ class DataPreparationTest {
         assertThat(output.resolve("thesis.txt")).hasContent("precious");
     }
 
+    /** Called like a shard, and all that somebody has. */
+    @ParameterizedTest
+    @ValueSource(strings = {"tokens-00000.bin", "tokens-00007.bin", "tokens-20240101123456.bin"})
+    void tokensOfAnotherProgramAreLeftAlone(String name) throws IOException {
+        Files.createDirectories(output);
+        Files.writeString(output.resolve(name), "tokens of another program");
+
+        assertThatThrownBy(() -> preparation("bytes").prepare(1, _ -> {}))
+                .isInstanceOf(DataException.class)
+                .hasMessageContaining(name);
+
+        assertThat(output.resolve(name)).hasContent("tokens of another program");
+    }
+
+    @Test
+    void laterShardsOfAnotherPreparationAreNotDeletedForTheSakeOfALostFirstOne()
+            throws IOException {
+        preparation("bytes").prepare(2, _ -> {});
+        Files.delete(output.resolve("prepared.json"));
+        Files.delete(output.resolve("tokens-00000.bin"));
+        List<Path> left = shards();
+        assertThat(left).isNotEmpty();
+
+        assertThatThrownBy(() -> preparation("gpt2").prepare(1, _ -> {}))
+                .isInstanceOf(DataException.class)
+                .hasMessageContaining("another tokenizer");
+
+        assertThat(shards()).isEqualTo(left);
+    }
+
+    private List<Path> shards() throws IOException {
+        try (Stream<Path> files = Files.list(output)) {
+            return files.filter(file -> file.toString().endsWith(".bin")).sorted().toList();
+        }
+    }
+
     @Test
     void problemsOfTheTextsAreToldTogetherAndNothingIsWhole() throws IOException {
         Files.write(corpus.resolve("b2.txt"), new byte[] {'a', (byte) 0xff});

@@ -67,6 +67,7 @@ class ShardedWeightsTest {
         Files.write(folder.resolve("part-3.safetensors"), new byte[5]);
         map.put("missing.weight", "part-0.safetensors");
         map.put("outside.weight", "../part-0.safetensors");
+        map.put("unnameable.weight", "part\\ud800.safetensors");
         List<String> inFirst =
                 map.entrySet().stream()
                         .filter(entry -> entry.getValue().equals("part-0.safetensors"))
@@ -87,6 +88,7 @@ class ShardedWeightsTest {
                 .hasMessageContaining("missing.weight: expected in part-0.safetensors")
                 .hasMessageContaining("missing.weight: named twice")
                 .hasMessageContaining("outside.weight: expected the name of a file beside")
+                .hasMessageContaining("unnameable.weight: expected the name of a file beside")
                 .hasMessageContaining(
                         inFirst.get(0) + ": in part-0.safetensors, but not in the index")
                 .hasMessageContaining(

@@ -17,7 +17,9 @@ import dev.penstock.runtime.weights.WeightsFiles;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
@@ -171,13 +173,23 @@ final class CheckpointConvertCommand extends PenstockCommand {
                     "expected a folder without %s, got %s; try another"
                             .formatted("model.safetensors and config.json", there.getLast()));
         }
+        Map<String, String> texts = arguments.tokenizerFiles(model);
+        List<Path> others = WeightsExport.inTheWay(weights, texts);
+        if (!others.isEmpty()) {
+            throw new BadInputException(
+                    "expected a folder without such files, got %s; try another"
+                            .formatted(
+                                    others.stream()
+                                            .map(Path::toString)
+                                            .collect(Collectors.joining(" and "))));
+        }
         List<Path> files =
                 HuggingFaceExport.write(
                         weights,
                         model.config(),
                         model.tensors(),
                         weightsForm,
-                        arguments.tokenizerFiles(model));
+                        texts);
         return new Answer(
                 from.toString(),
                 to.toString(),

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.checkpoint.GgufExport;
 import dev.penstock.runtime.checkpoint.HuggingFaceExport;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.checkpoint.WeightsExport;
 import dev.penstock.runtime.checkpoint.WeightsExport.Form;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
@@ -16,6 +17,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
@@ -118,8 +120,9 @@ final class CheckpointExportCommand extends PenstockCommand {
     }
 
     private List<Path> writeSafetensors(TrainedModel model, Form form) {
-        return HuggingFaceExport.write(
-                output, model.config(), model.tensors(), form, arguments.tokenizerFiles(model));
+        Map<String, String> texts = arguments.tokenizerFiles(model);
+        requireFree(WeightsExport.inTheWay(output, texts));
+        return HuggingFaceExport.write(output, model.config(), model.tensors(), form, texts);
     }
 
     private List<Path> writeGguf(TrainedModel model, GgufModel.Form form) throws IOException {
@@ -156,8 +159,10 @@ final class CheckpointExportCommand extends PenstockCommand {
                             .formatted(output, output.resolve("model.safetensors")));
         }
         Path index = output.resolveSibling(output.getFileName() + WeightsFiles.INDEX);
-        List<Path> there =
-                Stream.of(output, index, config).distinct().filter(Files::exists).toList();
+        requireFree(Stream.of(output, index, config).distinct().filter(Files::exists).toList());
+    }
+
+    private void requireFree(List<Path> there) {
         if (!force && !there.isEmpty()) {
             throw new BadInputException(
                     "--output: expected no such files yet, got %s; try another folder, or --force to replace"

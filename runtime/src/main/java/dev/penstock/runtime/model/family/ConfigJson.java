@@ -15,6 +15,9 @@ import java.util.TreeSet;
  * what a model computes, or refused by name. Problems are collected, so that all are told at once.
  */
 public final class ConfigJson {
+    /** Far more than any model has. */
+    private static final int MOST_LAYERS = 10_000;
+
     /** Keys that any model may have and that change nothing of what Penstock computes. */
     private static final Set<String> WITHOUT_EFFECT =
             Set.of(
@@ -108,6 +111,16 @@ public final class ConfigJson {
     /** Returns a whole number from 1; it must be there. */
     public int size(String key) {
         return size(key, node(key));
+    }
+
+    /** Returns the number of layers: each has its tensors, which are listed. */
+    public int layers(String key) {
+        int layers = size(key);
+        if (layers > MOST_LAYERS) {
+            refuse(key, "at most " + MOST_LAYERS + " layers", node(key));
+            return 1;
+        }
+        return layers;
     }
 
     /** Returns a whole number from 1, or the given one where there is none. */

@@ -41,7 +41,7 @@ final class Gpt2Family implements Family {
     public ModelShape shape(ConfigJson config) {
         int width = config.size("n_embd");
         int heads = config.size("n_head");
-        int layers = config.size("n_layer");
+        int layers = config.layers("n_layer");
         config.expect("scale_attn_weights", true);
         config.expect("add_cross_attention", false);
         config.expect("is_encoder_decoder", false);

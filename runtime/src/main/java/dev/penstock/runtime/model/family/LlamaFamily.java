@@ -55,7 +55,7 @@ enum LlamaFamily implements Family {
     @Override
     public ModelShape shape(ConfigJson config) {
         int width = config.size("hidden_size");
-        int layers = config.size("num_hidden_layers");
+        int layers = config.layers("num_hidden_layers");
         config.wordOr("hidden_act", "silu", List.of("silu"));
         config.expect("attention_bias", false);
         config.expect("mlp_bias", false);

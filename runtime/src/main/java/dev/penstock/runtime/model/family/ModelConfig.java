@@ -6,7 +6,9 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -15,6 +17,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 
@@ -190,6 +193,55 @@ public final class ModelConfig {
                     part.shape().size() == 1 ? List.of(columns) : List.of(part.rows(), columns));
         }
         return shapes;
+    }
+
+    /**
+     * Returns what these weights are computed with that another description has otherwise, though
+     * tensors of both may have the same names and shapes: the same weights are another model then,
+     * which nothing but a slightly higher loss would show. Lengths of sequences may differ.
+     */
+    public List<String> differences(ModelConfig wanted) {
+        List<String> found = new ArrayList<>();
+        BlockDesign mine = shape.block();
+        BlockDesign theirs = wanted.shape.block();
+        differ(found, "model.family", family.word(), wanted.family.word());
+        differ(found, "model.heads", mine.heads().queries(), theirs.heads().queries());
+        differ(found, "model.key-heads", mine.heads().keys(), theirs.heads().keys());
+        differ(found, "model.head-size", mine.heads().size(), theirs.heads().size());
+        differ(
+                found,
+                "model.attention-by-layer",
+                mine.heads().scaledByLayer(),
+                theirs.heads().scaledByLayer());
+        differ(found, "model.epsilon", mine.norm().epsilon(), theirs.norm().epsilon());
+        differ(found, "model.activation", word(mine), word(theirs));
+        differ(found, "windows of model.attention", windows(), wanted.windows());
+        if (shape.positions() instanceof Positions.Rotary turned
+                && wanted.shape.positions() instanceof Positions.Rotary other) {
+            differ(found, "model.theta", turned.theta(), other.theta());
+            differ(found, "model.stretch", numbers(turned), numbers(other));
+        }
+        return found;
+    }
+
+    private static String word(BlockDesign block) {
+        return block.activation().name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    private static String numbers(Positions.Rotary turned) {
+        return turned.stretch()
+                .map(s -> "[%s, %s, %s, %d]".formatted(s.factor(), s.low(), s.high(), s.original()))
+                .orElse("[]");
+    }
+
+    private List<Integer> windows() {
+        return shape.block().hasWindows() ? shape.block().windows() : List.of();
+    }
+
+    private static void differ(List<String> found, String key, Object mine, Object wanted) {
+        if (!mine.equals(wanted)) {
+            found.add("%s: the weights have %s, the run has %s".formatted(key, mine, wanted));
+        }
     }
 
     /** Two are equal if they describe the same model of the same family. */

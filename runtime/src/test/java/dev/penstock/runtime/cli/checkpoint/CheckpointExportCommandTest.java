@@ -247,6 +247,35 @@ class CheckpointExportCommandTest {
                 .isEqualTo(Vocabulary.of(Tokenizer.named("bytes")));
     }
 
+    /** Such as a download that is not finished, or a tokenizer of somebody's own. */
+    @ParameterizedTest
+    @ValueSource(strings = {"model-00001-of-00003.safetensors", "tokenizer.json"})
+    void filesBesideTheWeightsAreReplacedByForceAlone(String name) throws IOException {
+        Path checkpoint = SavedRun.write(folder.resolve("run"), 100);
+        Path weights = folder.resolve("gpt/model.safetensors");
+        Path precious = weights.resolveSibling(name);
+        Files.createDirectories(DurableFiles.folderOf(weights));
+        Files.writeString(precious, "precious");
+
+        Cli export = export(checkpoint, weights);
+        Cli convert =
+                Cli.run(
+                        "checkpoint",
+                        "convert",
+                        checkpoint.toString(),
+                        DurableFiles.folderOf(weights).toString(),
+                        "--format=huggingface");
+
+        for (Cli refused : List.of(export, convert)) {
+            assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(refused.err()).contains(precious.toString());
+        }
+        assertThat(precious).hasContent("precious");
+        assertThat(weights).doesNotExist();
+        Cli forced = export(checkpoint, weights, "--force");
+        assertThat(forced.exitCode()).as(forced.err()).isEqualTo(ExitCode.OK);
+    }
+
     @Test
     void aSizeWithoutUnitIsNone() {
         Cli cli =

@@ -228,6 +228,43 @@ class FamiliesTest {
                         "add_cross_attention: expected false, got true");
     }
 
+    /** Else a line of text would fill the memory with names of tensors. */
+    @ParameterizedTest
+    @ValueSource(strings = {"llama", "mistral", "qwen3"})
+    void moreLayersThanAnyModelHasAreRefused(String type) {
+        assertThatThrownBy(() -> read(small(type, "{\"num_hidden_layers\": 2000000000}")))
+                .isInstanceOf(StoredFileException.class)
+                .hasMessageContaining("num_hidden_layers: expected at most 10000 layers");
+    }
+
+    /** The tensors are the same, and what is computed with them is not. */
+    @Test
+    void whatNoTensorShowsIsCompared() {
+        ModelConfig one = read(small("llama", "{\"rope_theta\": 500000}"));
+        ModelConfig other =
+                read(
+                        small(
+                                "llama",
+                                """
+                                {"rms_norm_eps": 1e-5, "num_attention_heads": 8, "head_dim": 2,
+                                 "num_key_value_heads": 4, "max_position_embeddings": 64,
+                                 "rope_scaling": {"rope_type": "llama3", "factor": 8,
+                                     "low_freq_factor": 1, "high_freq_factor": 4,
+                                     "original_max_position_embeddings": 16}}
+                                """));
+
+        assertThat(one.differences(one)).isEmpty();
+        assertThat(one.parameters()).isEqualTo(other.parameters());
+        assertThat(one.differences(other))
+                .containsExactly(
+                        "model.heads: the weights have 4, the run has 8",
+                        "model.key-heads: the weights have 2, the run has 4",
+                        "model.head-size: the weights have 4, the run has 2",
+                        "model.epsilon: the weights have 1.0E-6, the run has 1.0E-5",
+                        "model.theta: the weights have 500000.0, the run has 10000.0",
+                        "model.stretch: the weights have [], the run has [8.0, 1.0, 4.0, 16]");
+    }
+
     @Test
     void whatIsNotUnderstoodIsKept() {
         String json = small("llama", "{\"bos_token_id\": 17, \"transformers_version\": \"4.9\"}");
