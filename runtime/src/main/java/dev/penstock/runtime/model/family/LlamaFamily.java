@@ -114,6 +114,10 @@ enum LlamaFamily implements Family {
             config.refuse("layer_types", "one word for each of %d layers".formatted(layers));
             return List.of();
         }
+        if (this == MISTRAL && kinds.contains(FULL) && kinds.contains(SLIDING)) {
+            config.refuse("layer_types", "one word for all layers, as others compute a mistral");
+            return List.of();
+        }
         boolean none = config.isNull("sliding_window") || (!asked && kinds.isEmpty());
         if (none || !(kinds.isEmpty() || kinds.contains(SLIDING))) {
             config.withoutEffect("sliding_window");
@@ -146,7 +150,7 @@ enum LlamaFamily implements Family {
             config.refuse("rope_scaling", "nothing, as there are rope_parameters");
         }
         double theta = config.positiveOr("rope_theta", 10_000);
-        double told = whole.map(rope -> rope.positiveOr("rope_theta", 10_000)).orElse(theta);
+        double told = whole.map(rope -> rope.positiveOr("rope_theta", theta)).orElse(theta);
         if (whole.isPresent() && config.has("rope_theta") && told != theta) {
             config.refuse("rope_theta", "%s as in rope_parameters".formatted(told));
         }
@@ -247,7 +251,7 @@ enum LlamaFamily implements Family {
         if (this != MISTRAL) {
             config.put("use_sliding_window", true);
         }
-        if (this != MISTRAL || block.windows().contains(BlockDesign.ALL)) {
+        if (this != MISTRAL) { // whose layers are all alike
             var kinds = config.putArray("layer_types");
             for (int layer = 0; layer < layers; layer++) {
                 kinds.add(block.window(layer) == BlockDesign.ALL ? FULL : SLIDING);

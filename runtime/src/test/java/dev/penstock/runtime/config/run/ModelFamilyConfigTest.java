@@ -66,6 +66,12 @@ class ModelFamilyConfigTest {
     }
 
     @Test
+    void aMistralWhoseLayersDifferIsRefused() {
+        assertThat(problems("model { family = mistral, attention = [dense, local(16)] }"))
+                .contains("model.attention", "model.family");
+    }
+
+    @Test
     void whatTheFolderSaysOtherwiseIsRefused() {
         String from = new GoldenFamily("llama").path("config.json").toString();
 

@@ -237,6 +237,30 @@ class FamiliesTest {
                 .hasMessageContaining("num_hidden_layers: expected at most 10000 layers");
     }
 
+    /** transformers slides in all layers of a mistral, whatever else its configuration says. */
+    @Test
+    void aMistralWhoseLayersDifferIsRefused() {
+        String mixed =
+                """
+                {"sliding_window": 4, "layer_types": ["full_attention", "sliding_attention"]}
+                """;
+
+        assertThatThrownBy(() -> read(small("mistral", mixed)))
+                .isInstanceOf(StoredFileException.class)
+                .hasMessageContaining("layer_types: expected one word for all layers");
+        assertThat(read(small("qwen2", mixed)).shape().block().windows()).containsExactly(0, 4);
+    }
+
+    @Test
+    void aThetaBesideParametersWithoutOneIsTheirs() {
+        String json =
+                small(
+                        "llama",
+                        "{\"rope_theta\": 500000, \"rope_parameters\": {\"rope_type\": \"default\"}}");
+
+        assertThat(((Positions.Rotary) read(json).shape().positions()).theta()).isEqualTo(500_000);
+    }
+
     /** The tensors are the same, and what is computed with them is not. */
     @Test
     void whatNoTensorShowsIsCompared() {
