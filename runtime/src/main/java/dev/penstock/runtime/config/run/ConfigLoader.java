@@ -173,7 +173,10 @@ public final class ConfigLoader {
         for (Map.Entry<String, Object> each : told.entrySet()) {
             ConfigValue given = ConfigText.valueAt(read, each.getKey());
             ConfigValue value = ConfigValueFactory.fromAnyRef(each.getValue(), places.nameOf(file));
-            if (given == null) {
+            if (given != null && !ConfigText.isResolved(given)) {
+                continue; // told of when the key is read
+            }
+            if (given == null || given.valueType() == ConfigValueType.NULL) {
                 all = all.withValue(each.getKey(), value);
             } else if (!ModelKeys.isSame(given.unwrapped(), value.unwrapped())) {
                 broken.add(each.getKey());

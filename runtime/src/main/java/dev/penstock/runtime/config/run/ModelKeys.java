@@ -200,8 +200,13 @@ final class ModelKeys {
                     && IntStream.range(0, some.size())
                             .allMatch(i -> isSame(some.get(i), others.get(i)));
         }
-        if (given instanceof Number && told instanceof Number) {
-            return new BigDecimal(given.toString()).compareTo(new BigDecimal(told.toString())) == 0;
+        if (told instanceof Number) {
+            try { // text too: so numbers come from the environment
+                var number = new BigDecimal(given.toString().strip());
+                return number.compareTo(new BigDecimal(told.toString())) == 0;
+            } catch (NumberFormatException e) {
+                return false;
+            }
         }
         return given.toString().equals(told.toString());
     }

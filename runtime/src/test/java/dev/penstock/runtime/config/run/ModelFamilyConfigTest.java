@@ -71,6 +71,31 @@ class ModelFamilyConfigTest {
                 .contains("model.attention", "model.family");
     }
 
+    /** So does a run that is told a number by the environment, or to forget one. */
+    @ParameterizedTest
+    @ValueSource(strings = {"width = null", "width = \"32\"", "width = 32.0", "epsilon = 0.00001"})
+    void whatTheFolderSaysMayBeSaidAgainOrLeftOut(String key) throws IOException {
+        var golden = new GoldenFamily("llama");
+
+        RunConfig config =
+                load(
+                        "data.format = tokens, model { context = 16, from = \"%s\", %s }"
+                                .formatted(golden.folder(), key));
+
+        assertThat(config.model().shape(256)).isEqualTo(golden.shape());
+    }
+
+    @Test
+    void aNameThatNothingGivesIsToldBesideAFolder() {
+        String from = new GoldenFamily("llama").folder().toString();
+
+        assertThat(
+                        problems(
+                                "data.format = tokens, model { from = \"%s\", width = ${NO_SUCH} }"
+                                        .formatted(from)))
+                .contains("${NO_SUCH}");
+    }
+
     @Test
     void whatTheFolderSaysOtherwiseIsRefused() {
         String from = new GoldenFamily("llama").path("config.json").toString();
