@@ -145,7 +145,7 @@ final class PartChecks {
                     Problem.atOption(
                             option,
                             asked.init().isPresent()
-                                    ? "weights of this model in Hugging Face's GPT-2 naming"
+                                    ? "weights of this model in Hugging Face's format"
                                     : "a checkpoint of this model",
                             String.valueOf(e.getMessage()),
                             ""));

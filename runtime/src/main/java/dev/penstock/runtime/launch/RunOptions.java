@@ -17,7 +17,7 @@ import java.util.Properties;
  * @param runId unique among the runs of this machine; names shared memory and directories
  * @param directory of the run
  * @param resume checkpoint to continue from
- * @param init weights to start from, in Hugging Face's GPT-2 naming
+ * @param init weights to start from, in Hugging Face's format
  * @param dump gradients to write, if any
  * @param evaluateOnly measure the held-out loss and stop
  */

@@ -8,7 +8,7 @@ import java.util.Optional;
  * How a run is asked to begin, beside its configuration.
  *
  * @param resume checkpoint to continue from
- * @param init weights to start from, in Hugging Face's GPT-2 naming
+ * @param init weights to start from, in Hugging Face's format
  * @param dump gradients to write, if any
  * @param evaluateOnly measure the held-out loss and stop
  */

@@ -52,9 +52,9 @@ public final class TrainCommand extends PenstockCommand {
 
     @Option(
             names = "--init",
-            paramLabel = "FILE",
+            paramLabel = "PATH",
             description =
-                    "Start from these weights: safetensors in Hugging Face's GPT-2 naming, or a"
+                    "Start from these weights: a file or folder in Hugging Face's format, or a"
                             + " checkpoint's, with a fresh optimizer.")
     private @Nullable Path init;
 
