@@ -193,7 +193,9 @@ public final class DataPreparation {
                 || name.matches(SHARD + "(\\.part)?");
     }
 
-    /** Whatever is to be made anew: a shard of another preparation is not for this one to delete. */
+    /**
+     * Whatever is to be made anew: a shard of another preparation is not for this one to delete.
+     */
     private void requireOwnShards() throws IOException {
         try (Stream<Path> files = Files.list(folder)) {
             for (Path file : files.sorted().toList()) {

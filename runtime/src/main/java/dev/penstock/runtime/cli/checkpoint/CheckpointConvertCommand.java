@@ -185,11 +185,7 @@ final class CheckpointConvertCommand extends PenstockCommand {
         }
         List<Path> files =
                 HuggingFaceExport.write(
-                        weights,
-                        model.config(),
-                        model.tensors(),
-                        weightsForm,
-                        texts);
+                        weights, model.config(), model.tensors(), weightsForm, texts);
         return new Answer(
                 from.toString(),
                 to.toString(),
