@@ -208,8 +208,8 @@ final class KeptRun {
     }
 
     /**
-     * A holder of mirrors takes ranks in beyond the run's limit, so that no step is lost. Now that
-     * all train, as many go on to nodes that are free, or can be mirrored nowhere.
+     * A holder of mirrors takes ranks in beyond the run's limit, so that no step is lost, and its
+     * ranks may then have nobody to mirror them. Now that all train, as many go on to free nodes.
      *
      * @param withheld addresses of nodes that may not be had yet
      */
