@@ -107,12 +107,17 @@ public record TensorPiece(List<Integer> whole, List<Strip> strips, long from, lo
 
     /** Visits all runs in the order of the piece, each as long as it can be. */
     public void walk(RunVisitor visitor) {
+        long width = strips.stream().mapToLong(Strip::columns).sum();
+        if (width == 0) {
+            return;
+        }
         int wide = whole.getLast();
-        long at = 0;
+        int firstRow = Math.toIntExact(from / width);
+        long at = firstRow * width;
         long runInWhole = 0;
         long runInPiece = 0;
         long run = 0;
-        for (int row = 0; row < strips.getFirst().rows() && at < to; row++) {
+        for (int row = firstRow; row < strips.getFirst().rows() && at < to; row++) {
             for (Strip strip : strips) {
                 long first = Math.max(at, from);
                 long end = Math.min(at + strip.columns(), to);

@@ -55,9 +55,11 @@ public final class CheckpointConversion {
             for (int stage = 0; stage < stages; stage++) {
                 writeStage(directory, stage, stageOf).ifPresent(files::add);
             }
+            requireWholeSource(directory);
             directory.publish(step, 1, files);
         } catch (StoredFileException e) {
             removeIfEmpty(made, root, run);
+            source.requireWhole(); // all else may follow from it
             throw e;
         }
         SavedCheckpoint written = SavedCheckpoint.open(folder);
@@ -65,6 +67,15 @@ public final class CheckpointConversion {
             throw problem;
         }
         return written;
+    }
+
+    private void requireWholeSource(CheckpointDirectory directory) {
+        try {
+            source.requireWhole();
+        } catch (StoredFileException e) {
+            directory.abandon(step, 1);
+            throw e;
+        }
     }
 
     private Optional<ShardFile> writeStage(

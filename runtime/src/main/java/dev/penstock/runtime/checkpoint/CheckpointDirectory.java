@@ -149,6 +149,8 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         } catch (StoredFileException e) {
             boolean written = e.getCause() != null;
             throw given(folder, written ? DiskSpace.failure(file, bytes, e) : e);
+        } catch (InternalError e) { // a fault in memory into which a file is mapped
+            throw given(folder, new StoredFileException(file, "cannot read its tensors", e));
         }
     }
 

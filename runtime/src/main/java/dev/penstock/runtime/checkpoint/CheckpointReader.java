@@ -128,8 +128,7 @@ public final class CheckpointReader implements ModelTensors {
         for (StoredTensor tensor : file.tensors()) {
             TensorPiece place = places.get(tensor.name());
             if (place == null) {
-                List<Integer> shape = tensor.shape().isEmpty() ? List.of(1) : tensor.shape();
-                place = TensorPiece.all(shape);
+                place = whole(file.path(), tensor);
             } else if (place.elements() != tensor.elements() || tensor.type() != StoredType.F32) {
                 throw new StoredFileException(
                         file.path(),
@@ -143,6 +142,17 @@ public final class CheckpointReader implements ModelTensors {
             pieces.add(new Piece(file.path(), place, tensor));
         }
         return pieces;
+    }
+
+    private static TensorPiece whole(Path file, StoredTensor tensor) {
+        try {
+            return TensorPiece.all(tensor.shape().isEmpty() ? List.of(1) : tensor.shape());
+        } catch (ArithmeticException e) { // without elements any number of rows takes no bytes
+            throw new StoredFileException(
+                    file,
+                    "%s: no tensor has the shape %s".formatted(tensor.name(), tensor.shape()),
+                    e);
+        }
     }
 
     private static void requireCoverage(Path path, Collection<SavedTensor> tensors) {
@@ -237,6 +247,11 @@ public final class CheckpointReader implements ModelTensors {
         }
         tensor.filesOf(piece).forEach(this::check);
         tensor.copyTo(piece, destination);
+    }
+
+    @Override
+    public void requireWhole() {
+        files.forEach(SafetensorsFile::requireWhole);
     }
 
     @Override

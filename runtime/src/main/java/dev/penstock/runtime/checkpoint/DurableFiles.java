@@ -24,15 +24,25 @@ public final class DurableFiles {
 
     /** Replaces a small text file as a whole: readers see the old text or the new one. */
     public static void write(Path file, String text) throws IOException {
-        Path partial = file.resolveSibling(file.getFileName() + ".incomplete");
-        try (FileChannel channel = FileChannel.open(partial, WRITE, CREATE, TRUNCATE_EXISTING)) {
+        writeAside(file, text);
+        move(aside(file), file);
+    }
+
+    /** Writes and flushes a small text that is to replace a file, beside it. */
+    static void writeAside(Path file, String text) throws IOException {
+        try (FileChannel channel =
+                FileChannel.open(aside(file), WRITE, CREATE, TRUNCATE_EXISTING)) {
             ByteBuffer bytes = StandardCharsets.UTF_8.encode(text);
             while (bytes.hasRemaining()) {
                 channel.write(bytes);
             }
             channel.force(true);
         }
-        move(partial, file);
+    }
+
+    /** Returns the name that a file has until it is whole. */
+    static Path aside(Path file) {
+        return file.resolveSibling(file.getFileName() + ".incomplete");
     }
 
     /** Renames within a folder and flushes the folder. */

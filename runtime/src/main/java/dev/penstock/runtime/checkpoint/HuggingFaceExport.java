@@ -53,7 +53,7 @@ public final class HuggingFaceExport {
         List<TensorSource> tensors = published(model, source);
         Map<String, String> beside = new LinkedHashMap<>(texts);
         beside.put(ModelConfig.FILE, config(model, tensors, form));
-        return WeightsExport.write(weights, tensors, beside, form);
+        return WeightsExport.write(weights, tensors, beside, form, source::requireWhole);
     }
 
     /**

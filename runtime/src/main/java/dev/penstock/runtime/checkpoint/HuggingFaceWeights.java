@@ -193,6 +193,11 @@ public final class HuggingFaceWeights implements ModelTensors {
     }
 
     @Override
+    public void requireWhole() {
+        file.requireWhole();
+    }
+
+    @Override
     public void close() {
         file.close();
     }

@@ -14,7 +14,10 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * The table of contents of a checkpoint; its presence makes the checkpoint whole. Contains a hash
@@ -41,6 +44,9 @@ public record Manifest(
 
     /** Enough for some three hundred thousand files. */
     private static final long MAX_BYTES = 64 << 20;
+
+    private static final Pattern SHARD =
+            Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,199}\\.safetensors");
 
     private static final String HASH = "sha256";
     private static final String CONTENT = "checkpoint";
@@ -87,11 +93,29 @@ public record Manifest(
                         "expected format version %d, got %d; use the Penstock that wrote it"
                                 .formatted(FORMAT_VERSION, version));
             }
-            return JSON.treeToValue(content, Manifest.class);
+            Manifest manifest = JSON.treeToValue(content, Manifest.class);
+            requireOwnFiles(file, manifest.shards());
+            return manifest;
         } catch (JsonProcessingException e) {
             throw new StoredFileException(file, "damaged: " + e.getOriginalMessage(), e);
         } catch (IOException e) {
             throw StoredFileException.of(file, "read the manifest", e);
+        }
+    }
+
+    /** A manifest from elsewhere may name any file of this machine. */
+    private static void requireOwnFiles(Path file, List<ShardFile> shards) {
+        Set<String> names = new HashSet<>();
+        for (ShardFile shard : shards) {
+            if (!SHARD.matcher(shard.file()).matches()
+                    || !names.add(shard.file())
+                    || shard.bytes() < 0
+                    || shard.stage() < 0) {
+                throw new StoredFileException(
+                        file,
+                        "expected files of this folder such as stage-0.safetensors, each once, got %s of %d bytes"
+                                .formatted(JSON.valueToTree(shard.file()), shard.bytes()));
+            }
         }
     }
 

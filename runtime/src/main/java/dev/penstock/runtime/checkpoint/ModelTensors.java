@@ -63,7 +63,12 @@ public interface ModelTensors extends AutoCloseable {
                     "%s: expected floating-point %s, got %s %s"
                             .formatted(name, piece.whole(), tensor.type(), tensor.shape()));
         }
-        copy(name, piece, destination);
+        try {
+            copy(name, piece, destination);
+        } catch (InternalError e) { // a fault in memory into which a file is mapped
+            requireWhole();
+            throw e;
+        }
         return true;
     }
 
@@ -76,6 +81,14 @@ public interface ModelTensors extends AutoCloseable {
     default void requireParameters(ModelConfig model) {
         new ModelFit(this).parameters(model).check();
     }
+
+    /**
+     * Looks whether what was read so far is what the files held when they were opened.
+     *
+     * @throws StoredFileException if a file has become shorter since; reading on may fail with an
+     *     {@link InternalError}
+     */
+    void requireWhole();
 
     @Override
     void close();

@@ -33,6 +33,13 @@ final class PieceNote {
     static final String KEY = "penstock.pieces";
 
     private static final int VERSION = 1;
+
+    /** Runs of elements in one piece; a column of the widest tensor has fewer. */
+    static final int MOST_RUNS = 1 << 23;
+
+    /** Characters of a piece that are shown in a message. */
+    private static final int SHOWN = 300;
+
     private static final JsonMapper JSON = new JsonMapper();
 
     private PieceNote() {}
@@ -76,14 +83,38 @@ final class PieceNote {
             }
             Map<String, TensorPiece> pieces = new LinkedHashMap<>();
             for (Map.Entry<String, JsonNode> tensor : root.path("tensors").properties()) {
-                pieces.put(tensor.getKey(), piece(tensor.getValue()));
+                pieces.put(tensor.getKey(), piece(file, tensor.getKey(), tensor.getValue()));
             }
             return pieces;
         } catch (JsonProcessingException e) {
             throw new StoredFileException(file, "damaged: " + KEY + " is not JSON", e);
-        } catch (IllegalArgumentException | ArithmeticException e) {
-            throw new StoredFileException(file, "damaged: " + KEY + ": " + e.getMessage(), e);
         }
+    }
+
+    private static TensorPiece piece(Path file, String name, JsonNode node) {
+        try {
+            return piece(node);
+        } catch (ArithmeticException e) {
+            throw damaged(file, name, notAPiece(node), e);
+        } catch (IllegalArgumentException e) {
+            throw damaged(file, name, String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    private static StoredFileException damaged(
+            Path file, String name, String problem, Exception cause) {
+        return new StoredFileException(
+                file,
+                "damaged: %s: %s: %s".formatted(KEY, shortened(name), shortened(problem)),
+                cause);
+    }
+
+    private static String notAPiece(JsonNode node) {
+        return shortened(node.toString()) + " is not a piece of a tensor";
+    }
+
+    private static String shortened(String text) {
+        return text.length() <= SHOWN + 50 ? text : text.substring(0, SHOWN) + "..";
     }
 
     private static TensorPiece piece(JsonNode node) {
@@ -97,12 +128,24 @@ final class PieceNote {
         List<Long> elements = numbers(node.path("elements"));
         require(!whole.isEmpty() && !strips.isEmpty() && elements.size() == 2, node);
         TensorPiece all = TensorPiece.all(whole);
+        all.wholeElements(); // fails if they are more than a number can say
         Strip bounds = all.strips().getFirst();
+        int rows = strips.getFirst().rows();
+        long columns = 0;
         for (Strip strip : strips) {
             require(
-                    (long) strip.firstRow() + strip.rows() <= bounds.rows()
+                    strip.rows() == rows
+                            && (long) strip.firstRow() + rows <= bounds.rows()
                             && (long) strip.firstColumn() + strip.columns() <= bounds.columns(),
                     node);
+            require(strip.columns() > 0 || strips.size() == 1, node);
+            columns += strip.columns();
+        }
+        // strips side by side that are wider than the whole are twice at one place
+        require(columns <= bounds.columns(), node);
+        if (columns > 0) {
+            long touched = Math.min(rows, (elements.get(1) - elements.get(0)) / columns + 2);
+            require(touched * strips.size() <= MOST_RUNS, node);
         }
         return new TensorPiece(whole, strips, elements.get(0), elements.get(1));
     }
@@ -119,7 +162,7 @@ final class PieceNote {
 
     private static void require(boolean good, JsonNode node) {
         if (!good) {
-            throw new IllegalArgumentException(node + " is not a piece of a tensor");
+            throw new IllegalArgumentException(notAPiece(node));
         }
     }
 }

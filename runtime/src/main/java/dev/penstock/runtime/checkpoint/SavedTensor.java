@@ -164,8 +164,16 @@ final class SavedTensor implements TensorFacts {
         for (Piece piece : pieces) {
             piece.place()
                     .walk(
-                            (inWhole, _, count) ->
-                                    runs.add(new Run(inWhole, inWhole + count, piece)));
+                            (inWhole, _, count) -> {
+                                if (runs.size() <= PieceNote.MOST_RUNS) {
+                                    runs.add(new Run(inWhole, inWhole + count, piece));
+                                }
+                            });
+        }
+        if (runs.size() > PieceNote.MOST_RUNS) {
+            return Optional.of(
+                    "%s %s: its pieces are cut into more than %,d runs of elements"
+                            .formatted(name(), shape(), PieceNote.MOST_RUNS));
         }
         runs.sort(Comparator.comparingLong(Run::from));
         long end = elements();

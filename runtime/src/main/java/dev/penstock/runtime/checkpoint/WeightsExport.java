@@ -9,6 +9,7 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
 import dev.penstock.runtime.safetensors.TensorSource;
+import dev.penstock.runtime.weights.WeightsFiles;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -17,6 +18,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -28,22 +30,26 @@ import java.util.stream.Stream;
  * Writes tensors as a Hugging Face folder has them, whatever the model: one safetensors file, or
  * several with an index, and texts such as {@code config.json} beside. Tensors are read, converted
  * and written piece by piece, read back and compared; then everything gets its name. An error
- * leaves what was there before.
+ * before that leaves what was there. Where files are being replaced, a mark beside them ({@link
+ * WeightsFiles#UNFINISHED}) keeps readers from a folder with files of two models, and what names
+ * the weights for other programs is removed first and comes last.
  */
 public final class WeightsExport {
     private static final String ENDING = ".safetensors";
-    private static final String PARTIAL = ".incomplete";
     private static final int CHUNK_BYTES = 1 << 20;
     private static final Map<String, String> METADATA = Map.of("format", "pt");
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Path weights;
     private final Form form;
+    private final Runnable sourceIsWhole;
     private final List<Path> partials = new ArrayList<>();
+    private boolean replacing;
 
-    private WeightsExport(Path weights, Form form) {
+    private WeightsExport(Path weights, Form form, Runnable sourceIsWhole) {
         this.weights = weights;
         this.form = form;
+        this.sourceIsWhole = sourceIsWhole;
     }
 
     /**
@@ -74,15 +80,17 @@ public final class WeightsExport {
      *     model.safetensors.index.json}; the folder is created if it does not exist
      * @param tensors with the names that the files get
      * @param texts more files of the folder, by name
+     * @param sourceIsWhole fails if a file has changed from which the tensors are read
      * @return the files with tensors
      * @throws StoredFileException if anything cannot be written or a value does not fit the type
      */
-    public static List<Path> write(
+    static List<Path> write(
             Path weights,
             List<? extends TensorSource> tensors,
             Map<String, String> texts,
-            Form form) {
-        return new WeightsExport(weights, form).write(tensors, texts);
+            Form form,
+            Runnable sourceIsWhole) {
+        return new WeightsExport(weights, form, sourceIsWhole).write(tensors, texts);
     }
 
     /**
@@ -90,9 +98,11 @@ public final class WeightsExport {
      * their index, and texts that say something else.
      */
     public static List<Path> inTheWay(Path weights, Map<String, String> texts) {
-        var export = new WeightsExport(weights, Form.AS_STORED);
+        var export = new WeightsExport(weights, Form.AS_STORED, () -> {});
         List<Path> found = new ArrayList<>();
-        Stream.of(weights, export.indexFile()).filter(Files::exists).forEach(found::add);
+        Stream.of(weights, export.indexFile(), export.mark())
+                .filter(Files::exists)
+                .forEach(found::add);
         try {
             if (Files.isDirectory(DurableFiles.folderOf(weights))) {
                 found.addAll(export.partsThere());
@@ -123,6 +133,7 @@ public final class WeightsExport {
             for (Map.Entry<Path, List<TensorSource>> file : files.entrySet()) {
                 writeFile(partial(file.getKey()), file.getValue());
             }
+            sourceIsWhole.run();
             publish(files, texts, bytes);
             return List.copyOf(files.keySet());
         } catch (OutOfRangeException e) {
@@ -131,6 +142,8 @@ public final class WeightsExport {
             throw failed(DiskSpace.failure(weights, bytes, e));
         } catch (StoredFileException e) {
             throw failed(e.getCause() == null ? e : DiskSpace.failure(weights, bytes, e));
+        } catch (InternalError e) { // a fault in memory into which a file is mapped
+            throw failed(new StoredFileException(weights, "cannot read the tensors for it", e));
         }
     }
 
@@ -165,7 +178,7 @@ public final class WeightsExport {
     }
 
     private Path partial(Path file) throws IOException {
-        Path partial = file.resolveSibling(file.getFileName() + PARTIAL);
+        Path partial = DurableFiles.aside(file);
         Files.deleteIfExists(partial); // left by a crash
         partials.add(partial);
         return partial;
@@ -200,23 +213,40 @@ public final class WeightsExport {
         return true;
     }
 
-    /** The texts first, the file that names the others last: without it the rest is no model. */
+    /** Every break from here on leaves the mark. */
     private void publish(Map<Path, List<TensorSource>> files, Map<String, String> texts, long bytes)
             throws IOException {
-        for (Map.Entry<String, String> text : texts.entrySet()) {
-            DurableFiles.write(weights.resolveSibling(text.getKey()), text.getValue());
-        }
-        for (Path file : files.keySet()) {
-            DurableFiles.move(file.resolveSibling(file.getFileName() + PARTIAL), file);
-        }
         Path index = indexFile();
-        if (files.size() > 1) {
-            DurableFiles.write(index, index(files, bytes));
-            Files.deleteIfExists(weights);
-        } else {
-            Files.deleteIfExists(index);
+        boolean single = files.size() == 1;
+        Map<String, String> all = new LinkedHashMap<>(texts);
+        if (!single) {
+            all.put(index.getFileName().toString(), index(files, bytes));
         }
-        removeOtherParts(files);
+        TextsAside aside = TextsAside.write(DurableFiles.folderOf(weights), all);
+        try {
+            replacing = true;
+            DurableFiles.write(mark(), "These files are being replaced by those of an export.\n");
+            Files.deleteIfExists(index);
+            Files.deleteIfExists(weights);
+            if (!single) {
+                moveAll(files.keySet());
+            }
+            aside.publish();
+            if (single) {
+                moveAll(files.keySet());
+            }
+            removeOtherParts(files);
+            Files.delete(mark());
+            replacing = false;
+        } finally {
+            aside.discard();
+        }
+    }
+
+    private static void moveAll(Collection<Path> files) throws IOException {
+        for (Path file : files) {
+            DurableFiles.move(DurableFiles.aside(file), file);
+        }
     }
 
     private void removeOtherParts(Map<Path, List<TensorSource>> files) throws IOException {
@@ -238,7 +268,11 @@ public final class WeightsExport {
     }
 
     private Path indexFile() {
-        return weights.resolveSibling(weights.getFileName() + ".index.json");
+        return weights.resolveSibling(weights.getFileName() + WeightsFiles.INDEX);
+    }
+
+    private Path mark() {
+        return weights.resolveSibling(weights.getFileName() + WeightsFiles.UNFINISHED);
     }
 
     private static String index(Map<Path, List<TensorSource>> files, long bytes) {
@@ -252,15 +286,34 @@ public final class WeightsExport {
         return root.toPrettyString() + "\n";
     }
 
-    /** Removes partial files, which are useless: on a full disk their space is needed. */
+    /**
+     * Removes partial files, which are useless: on a full disk their space is needed. Says first
+     * what is wrong with the source, if anything is: all else may follow from it.
+     */
     private StoredFileException failed(StoredFileException failure) {
+        StoredFileException reason = failure;
+        try {
+            sourceIsWhole.run();
+        } catch (StoredFileException e) {
+            e.addSuppressed(failure);
+            reason = e;
+        }
+        if (replacing) {
+            reason =
+                    new StoredFileException(
+                            weights,
+                            "cannot replace the files here, which are now of no use: %s; run the"
+                                            .formatted(reason.getMessage())
+                                    + " same export again with --force",
+                            failure);
+        }
         for (Path partial : partials) {
             try {
                 Files.deleteIfExists(partial);
             } catch (IOException e) {
-                failure.addSuppressed(e);
+                reason.addSuppressed(e);
             }
         }
-        return failure;
+        return reason;
     }
 }

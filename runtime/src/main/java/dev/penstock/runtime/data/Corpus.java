@@ -30,6 +30,12 @@ public record Corpus(List<Path> files, Optional<DataFormat> format, String field
     /** Stretches that are read before they are needed, for each thread. */
     private static final int AHEAD = 4;
 
+    /**
+     * Bytes of text from which on nothing more is read before it is needed. Texts and their tokens
+     * take a small multiple of it, whatever the number of threads, and of the longest document.
+     */
+    private static final long AHEAD_BYTES = 32 << 20;
+
     public Corpus {
         files = List.copyOf(files);
     }
@@ -134,21 +140,28 @@ public record Corpus(List<Path> files, Optional<DataFormat> format, String field
                 Executors.newFixedThreadPool(
                         threads, Thread.ofPlatform().daemon().name("encoder-", 0).factory());
         try (CorpusStretches stretches = new CorpusStretches(this, encoder, name, from)) {
-            record Pending(CorpusPlace start, Future<Encoded> encoded) {}
+            record Pending(CorpusPlace start, long bytes, Future<Encoded> encoded) {}
             var pending = new ArrayDeque<Pending>();
             boolean more = true;
+            long ahead = 0;
             while (true) {
-                while (more && pending.size() < AHEAD * threads) {
+                while (more && pending.size() < AHEAD * threads && ahead < AHEAD_BYTES) {
                     Stretch next = stretches.next();
                     more = next != null;
                     if (next != null) {
-                        pending.add(new Pending(next.start(), workers.submit(next.work()::get)));
+                        ahead += next.bytes();
+                        pending.add(
+                                new Pending(
+                                        next.start(),
+                                        next.bytes(),
+                                        workers.submit(next.work()::get)));
                     }
                 }
                 Pending first = pending.poll();
                 if (first == null || !sink.take(first.start(), first.encoded().get())) {
                     return;
                 }
+                ahead -= first.bytes();
             }
         } catch (ExecutionException e) {
             throw e.getCause() instanceof RuntimeException cause

@@ -71,10 +71,18 @@ final class CorpusStretches implements AutoCloseable {
             case TEXT -> new TextStretches(encoder, opened, openAt(file, opened.offset()));
             case JSONL ->
                     new LineStretches(
-                            file, corpus.field(), encoder, opened, openAt(file, opened.offset()));
-            case PARQUET -> new ParquetStretches(file, corpus.field(), encoder, opened);
+                            file,
+                            corpus.field(),
+                            documents(),
+                            opened,
+                            openAt(file, opened.offset()));
+            case PARQUET -> new ParquetStretches(file, corpus.field(), documents(), opened);
             case TOKENS -> throw new IllegalStateException(file + " is not text");
         };
+    }
+
+    private Documents documents() {
+        return new Documents(encoder, encoderName);
     }
 
     /** A compressed file can only be read from its beginning. */
@@ -108,10 +116,9 @@ final class CorpusStretches implements AutoCloseable {
             case TextTooLongException tooLong ->
                     new DataProblem(
                             "data.format",
-                            "documents of at most %d Mi characters, which %s takes whole"
-                                    .formatted(tooLong.longest() >> 20, encoderName),
+                            tooLong.expected(encoderName),
                             file + ", which is longer",
-                            "use JSON lines, a document each (data.format = jsonl)");
+                            tooLong.advice());
             case AccessDeniedException _ -> unreadable(file, "no permission");
             default -> unreadable(file, String.valueOf(e.getMessage()));
         };

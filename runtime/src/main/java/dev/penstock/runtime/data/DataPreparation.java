@@ -102,22 +102,30 @@ public final class DataPreparation {
     }
 
     private Result prepareAlone(int threads, LongConsumer progress) throws IOException {
+        boolean damaged = false;
         if (PreparedManifest.isIn(folder)) {
-            PreparedManifest there = PreparedManifest.read(folder);
-            if (!there.planHash().equals(hash)) {
-                throw other();
-            }
-            try {
-                PreparedTokens.open(folder);
-                return result(
-                        there.tokens(), there.documents(), there.shards().size(), there.tokens());
-            } catch (DataException e) {
-                Files.delete(folder.resolve(PreparedManifest.FILE)); // makes the damaged ones anew
+            Optional<PreparedManifest> there = PreparedManifest.readIfWhole(folder);
+            damaged = there.isEmpty();
+            if (there.isPresent()) {
+                if (!there.get().planHash().equals(hash)) {
+                    throw other();
+                }
+                Optional<Result> whole = resultIfWhole(there.get());
+                if (whole.isPresent()) {
+                    return whole.get();
+                }
             }
         }
         requireOwnFiles();
         requireOwnShards();
         findWholeShards();
+        if (damaged && done.isEmpty()) {
+            throw refused(
+                    "a folder with whole tokens of the same preparation",
+                    folder.resolve(PreparedManifest.FILE) + ", which is damaged, without any",
+                    "delete this file, or try another folder");
+        }
+        removeFrom(done.size());
         long resumed = written;
         long[] before = corpus.bytesBefore();
         try {
@@ -140,6 +148,21 @@ public final class DataPreparation {
             }
         }
         return finish(resumed);
+    }
+
+    /** Returns what was made, unless a shard is lost or damaged. */
+    private Optional<Result> resultIfWhole(PreparedManifest there) {
+        try {
+            PreparedTokens.open(folder);
+            return Optional.of(
+                    result(
+                            there.tokens(),
+                            there.documents(),
+                            there.shards().size(),
+                            there.tokens()));
+        } catch (DataException e) {
+            return Optional.empty();
+        }
     }
 
     private Result finish(long resumed) throws IOException {
@@ -216,9 +239,7 @@ public final class DataPreparation {
         }
     }
 
-    /**
-     * Continues after the shards that are whole, one after the other; what follows is made anew.
-     */
+    /** Finds the shards that are whole, one after the other; what follows them is made anew. */
     private void findWholeShards() throws IOException {
         for (int index = 0; ; index++) {
             ShardHeader header =
@@ -239,7 +260,6 @@ public final class DataPreparation {
             position = written - header.skip();
         }
         stretchPosition = position;
-        removeFrom(done.size());
     }
 
     private void removeFrom(int first) throws IOException {

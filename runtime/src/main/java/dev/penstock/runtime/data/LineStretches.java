@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.data.Stretch.Encoded;
 import dev.penstock.runtime.data.Stretch.Part;
-import dev.penstock.runtime.tokenizer.TextEncoder;
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -21,26 +20,23 @@ import org.jspecify.annotations.Nullable;
 
 /** A file of JSON lines; each line's text is a document. */
 final class LineStretches implements FileStretches {
-    /** A document of this length is a file without line breaks, or meant to fill the memory. */
-    private static final int LONGEST_LINE = 64 << 20;
-
     private static final int STRETCH_BYTES = 1 << 18;
 
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Path file;
     private final String field;
-    private final TextEncoder encoder;
+    private final Documents documents;
     private final InputStream in;
     private CorpusPlace place;
 
     /**
      * @param in the file from this place on; is closed with this
      */
-    LineStretches(Path file, String field, TextEncoder encoder, CorpusPlace place, InputStream in) {
+    LineStretches(Path file, String field, Documents documents, CorpusPlace place, InputStream in) {
         this.file = file;
         this.field = field;
-        this.encoder = encoder;
+        this.documents = documents;
         this.place = place;
         this.in = new BufferedInputStream(in, 1 << 16);
     }
@@ -61,7 +57,7 @@ final class LineStretches implements FileStretches {
             int c = in.read();
             for (; c >= 0 && c != '\n'; c = in.read()) {
                 offset++;
-                tooLong |= line.size() == LONGEST_LINE;
+                tooLong |= line.size() == Documents.LONGEST_BYTES;
                 if (!tooLong) {
                     line.write(c);
                 }
@@ -73,7 +69,8 @@ final class LineStretches implements FileStretches {
             lines.add(new Line(++number, tooLong ? null : line.toByteArray()));
         }
         place = new CorpusPlace(start.file(), offset, number, false);
-        return lines.isEmpty() ? null : new Stretch(start, () -> encode(lines));
+        long bytes = offset - start.offset();
+        return lines.isEmpty() ? null : new Stretch(start, bytes, () -> encode(lines));
     }
 
     private Encoded encode(List<Line> lines) {
@@ -100,7 +97,7 @@ final class LineStretches implements FileStretches {
             }
             JsonNode member = JSON.readTree(text).path(field);
             if (member.isTextual()) {
-                parts.add(new Part(true, encoder.encode(member.textValue())));
+                documents.encode(at, member.textValue(), parts, problems);
             } else {
                 problems.add(
                         new DataProblem(
@@ -133,7 +130,7 @@ final class LineStretches implements FileStretches {
     private static DataProblem tooLong(String at) {
         return new DataProblem(
                 "data.format",
-                "lines of at most %d MiB".formatted(LONGEST_LINE >> 20),
+                "lines of at most %d MiB".formatted(Documents.LONGEST_BYTES >> 20),
                 at + ", which is longer",
                 "put one document on each line or use data.format = text");
     }

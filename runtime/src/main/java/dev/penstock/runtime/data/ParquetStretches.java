@@ -8,13 +8,13 @@ import dev.hardwood.reader.Validity;
 import dev.hardwood.schema.ColumnSchema;
 import dev.penstock.runtime.data.Stretch.Encoded;
 import dev.penstock.runtime.data.Stretch.Part;
-import dev.penstock.runtime.tokenizer.TextEncoder;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.logging.Level;
@@ -35,14 +35,25 @@ final class ParquetStretches implements FileStretches {
     /** Rows that are read at a time. */
     private static final int ROWS = 64;
 
+    private static final int STRETCH_BYTES = 1 << 18;
+
     private final Path file;
     private final String column;
-    private final TextEncoder encoder;
+    private final Documents documents;
     private final long first;
     private final ParquetFileReader reader;
     private final @Nullable ColumnReader texts;
     private final @Nullable DataProblem problem;
+
+    /** Texts that were read together; null for a row without one, or one that was handed out. */
+    private byte[] @Nullable [] batch = new byte[0][];
+
+    /** How many of them were handed out. */
+    private int taken;
+
+    /** The row that is handed out next. */
     private CorpusPlace place;
+
     private boolean ended;
 
     /**
@@ -51,11 +62,11 @@ final class ParquetStretches implements FileStretches {
      * @param place a row where a stretch begins
      * @throws IOException if the file is no Parquet file, or damaged
      */
-    ParquetStretches(Path file, String column, TextEncoder encoder, CorpusPlace place)
+    ParquetStretches(Path file, String column, Documents documents, CorpusPlace place)
             throws IOException {
         this.file = file;
         this.column = column;
-        this.encoder = encoder;
+        this.documents = documents;
         this.first = place.row();
         this.place = CorpusPlace.startOf(place.file());
         this.reader = open(file);
@@ -122,19 +133,40 @@ final class ParquetStretches implements FileStretches {
             return ended ? null : wrong(problem);
         }
         try {
-            while (texts != null && texts.nextBatch()) {
-                CorpusPlace start = place;
-                int count = texts.getRecordCount();
-                place = new CorpusPlace(start.file(), 0, start.row() + count, false);
-                if (start.row() >= first) {
-                    byte[] @Nullable [] rows = rows(texts, count);
-                    return new Stretch(start, () -> encode(start.row(), rows));
-                }
-            }
-            return null;
+            return texts == null || !hasRows(texts) ? null : take();
         } catch (RuntimeException e) {
             throw damaged(e);
         }
+    }
+
+    private boolean hasRows(ColumnReader reading) {
+        while (taken == batch.length) {
+            if (!reading.nextBatch()) {
+                return false;
+            }
+            batch = rows(reading, reading.getRecordCount());
+            taken = Math.clamp(first - place.row(), 0, batch.length);
+            place = after(taken);
+        }
+        return true;
+    }
+
+    private Stretch take() {
+        CorpusPlace start = place;
+        int from = taken;
+        long bytes = 0;
+        for (; taken < batch.length && bytes < STRETCH_BYTES; taken++) {
+            byte[] row = batch[taken];
+            bytes += row == null ? 0 : row.length;
+        }
+        byte[] @Nullable [] rows = Arrays.copyOfRange(batch, from, taken);
+        Arrays.fill(batch, from, taken, null); // not needed in memory twice as long
+        place = after(taken - from);
+        return new Stretch(start, bytes, () -> encode(start.row(), rows));
+    }
+
+    private CorpusPlace after(int rows) {
+        return new CorpusPlace(place.file(), 0, place.row() + rows, false);
     }
 
     private Stretch wrong(DataProblem found) {
@@ -168,10 +200,19 @@ final class ParquetStretches implements FileStretches {
                                 "leave such rows out of the file"));
                 continue;
             }
+            if (row.length > Documents.LONGEST_BYTES) {
+                problems.add(
+                        new DataProblem(
+                                "data.field",
+                                "texts of at most %d MiB".formatted(Documents.LONGEST_BYTES >> 20),
+                                at + ", which is longer",
+                                "divide it into several rows"));
+                continue;
+            }
             try {
                 String text =
                         StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(row)).toString();
-                parts.add(new Part(true, encoder.encode(text)));
+                documents.encode(at, text, parts, problems);
             } catch (CharacterCodingException e) {
                 problems.add(
                         new DataProblem(

@@ -1,6 +1,8 @@
 package dev.penstock.runtime.data;
 
+import com.fasterxml.jackson.core.JsonParseException;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -9,6 +11,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * {@code prepared.json}, which a folder of prepared tokens has when it is whole.
@@ -27,6 +30,9 @@ record PreparedManifest(
     static final String FILE = "prepared.json";
 
     static final int VERSION = 1;
+
+    /** Enough for half a million shards. */
+    private static final long MOST_BYTES = 64 << 20;
 
     private static final ObjectMapper JSON =
             JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
@@ -63,14 +69,7 @@ record PreparedManifest(
     static PreparedManifest read(Path folder) {
         Path file = folder.resolve(FILE);
         try {
-            PreparedManifest read = JSON.readValue(file.toFile(), PreparedManifest.class);
-            if (read == null || !read.isWhole()) {
-                throw damaged(file, "a part of it");
-            }
-            if (read.version != VERSION) {
-                throw damaged(file, "version " + read.version);
-            }
-            return read;
+            return parse(file);
         } catch (JsonProcessingException e) {
             throw damaged(file, e.getOriginalMessage());
         } catch (IOException e) {
@@ -78,17 +77,83 @@ record PreparedManifest(
         }
     }
 
+    /**
+     * Reads it; empty if it is damaged.
+     *
+     * @throws DataException if it is of another version
+     * @throws IOException if the disk does not give it
+     */
+    static Optional<PreparedManifest> readIfWhole(Path folder) throws IOException {
+        try {
+            return Optional.of(parse(folder.resolve(FILE)));
+        } catch (JsonProcessingException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static PreparedManifest parse(Path file) throws IOException {
+        if (Files.size(file) > MOST_BYTES) {
+            throw new JsonParseException(null, "%,d bytes".formatted(Files.size(file)));
+        }
+        JsonNode root = JSON.readTree(file.toFile());
+        JsonNode version = root.path("version");
+        if (version.isInt() && version.intValue() != VERSION) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.source",
+                                    "%s of version %d".formatted(file, VERSION),
+                                    "version " + version,
+                                    "use the Penstock that wrote it")));
+        }
+        PreparedManifest read = JSON.treeToValue(root, PreparedManifest.class);
+        if (read == null) {
+            throw new JsonParseException(null, "nothing");
+        }
+        Optional<String> problem = read.problem();
+        if (problem.isPresent()) {
+            throw new JsonParseException(null, problem.get());
+        }
+        return read;
+    }
+
     /** What reading JSON leaves open. */
-    private boolean isWhole() {
-        return plan != null
-                && plan.tokenizer() != null
-                && planHash != null
-                && shards != null
-                && !shards.isEmpty()
-                && shards.stream().allMatch(shard -> shard != null && shard.checksum() != null)
-                && (tokenBytes == 2 || tokenBytes == 4)
-                && plan.shardTokens() > 0
-                && shards.getFirst().tokens() <= plan.shardTokens();
+    private Optional<String> problem() {
+        if (version != VERSION
+                || planHash == null
+                || plan == null
+                || plan.tokenizer() == null
+                || plan.tokenizer().name() == null
+                || plan.tokenizer().fingerprint() == null
+                || shards == null
+                || shards.isEmpty()) {
+            return Optional.of("a part of it");
+        }
+        if (plan.tokenizer().vocabulary() < 1
+                || plan.shardTokens() < 1
+                || documents < 0
+                || tokenBytes != (plan.tokenizer().vocabulary() <= 1 << 16 ? 2 : 4)) {
+            return Optional.of(
+                    "a vocabulary of %d, tokens of %d bytes, %d of them in a file"
+                            .formatted(
+                                    plan.tokenizer().vocabulary(), tokenBytes, plan.shardTokens()));
+        }
+        long sum = 0;
+        for (int i = 0; i < shards.size(); i++) {
+            Shard shard = shards.get(i);
+            if (shard == null
+                    || shard.checksum() == null
+                    || !shardFile(i).equals(shard.file())
+                    || shard.tokens() < 1
+                    || shard.tokens() > plan.shardTokens()
+                    || shard.tokens() > Long.MAX_VALUE - sum) {
+                return Optional.of("%s as its shard %d".formatted(shard, i));
+            }
+            sum += shard.tokens();
+        }
+        return sum == tokens
+                ? Optional.empty()
+                : Optional.of("%d tokens in shards of %d".formatted(tokens, sum));
     }
 
     private static DataException damaged(Path file, String got) {
@@ -99,6 +164,7 @@ record PreparedManifest(
                                 "%s, version %d, as penstock data prepare writes it"
                                         .formatted(file, VERSION),
                                 got,
-                                "prepare the tokens again")));
+                                "it is damaged: delete it and run the same penstock data prepare"
+                                        + " again, which keeps the shards that are whole")));
     }
 }

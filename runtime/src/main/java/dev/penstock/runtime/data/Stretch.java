@@ -7,9 +7,10 @@ import java.util.function.Supplier;
  * A part of a corpus, read but not encoded yet.
  *
  * @param start where it begins
+ * @param bytes of text that are in memory for it
  * @param work encodes it; any thread may do it
  */
-record Stretch(CorpusPlace start, Supplier<Encoded> work) {
+record Stretch(CorpusPlace start, long bytes, Supplier<Encoded> work) {
     /**
      * A document, or a part of one.
      *
@@ -30,6 +31,6 @@ record Stretch(CorpusPlace start, Supplier<Encoded> work) {
 
     /** A stretch that could not be read. */
     static Stretch wrong(CorpusPlace start, DataProblem problem) {
-        return new Stretch(start, () -> Encoded.wrong(problem));
+        return new Stretch(start, 0, () -> Encoded.wrong(problem));
     }
 }

@@ -36,11 +36,11 @@ final class TextStretches implements FileStretches {
             return start.inDocument() ? null : stretch(start, new int[0]);
         }
         place = new CorpusPlace(start.file(), start.offset() + piece.bytes(), 0, true);
-        return new Stretch(start, () -> encoded(start, piece.encode()));
+        return new Stretch(start, piece.bytes(), () -> encoded(start, piece.encode()));
     }
 
     private static Stretch stretch(CorpusPlace start, int[] tokens) {
-        return new Stretch(start, () -> encoded(start, tokens));
+        return new Stretch(start, 0, () -> encoded(start, tokens));
     }
 
     private static Encoded encoded(CorpusPlace start, int[] tokens) {

@@ -30,7 +30,7 @@ enum GgufArchitecture {
         }
 
         @Override
-        Map<String, GgufValue> facts(ModelConfig config) {
+        Map<String, GgufValue> facts(ConfigFacts config) {
             config.require("activation_function", "gelu_new", "gelu_pytorch_tanh");
             config.require("scale_attn_weights", "true");
             config.require("scale_attn_by_inverse_layer_idx", "false");
@@ -62,7 +62,7 @@ enum GgufArchitecture {
         }
 
         @Override
-        Map<String, GgufValue> facts(ModelConfig config) {
+        Map<String, GgufValue> facts(ConfigFacts config) {
             if (config.countOr("sliding_window", Integer.MAX_VALUE)
                     < config.count("max_position_embeddings")) {
                 config.problem(
@@ -77,7 +77,7 @@ enum GgufArchitecture {
         }
 
         @Override
-        Optional<TensorSource> more(ModelConfig config) {
+        Optional<TensorSource> more(ConfigFacts config) {
             return RotaryScale.factors(config, head(config));
         }
     },
@@ -89,7 +89,7 @@ enum GgufArchitecture {
         }
 
         @Override
-        Map<String, GgufValue> facts(ModelConfig config) {
+        Map<String, GgufValue> facts(ConfigFacts config) {
             config.require("use_sliding_window", "false");
             return rotaryFacts(config);
         }
@@ -102,7 +102,7 @@ enum GgufArchitecture {
         }
 
         @Override
-        Map<String, GgufValue> facts(ModelConfig config) {
+        Map<String, GgufValue> facts(ConfigFacts config) {
             config.require("use_sliding_window", "false");
             return rotaryFacts(config);
         }
@@ -137,10 +137,10 @@ enum GgufArchitecture {
      * Returns metadata of this architecture, by key without its name; notes in {@code config} what
      * cannot be said.
      */
-    abstract Map<String, GgufValue> facts(ModelConfig config);
+    abstract Map<String, GgufValue> facts(ConfigFacts config);
 
     /** Returns a tensor that has no counterpart among the model's. */
-    Optional<TensorSource> more(ModelConfig config) {
+    Optional<TensorSource> more(ConfigFacts config) {
         return Optional.empty();
     }
 
@@ -166,7 +166,7 @@ enum GgufArchitecture {
      * @param published with Hugging Face's name, without GPT-2's {@code transformer.}
      * @return empty if the table lacks its name
      */
-    Optional<TensorSource> translated(TensorSource published, ModelConfig config) {
+    Optional<TensorSource> translated(TensorSource published, ConfigFacts config) {
         String name = published.name();
         int dot = name.lastIndexOf('.');
         String stem = dot < 0 ? name : name.substring(0, dot);
@@ -185,7 +185,7 @@ enum GgufArchitecture {
                                         .named(rule.ggufName().replace("{}", layer) + part));
     }
 
-    private static TensorSource changed(TensorSource tensor, Change change, ModelConfig config) {
+    private static TensorSource changed(TensorSource tensor, Change change, ConfigFacts config) {
         return switch (change) {
             case NONE -> tensor;
             case TRANSPOSED -> tensor.shape().size() == 2 ? Rearranged.transposed(tensor) : tensor;
@@ -222,7 +222,7 @@ enum GgufArchitecture {
                 rule("lm_head", "output"));
     }
 
-    private static Map<String, GgufValue> rotaryFacts(ModelConfig config) {
+    private static Map<String, GgufValue> rotaryFacts(ConfigFacts config) {
         config.require("hidden_act", "silu");
         int head = head(config);
         Map<String, GgufValue> facts = new LinkedHashMap<>();
@@ -242,12 +242,12 @@ enum GgufArchitecture {
         return facts;
     }
 
-    private static int head(ModelConfig config) {
+    private static int head(ConfigFacts config) {
         return config.countOr(
                 "head_dim", config.count("hidden_size") / config.count("num_attention_heads"));
     }
 
-    private static int keyHeads(ModelConfig config) {
+    private static int keyHeads(ConfigFacts config) {
         return config.countOr("num_key_value_heads", config.count("num_attention_heads"));
     }
 

@@ -69,7 +69,7 @@ public final class GgufModel {
             List<? extends TensorSource> published,
             Vocabulary vocabulary,
             Form form) {
-        ModelConfig facts = new ModelConfig(config);
+        ConfigFacts facts = new ConfigFacts(config);
         String modelType = facts.text("model_type");
         GgufArchitecture architecture =
                 GgufArchitecture.of(modelType)
@@ -136,7 +136,7 @@ public final class GgufModel {
     private static List<GgufTensor> tensors(
             List<? extends TensorSource> published,
             GgufArchitecture architecture,
-            ModelConfig facts,
+            ConfigFacts facts,
             Form form) {
         boolean tied = facts.flag("tie_word_embeddings");
         List<GgufTensor> tensors = new ArrayList<>();
@@ -167,7 +167,7 @@ public final class GgufModel {
         return new GgufTensor(source.name(), source.shape(), type, source);
     }
 
-    private static String list(ModelConfig facts) {
+    private static String list(ConfigFacts facts) {
         List<String> problems = facts.problems().stream().distinct().toList();
         List<String> shown = problems.subList(0, Math.min(SHOWN, problems.size()));
         String more =

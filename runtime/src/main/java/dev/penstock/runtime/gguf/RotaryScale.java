@@ -17,26 +17,26 @@ final class RotaryScale {
 
     private RotaryScale() {}
 
-    private static JsonNode scaling(ModelConfig config) {
+    private static JsonNode scaling(ConfigFacts config) {
         return config.has("rope_parameters")
                 ? config.node("rope_parameters")
                 : config.node("rope_scaling");
     }
 
-    private static String type(ModelConfig config) {
+    private static String type(ConfigFacts config) {
         JsonNode scaling = scaling(config);
         String older = scaling.path("type").asText("default");
         return scaling.path("rope_type").asText(older);
     }
 
-    static double theta(ModelConfig config) {
+    static double theta(ConfigFacts config) {
         JsonNode newer = config.node("rope_parameters").path("rope_theta");
         JsonNode given = newer.isNumber() ? newer : config.node("rope_theta");
         return given.asDouble(USUAL_THETA);
     }
 
     /** Returns what metadata says; Llama 3's way is a tensor. */
-    static Map<String, GgufValue> facts(ModelConfig config) {
+    static Map<String, GgufValue> facts(ConfigFacts config) {
         Map<String, GgufValue> facts = new LinkedHashMap<>();
         switch (type(config)) {
             case "default", "llama3" -> {}
@@ -59,7 +59,7 @@ final class RotaryScale {
      *
      * @param head elements of a head
      */
-    static Optional<TensorSource> factors(ModelConfig config, int head) {
+    static Optional<TensorSource> factors(ConfigFacts config, int head) {
         if (!type(config).equals("llama3")) {
             return Optional.empty();
         }

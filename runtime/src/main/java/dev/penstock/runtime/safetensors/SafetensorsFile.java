@@ -20,25 +20,25 @@ import java.util.Optional;
 /**
  * A safetensors file mapped into memory, read-only: a U64 header length, a JSON header, the data.
  * Opening checks every length and offset against the file, so the tensors it hands out lie inside
- * it. The tensors may be read from any thread and die with {@link #close}. The file must not shrink
- * while it is open.
+ * it. The tensors may be read from any thread and die with {@link #close}. A file that shrinks
+ * while it is open is found by {@link #requireWhole}.
  */
 public final class SafetensorsFile implements StoredTensors {
     private static final int LENGTH_BYTES = 8;
     private static final ValueLayout.OfLong LENGTH =
             ValueLayout.JAVA_LONG_UNALIGNED.withOrder(LITTLE_ENDIAN);
 
-    private final Path path;
+    private final MappedFile file;
     private final Arena arena;
     private final Map<String, String> metadata;
     private final Map<String, StoredTensor> tensors;
 
     private SafetensorsFile(
-            Path path,
+            MappedFile file,
             Arena arena,
             Map<String, String> metadata,
             Map<String, StoredTensor> tensors) {
-        this.path = path;
+        this.file = file;
         this.arena = arena;
         this.metadata = Collections.unmodifiableMap(metadata);
         this.tensors = Collections.unmodifiableMap(tensors);
@@ -64,7 +64,7 @@ public final class SafetensorsFile implements StoredTensors {
     }
 
     private static SafetensorsFile read(Path path, Arena arena, MemorySegment bytes)
-            throws MalformedException {
+            throws IOException, MalformedException {
         long size = bytes.byteSize();
         if (size < LENGTH_BYTES) {
             throw new MalformedException(
@@ -91,12 +91,17 @@ public final class SafetensorsFile implements StoredTensors {
                     entry.name(),
                     new StoredTensor(entry.name(), entry.type(), entry.shape(), elements));
         }
-        return new SafetensorsFile(path, arena, header.metadata(), tensors);
+        return new SafetensorsFile(MappedFile.of(path, size), arena, header.metadata(), tensors);
     }
 
     @Override
     public Path path() {
-        return path;
+        return file.path();
+    }
+
+    @Override
+    public void requireWhole() {
+        file.requireWhole();
     }
 
     /** Returns the free text under {@code __metadata__}; empty if the file has none. */
@@ -124,7 +129,8 @@ public final class SafetensorsFile implements StoredTensors {
                 .orElseThrow(
                         () ->
                                 new StoredFileException(
-                                        path, "no tensor '%s' among %s".formatted(name, names())));
+                                        path(),
+                                        "no tensor '%s' among %s".formatted(name, names())));
     }
 
     private String names() {

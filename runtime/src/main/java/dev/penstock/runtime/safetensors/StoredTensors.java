@@ -19,6 +19,14 @@ public interface StoredTensors extends AutoCloseable {
     /** Finds a tensor by its name in the file. */
     Optional<StoredTensor> find(String name);
 
+    /**
+     * Looks whether what was read so far is what the files held when they were opened.
+     *
+     * @throws StoredFileException if a file has become shorter since; reading on may fail with an
+     *     {@link InternalError}
+     */
+    void requireWhole();
+
     @Override
     void close();
 }

@@ -43,7 +43,7 @@ final class BytePairTokenizer implements Tokenizer {
     private final int endOfText;
 
     private BytePairTokenizer(
-            String name, String fingerprint, Vocabulary vocabulary, MergeTable merges, int end) {
+            String name, String fingerprint, TokenTable vocabulary, MergeTable merges, int end) {
         this.name = name;
         this.fingerprint = fingerprint;
         this.ofByte =
@@ -68,7 +68,7 @@ final class BytePairTokenizer implements Tokenizer {
      *     they are of a tokenizer that cuts words in another way
      */
     static BytePairTokenizer open(String name, Path folder) {
-        Vocabulary vocabulary = vocabulary(folder);
+        TokenTable vocabulary = vocabulary(folder);
         Path file = folder.resolve(VOCABULARY);
         requireBytes(file, vocabulary);
         Path mergesFile = folder.resolve(MERGES);
@@ -83,19 +83,20 @@ final class BytePairTokenizer implements Tokenizer {
     }
 
     /** Reads the tokens alone, those that were added later included. */
-    static Vocabulary vocabulary(Path folder) {
+    static TokenTable vocabulary(Path folder) {
         requireSameWords(folder);
         Path file = folder.resolve(VOCABULARY);
-        Vocabulary vocabulary = new Vocabulary(file);
+        TokenTable vocabulary = new TokenTable(file);
         addAll(file, vocabulary);
         Path added = folder.resolve(ADDED);
         if (Files.exists(added)) {
             addAll(added, vocabulary);
         }
+        vocabulary.requireFewUnused();
         return vocabulary;
     }
 
-    private static void addAll(Path file, Vocabulary vocabulary) {
+    private static void addAll(Path file, TokenTable vocabulary) {
         JsonFiles.read(
                 file,
                 (token, json) -> {
@@ -127,7 +128,7 @@ final class BytePairTokenizer implements Tokenizer {
         }
     }
 
-    private static void requireBytes(Path file, Vocabulary vocabulary) {
+    private static void requireBytes(Path file, TokenTable vocabulary) {
         List<String> missing =
                 IntStream.range(0, 256)
                         .mapToObj(value -> "" + ByteSymbols.of(value))
@@ -143,7 +144,7 @@ final class BytePairTokenizer implements Tokenizer {
         }
     }
 
-    private static MergeTable merges(Path file, Vocabulary vocabulary) {
+    private static MergeTable merges(Path file, TokenTable vocabulary) {
         List<String> lines = lines(file);
         MergeTable merges = new MergeTable(lines.size());
         int rank = 0;
@@ -168,6 +169,7 @@ final class BytePairTokenizer implements Tokenizer {
     }
 
     private static List<String> lines(Path file) {
+        JsonFiles.requireSize(file);
         try {
             return Files.readAllLines(file, StandardCharsets.UTF_8);
         } catch (MalformedInputException e) {
@@ -178,7 +180,7 @@ final class BytePairTokenizer implements Tokenizer {
         }
     }
 
-    private static int id(Path file, int line, String token, Vocabulary vocabulary) {
+    private static int id(Path file, int line, String token, TokenTable vocabulary) {
         Integer id = vocabulary.id(token);
         if (id == null) {
             throw badMerge(file, line, "tokens of " + VOCABULARY, "'" + token + "'");

@@ -21,7 +21,7 @@ final class EndOfText {
      * @param file the tokenizer's file
      * @throws TokenizerFileException if nothing is said, or a token that does not exist is named
      */
-    static OptionalInt in(Path file, Vocabulary vocabulary) {
+    static OptionalInt in(Path file, TokenTable vocabulary) {
         JsonNode said = JsonFiles.readIfThere(file.resolveSibling(CONFIG)).path(MEMBER);
         return said.isNull() ? OptionalInt.empty() : OptionalInt.of(of(file, vocabulary));
     }
@@ -32,7 +32,7 @@ final class EndOfText {
      * @param file the tokenizer's file
      * @throws TokenizerFileException if there is none, or the one that is named does not exist
      */
-    static int of(Path file, Vocabulary vocabulary) {
+    static int of(Path file, TokenTable vocabulary) {
         for (String name : List.of(CONFIG, SPECIAL)) {
             Path beside = file.resolveSibling(name);
             JsonNode eos = JsonFiles.readIfThere(beside).path(MEMBER);

@@ -15,7 +15,7 @@ final class JsonFiles {
     static final ObjectMapper MAPPER = new ObjectMapper();
 
     /** The largest tokenizers of today have 40 MB. */
-    private static final long MOST_BYTES = 1L << 30;
+    private static final long MOST_BYTES = 256 << 20;
 
     private JsonFiles() {}
 
@@ -90,7 +90,8 @@ final class JsonFiles {
         return new TokenizerFileException(file, "a file that can be read", why, "");
     }
 
-    private static void requireSize(Path file) {
+    /** Refuses a file that is too large to be read into memory. */
+    static void requireSize(Path file) {
         try {
             long bytes = Files.size(file);
             if (bytes > MOST_BYTES) {

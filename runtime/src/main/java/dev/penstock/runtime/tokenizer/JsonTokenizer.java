@@ -16,8 +16,11 @@ import org.jspecify.annotations.Nullable;
  * token there, and so it is here.
  */
 final class JsonTokenizer implements Tokenizer {
-    /** A document that cannot be cut: the library keeps about a hundred bytes for each token. */
-    private static final int LONGEST = 16 << 20;
+    /**
+     * Characters of a text from which on it is encoded alone: the library keeps about a hundred
+     * bytes for each token.
+     */
+    private static final int LONG = 1 << 20;
 
     private static final List<String> BEFORE = List.of("some words", "Wort 9", "слово", "a1");
     private static final List<String> AFTER = List.of("next word", "Über 2", "слово", "7b");
@@ -29,6 +32,7 @@ final class JsonTokenizer implements Tokenizer {
     private final int separator;
     private final OptionalInt endOfText;
     private final boolean canBeCut;
+    private final Object longTexts = new Object();
 
     private JsonTokenizer(
             String name,
@@ -130,7 +134,12 @@ final class JsonTokenizer implements Tokenizer {
 
     @Override
     public int[] encode(String text) {
-        return library.encode(wellFormed(text));
+        if (text.length() < LONG) {
+            return library.encode(wellFormed(text));
+        }
+        synchronized (longTexts) {
+            return library.encode(wellFormed(text));
+        }
     }
 
     /** Halves of pairs, which no UTF-8 can hold, become question marks as they do elsewhere. */
@@ -142,7 +151,7 @@ final class JsonTokenizer implements Tokenizer {
     public TextPieces pieces(InputStream text) {
         return canBeCut
                 ? new Utf8Pieces(text, Utf8Pieces.Cut.AT_LETTERS).encodedBy(this::encode)
-                : Utf8Pieces.whole(text, LONGEST).encodedBy(this::encode);
+                : Utf8Pieces.whole(text).encodedBy(this::encode);
     }
 
     @Override

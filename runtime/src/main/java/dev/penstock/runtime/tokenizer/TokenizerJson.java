@@ -25,7 +25,7 @@ final class TokenizerJson {
     private static final char SPACE = '\u2581';
 
     private final Path file;
-    private final Vocabulary vocabulary;
+    private final TokenTable vocabulary;
     private final Set<String> added = new HashSet<>();
     private JsonNode decoder = JsonFiles.MAPPER.nullNode();
     private JsonNode words = JsonFiles.MAPPER.nullNode();
@@ -33,7 +33,7 @@ final class TokenizerJson {
 
     private TokenizerJson(Path file) {
         this.file = file;
-        this.vocabulary = new Vocabulary(file);
+        this.vocabulary = new TokenTable(file);
     }
 
     /**
@@ -51,6 +51,7 @@ final class TokenizerJson {
                     "none",
                     "the file is of another kind");
         }
+        read.vocabulary.requireFewUnused();
         return read;
     }
 
@@ -96,7 +97,7 @@ final class TokenizerJson {
             if (!row.path(0).isTextual()) {
                 throw JsonFiles.damaged(file, "entry %d of vocab without a token".formatted(id));
             }
-            vocabulary.add(row.path(0).textValue(), id);
+            vocabulary.addRow(row.path(0).textValue(), id);
         }
     }
 
@@ -111,7 +112,7 @@ final class TokenizerJson {
         }
     }
 
-    Vocabulary vocabulary() {
+    TokenTable vocabulary() {
         return vocabulary;
     }
 

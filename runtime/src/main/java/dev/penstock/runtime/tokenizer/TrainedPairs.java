@@ -2,12 +2,10 @@ package dev.penstock.runtime.tokenizer;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A byte-level byte-pair encoding that was learned, as files. The token that ends a text comes
@@ -33,20 +31,23 @@ public final class TrainedPairs {
         return tokens.size();
     }
 
-    /** Returns the names of the files that {@link #write} makes. */
+    /** Returns the names of the files of {@link #texts}. */
     public static List<String> files() {
         return List.of(
                 BytePairTokenizer.VOCABULARY, BytePairTokenizer.MERGES, TokenizerJson.FILE, CONFIG);
     }
 
+    /** Returns the names of those without which a folder has no tokenizer. */
+    public static List<String> decisiveFiles() {
+        return List.of(TokenizerJson.FILE, BytePairTokenizer.MERGES);
+    }
+
     /**
-     * Writes it as {@code vocab.json} and {@code merges.txt}, and once more as a {@code
+     * Returns it as {@code vocab.json} and {@code merges.txt}, and once more as a {@code
      * tokenizer.json} with its {@code tokenizer_config.json}, which Hugging Face's library loads
-     * and gives the same tokens.
-     *
-     * @param folder that exists
+     * and gives the same tokens. The {@link #decisiveFiles} come last.
      */
-    public void write(Path folder) {
+    public Map<String, String> texts() {
         ObjectNode vocabulary = JsonFiles.MAPPER.createObjectNode();
         for (int id = 0; id < tokens.size(); id++) {
             vocabulary.put(tokens.get(id), id);
@@ -58,15 +59,12 @@ public final class TrainedPairs {
             lines.append(line).append('\n');
             pairs.add(line);
         }
-        try {
-            Files.writeString(folder.resolve(BytePairTokenizer.VOCABULARY), vocabulary.toString());
-            Files.writeString(folder.resolve(BytePairTokenizer.MERGES), lines);
-            Files.writeString(
-                    folder.resolve(TokenizerJson.FILE), whole(vocabulary, pairs).toString());
-            Files.writeString(folder.resolve(CONFIG), config().toString());
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot write into " + folder, e);
-        }
+        Map<String, String> texts = new LinkedHashMap<>();
+        texts.put(BytePairTokenizer.VOCABULARY, vocabulary.toString());
+        texts.put(CONFIG, config().toString());
+        texts.put(BytePairTokenizer.MERGES, lines.toString());
+        texts.put(TokenizerJson.FILE, whole(vocabulary, pairs).toString());
+        return texts;
     }
 
     private ObjectNode whole(ObjectNode vocabulary, ArrayNode pairs) {

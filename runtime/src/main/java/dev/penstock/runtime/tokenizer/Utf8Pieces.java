@@ -11,16 +11,27 @@ import java.util.function.Function;
 
 /**
  * Cuts a long UTF-8 text where the encoding of the whole equals that of the parts one after
- * another: after a newline that has no white space before or behind it. (Runs of white space are
- * one token or several depending on what follows, so no cut may touch a run.)
+ * another: after a newline that has no white space before or behind it, and in a line that is very
+ * long also before a space like that, if words begin with their space. (Runs of white space are one
+ * token or several depending on what follows, so no cut may touch a run.) A text without such a
+ * place for too long is refused, so memory is bounded.
  */
 final class Utf8Pieces {
     private static final int PIECE = 1 << 18;
 
+    /** Characters of a piece from which on it may end before a space, too. */
+    private static final int LINE = 1 << 20;
+
+    /** Characters that a piece may have; an encoder may keep a hundred bytes for each. */
+    private static final int LONGEST = 16 << 20;
+
     /** What has to stand on both sides of a newline after which a text is cut. */
     enum Cut {
-        /** Anything but white space, which is enough for GPT-2's words. */
-        AT_INK {
+        /**
+         * Anything but white space, which is enough for GPT-2's words. They begin with the space
+         * before them.
+         */
+        AT_INK("a newline or a space between two words") {
             @Override
             boolean beside(char c) {
                 // the white space of the encoding's pattern, and a little more
@@ -28,12 +39,18 @@ final class Utf8Pieces {
             }
         },
         /** A letter or digit: some patterns take a newline into the word of a mark beside it. */
-        AT_LETTERS {
+        AT_LETTERS("a newline between letters or digits") {
             @Override
             boolean beside(char c) {
                 return Character.isLetterOrDigit(c);
             }
         };
+
+        private final String place;
+
+        Cut(String place) {
+            this.place = place;
+        }
 
         abstract boolean beside(char c);
     }
@@ -41,8 +58,8 @@ final class Utf8Pieces {
     /** Characters of a piece from which on it ends at the next cut. */
     private final int piece;
 
-    /** Characters that a piece may have. */
-    private final int longest;
+    /** Where a text must have a place to cut, for a message; empty if it is not cut at all. */
+    private final String place;
 
     private final InputStream in;
     private final Cut rule;
@@ -54,23 +71,19 @@ final class Utf8Pieces {
     private boolean ended;
 
     Utf8Pieces(InputStream in, Cut rule) {
-        this(in, rule, PIECE, Integer.MAX_VALUE);
+        this(in, rule, PIECE, rule.place);
     }
 
-    private Utf8Pieces(InputStream in, Cut rule, int piece, int longest) {
+    private Utf8Pieces(InputStream in, Cut rule, int piece, String place) {
         this.in = in;
         this.rule = rule;
         this.piece = piece;
-        this.longest = longest;
+        this.place = place;
     }
 
-    /**
-     * Does not cut at all.
-     *
-     * @param longest characters that the text may have
-     */
-    static Utf8Pieces whole(InputStream in, int longest) {
-        return new Utf8Pieces(in, Cut.AT_INK, Integer.MAX_VALUE, longest);
+    /** Does not cut at all. */
+    static Utf8Pieces whole(InputStream in) {
+        return new Utf8Pieces(in, Cut.AT_INK, Integer.MAX_VALUE, "");
     }
 
     /** Returns the pieces as they are encoded. */
@@ -108,21 +121,26 @@ final class Utf8Pieces {
     /**
      * Returns the next piece; empty at the end of the text. Where it ends depends on the text that
      * follows the piece before, and on nothing else.
+     *
+     * @throws TextTooLongException if there is no place to cut for too long
      */
     String next() throws IOException {
         int searched = piece;
         while (true) {
             for (; searched < text.length(); searched++) {
-                if (isCut(searched)) {
+                if (isAfter('\n', searched)) {
                     return take(searched);
+                }
+                if (searched > LINE && rule == Cut.AT_INK && isAfter(' ', searched)) {
+                    return take(searched - 1);
                 }
             }
             if (ended) {
                 return take(text.length());
             }
             fill();
-            if (text.length() > longest) {
-                throw new TextTooLongException(longest);
+            if (text.length() > LONGEST) {
+                throw new TextTooLongException(LONGEST, place);
             }
         }
     }
@@ -133,8 +151,8 @@ final class Utf8Pieces {
         return taken;
     }
 
-    private boolean isCut(int at) {
-        return text.charAt(at - 1) == '\n'
+    private boolean isAfter(char white, int at) {
+        return text.charAt(at - 1) == white
                 && rule.beside(text.charAt(at - 2))
                 && rule.beside(text.charAt(at));
     }

@@ -20,12 +20,26 @@ import java.util.Map;
  * function, this makes a record of the arguments. Any other opcode, name or use is refused.
  *
  * <p>A value may be in many places at once, even inside itself, so that values are never compared,
- * hashed or printed. The work and the memory are in proportion to the bytes that were read, which
- * are bounded.
+ * hashed or printed. The bytes that are read are bounded, and so is the memory that the values of
+ * them take, which is counted before it is taken: a byte can be a dictionary.
  */
 final class Pickle {
     /** Enough for a hundred thousand tensors. */
     private static final long MAX_BYTES = 32 << 20;
+
+    /**
+     * Enough for a hundred thousand tensors, each of some forty values; the figures by which values
+     * are counted are a Java machine's, rounded up.
+     */
+    private static final long MAX_MEMORY = 256 << 20;
+
+    private static final int REFERENCE = 8;
+    private static final int NUMBER = 24;
+    private static final int TEXT = 64;
+    private static final int LIST = 64;
+    private static final int ENTRY = 64;
+    private static final int DICTIONARY = 160;
+    private static final int RECORD = 64;
 
     private static final int LONGEST_NAME = 200;
     private static final ValueLayout.OfByte U8 = ValueLayout.JAVA_BYTE;
@@ -81,6 +95,7 @@ final class Pickle {
     private final Map<Long, Object> memo = new HashMap<>();
     private final Map<String, Storage> storages = new HashMap<>();
     private long at;
+    private long memory;
 
     private Pickle(MemorySegment bytes) {
         this.bytes = bytes;
@@ -117,29 +132,41 @@ final class Pickle {
         int opcode = u8();
         switch (opcode) {
             case 0x80 -> u8(); // PROTO
-            case '(' -> marks.add(stack.size());
-            case ')' -> push(new Items(List.of()));
-            case ']' -> push(new Items(new ArrayList<>()));
-            case '}' -> push(new Dictionary());
+            case '(' -> {
+                count(NUMBER);
+                marks.add(stack.size());
+            }
+            case ')' -> {
+                count(LIST);
+                push(new Items(List.of()));
+            }
+            case ']' -> {
+                count(LIST);
+                push(new Items(new ArrayList<>()));
+            }
+            case '}' -> {
+                count(DICTIONARY);
+                push(new Dictionary());
+            }
             case 't' -> push(new Items(fromMark()));
-            case 0x85 -> push(new Items(List.of(pop())));
+            case 0x85 -> pushTuple(1);
             case 0x86 -> pushTuple(2);
             case 0x87 -> pushTuple(3);
             case 'N' -> push(Other.NONE);
             case 0x88 -> push(true);
             case 0x89 -> push(false);
-            case 'K' -> push((long) u8());
-            case 'M' -> push((long) Short.toUnsignedInt(bytes.get(U16, take(2))));
-            case 'J' -> push((long) bytes.get(I32, take(4)));
-            case 0x8a -> push(longOf(u8()));
+            case 'K' -> pushNumber(u8());
+            case 'M' -> pushNumber(Short.toUnsignedInt(bytes.get(U16, take(2))));
+            case 'J' -> pushNumber(bytes.get(I32, take(4)));
+            case 0x8a -> pushNumber(longOf(u8()));
             case 'G' -> {
                 take(8);
                 push(Other.FLOAT);
             }
             case 'X' -> push(text(Integer.toUnsignedLong(bytes.get(I32, take(4)))));
             case 'c' -> push(global());
-            case 'q' -> memo.put((long) u8(), top());
-            case 'r' -> memo.put(Integer.toUnsignedLong(bytes.get(I32, take(4))), top());
+            case 'q' -> remember(u8());
+            case 'r' -> remember(Integer.toUnsignedLong(bytes.get(I32, take(4))));
             case 'h' -> push(recall(u8()));
             case 'j' -> push(recall(Integer.toUnsignedLong(bytes.get(I32, take(4)))));
             case 'Q' -> push(storage(pop()));
@@ -149,10 +176,12 @@ final class Pickle {
             }
             case 'a' -> {
                 Object item = pop();
+                count(REFERENCE);
                 list().items().add(item);
             }
             case 'e' -> {
                 List<Object> items = fromMark();
+                count((long) items.size() * REFERENCE);
                 list().items().addAll(items);
             }
             case 's' -> {
@@ -188,7 +217,18 @@ final class Pickle {
         }
     }
 
+    private void pushNumber(long number) throws MalformedException {
+        count(NUMBER);
+        push(number);
+    }
+
+    private void remember(long key) throws MalformedException {
+        count(ENTRY);
+        memo.put(key, top());
+    }
+
     private void pushTuple(int size) throws MalformedException {
+        count(LIST + (long) size * REFERENCE);
         List<Object> items = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
             items.addFirst(pop());
@@ -200,6 +240,7 @@ final class Pickle {
         if (!(top() instanceof Dictionary dictionary)) {
             throw wrong("a key and a value for something that is no dictionary");
         }
+        count(ENTRY);
         if (!(key instanceof String text)) {
             dictionary.strange++;
         } else if (dictionary.values().put(text, value) != null) {
@@ -215,6 +256,7 @@ final class Pickle {
     }
 
     private Known global() throws MalformedException {
+        count(TEXT);
         String module = line();
         String name = line();
         return Known.of(module, name)
@@ -237,6 +279,7 @@ final class Pickle {
                 && items.get(2) instanceof String key
                 && items.get(4) instanceof Long elements
                 && (items.size() == 5 || items.get(5) == Other.NONE)) {
+            count(RECORD + ENTRY);
             Storage storage = new Storage(type.storage().get(), key, elements);
             Storage before = storages.putIfAbsent(key, storage);
             if (before != null && !before.equals(storage)) {
@@ -256,6 +299,7 @@ final class Pickle {
                 if (arguments.size() != 0) {
                     throw wrong("an OrderedDict made of something");
                 }
+                count(DICTIONARY);
                 yield new Dictionary();
             }
             case REBUILD_TENSOR -> view(arguments);
@@ -277,6 +321,7 @@ final class Pickle {
                 && arguments.get(1) instanceof Long offset
                 && arguments.get(2) instanceof Items shape
                 && arguments.get(3) instanceof Items strides) {
+            count(RECORD + 2L * (LIST + (long) TensorView.MAX_DIMENSIONS * REFERENCE));
             return new View(storage, offset, longs(shape), longs(strides));
         }
         throw wrong("a tensor without storage, offset, shape and strides");
@@ -309,13 +354,27 @@ final class Pickle {
             throw wrong("values without a beginning");
         }
         List<Object> above = stack.subList(marks.removeLast(), stack.size());
+        count(LIST + (long) above.size() * REFERENCE);
         List<Object> items = List.copyOf(above);
         above.clear();
         return items;
     }
 
-    private void push(Object value) {
+    private void push(Object value) throws MalformedException {
+        count(REFERENCE);
         stack.add(value);
+    }
+
+    /**
+     * Refuses to take memory beyond the limit; none that was taken is given back before the end.
+     */
+    private void count(long more) throws MalformedException {
+        memory += more;
+        if (memory > MAX_MEMORY) {
+            throw wrong(
+                    "more values than %d MiB of memory hold, which no dictionary of tensors has"
+                            .formatted(MAX_MEMORY >> 20));
+        }
     }
 
     private Object top() throws MalformedException {
@@ -350,7 +409,9 @@ final class Pickle {
     }
 
     private String text(long size) throws MalformedException {
-        byte[] utf8 = bytes.asSlice(take(size), size).toArray(U8);
+        long from = take(size);
+        count(TEXT + 2 * size);
+        byte[] utf8 = bytes.asSlice(from, size).toArray(U8);
         try {
             return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(utf8)).toString();
         } catch (CharacterCodingException e) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.torchfile;
 
+import dev.penstock.runtime.safetensors.MappedFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredTensors;
@@ -22,18 +23,18 @@ import java.util.Optional;
  * A dictionary of tensors that {@code torch.save} wrote, such as {@code pytorch_model.bin}, mapped
  * into memory. Python's pickles can run any program when they are read; here nothing of the file is
  * run. Tensors that share a storage share its memory. A tensor whose elements do not lie in order
- * (a transposed one) is copied when the file is opened, outside the heap. The file must not shrink
- * while it is open.
+ * (a transposed one) is copied when the file is opened, outside the heap. A file that shrinks while
+ * it is open is found by {@link #requireWhole}.
  */
 public final class TorchFile implements StoredTensors {
     private static final int SHOWN = 20;
 
-    private final Path path;
+    private final MappedFile file;
     private final Arena arena;
     private final Map<String, StoredTensor> tensors;
 
-    private TorchFile(Path path, Arena arena, Map<String, StoredTensor> tensors) {
-        this.path = path;
+    private TorchFile(MappedFile file, Arena arena, Map<String, StoredTensor> tensors) {
+        this.file = file;
         this.arena = arena;
         this.tensors = Collections.unmodifiableMap(tensors);
     }
@@ -48,7 +49,7 @@ public final class TorchFile implements StoredTensors {
         Arena arena = Arena.ofShared();
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
             MemorySegment file = channel.map(MapMode.READ_ONLY, 0, channel.size(), arena);
-            return new TorchFile(path, arena, read(file, arena));
+            return new TorchFile(MappedFile.of(path, file.byteSize()), arena, read(file, arena));
         } catch (IOException e) {
             arena.close();
             throw StoredFileException.of(path, "read the file", e);
@@ -134,7 +135,12 @@ public final class TorchFile implements StoredTensors {
 
     @Override
     public Path path() {
-        return path;
+        return file.path();
+    }
+
+    @Override
+    public void requireWhole() {
+        file.requireWhole();
     }
 
     @Override

@@ -1,9 +1,12 @@
 package dev.penstock.runtime.vocabulary;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.tokenizer.TokenTable;
 import dev.penstock.runtime.vocabulary.Vocabulary.Kind;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -24,7 +27,12 @@ final class VocabularyFolder {
     private static final String VOCABULARY = "vocab.json";
     private static final String MERGES = "merges.txt";
     private static final int MOST_TOKENS = 1 << 20;
-    private static final ObjectMapper JSON = new ObjectMapper();
+
+    /** The largest tokenizers of today have 40 MB; in memory they take ten times as much. */
+    private static final long MOST_BYTES = 128 << 20;
+
+    private static final ObjectMapper JSON =
+            JsonMapper.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
 
     /** How text is cut: the regular expression in the file, and llama.cpp's name for it. */
     private static final Map<String, String> SPLITTERS =
@@ -146,22 +154,23 @@ final class VocabularyFolder {
             List<String> merges,
             String splitter,
             boolean addsBeginning) {
-        Map<Integer, String> byNumber = new LinkedHashMap<>();
-        Map<String, Integer> byText = new LinkedHashMap<>();
+        TokenTable table = new TokenTable(folder);
         Map<Integer, Kind> kinds = new LinkedHashMap<>();
         for (Map.Entry<String, JsonNode> token : vocabulary.properties()) {
-            byNumber.put(token.getValue().asInt(-1), token.getKey());
-            byText.put(token.getKey(), token.getValue().asInt(-1));
+            table.add(token.getKey(), number(token.getValue()));
         }
         for (JsonNode token : added) {
-            int number = token.path("id").asInt(-1);
-            byNumber.put(number, token.path("content").asText());
-            byText.put(token.path("content").asText(), number);
-            kinds.put(number, token.path("special").asBoolean() ? Kind.CONTROL : Kind.USER_DEFINED);
+            long number = number(token.path("id"));
+            table.add(token.path("content").asText(), number);
+            kinds.put(
+                    (int) number,
+                    token.path("special").asBoolean() ? Kind.CONTROL : Kind.USER_DEFINED);
         }
-        int size = byNumber.keySet().stream().mapToInt(Integer::intValue).max().orElse(-1) + 1;
-        if (size < 1 || size > MOST_TOKENS || byNumber.containsKey(-1)) {
-            problems.add("expected a vocabulary of numbered tokens, got none");
+        table.requireFewUnused();
+        if (table.size() < 1 || table.size() > MOST_TOKENS) {
+            problems.add(
+                    "expected a vocabulary of 1 to %d numbered tokens, got %d"
+                            .formatted(MOST_TOKENS, table.size()));
         }
         if (!problems.isEmpty()) {
             throw new StoredFileException(
@@ -169,27 +178,41 @@ final class VocabularyFolder {
                     "its tokenizer is none that Penstock can write elsewhere:\n  "
                             + String.join("\n  ", problems));
         }
-        Map<String, Integer> specials = specials(byText);
+        Map<String, Integer> specials = specials(table);
         specials.values().forEach(token -> kinds.put(token, Kind.CONTROL));
         List<String> tokens = new ArrayList<>();
         List<Kind> theirs = new ArrayList<>();
-        for (int number = 0; number < size; number++) {
-            String text = byNumber.get(number);
-            tokens.add(text == null ? "[PAD%d]".formatted(number) : text);
+        for (int number = 0; number < table.size(); number++) {
+            String text = table.token(number);
+            tokens.add(text == null ? unused(number, table) : text);
             theirs.add(text == null ? Kind.UNUSED : kinds.getOrDefault(number, Kind.NORMAL));
         }
         return new Vocabulary(splitter, tokens, theirs, merges, specials, addsBeginning);
     }
 
+    /** A number that is not written as one, or with a fraction, is none. */
+    private static long number(JsonNode node) {
+        return node.isIntegralNumber() && node.canConvertToLong() ? node.longValue() : -1;
+    }
+
+    private static String unused(int number, TokenTable table) {
+        String name = "[PAD%d]".formatted(number);
+        while (table.id(name) != null) {
+            name = "[" + name + "]";
+        }
+        return name;
+    }
+
     /** Tokens with a meaning, where one of the folder's files names them. */
-    private Map<String, Integer> specials(Map<String, Integer> byText) {
+    private Map<String, Integer> specials(TokenTable table) {
         Map<String, Integer> specials = new LinkedHashMap<>();
         for (String name : List.of("bos", "eos", "unk", "pad")) {
             for (String file : List.of("tokenizer_config.json", "special_tokens_map.json")) {
                 JsonNode token = optional(file).path(name + "_token");
                 String text = token.isObject() ? token.path("content").asText() : token.asText();
-                if (byText.containsKey(text)) {
-                    specials.putIfAbsent(name, byText.get(text));
+                Integer number = table.id(text);
+                if (number != null) {
+                    specials.putIfAbsent(name, number);
                 }
             }
         }
@@ -197,13 +220,17 @@ final class VocabularyFolder {
         for (String name : List.of("bos", "eos", "pad")) {
             JsonNode id = config.path(name + "_token_id");
             JsonNode first = id.isArray() ? id.path(0) : id;
-            if (first.isInt() && byText.containsValue(first.intValue())) {
+            if (first.isInt()
+                    && first.intValue() >= 0
+                    && first.intValue() < table.size()
+                    && table.token(first.intValue()) != null) {
                 specials.putIfAbsent(name, first.intValue());
             }
         }
-        if (specials.isEmpty() && byText.containsKey("<|endoftext|>")) {
-            specials.put("bos", byText.get("<|endoftext|>"));
-            specials.put("eos", byText.get("<|endoftext|>"));
+        Integer usual = table.id("<|endoftext|>");
+        if (specials.isEmpty() && usual != null) {
+            specials.put("bos", usual);
+            specials.put("eos", usual);
         }
         return specials;
     }
@@ -223,6 +250,13 @@ final class VocabularyFolder {
 
     private String text(String file) {
         try {
+            long bytes = Files.size(folder.resolve(file));
+            if (bytes > MOST_BYTES) {
+                throw new StoredFileException(
+                        folder.resolve(file),
+                        "expected a tokenizer's file of at most %d MiB, got %,d bytes"
+                                .formatted(MOST_BYTES >> 20, bytes));
+            }
             return Files.readString(folder.resolve(file), StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw StoredFileException.of(folder.resolve(file), "read the tokenizer", e);

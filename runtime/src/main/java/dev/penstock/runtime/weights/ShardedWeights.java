@@ -109,6 +109,11 @@ final class ShardedWeights implements StoredTensors {
     }
 
     @Override
+    public void requireWhole() {
+        files.forEach(StoredTensors::requireWhole);
+    }
+
+    @Override
     public void close() {
         files.forEach(StoredTensors::close);
     }

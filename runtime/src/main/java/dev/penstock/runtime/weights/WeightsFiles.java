@@ -16,6 +16,12 @@ public final class WeightsFiles {
     /** The ending of an index of several files. */
     public static final String INDEX = ".index.json";
 
+    /**
+     * The ending of a file that stands beside weights while an export replaces them, and after one
+     * that was cut short.
+     */
+    public static final String UNFINISHED = ".unfinished";
+
     /** What older repositories have, written by torch. */
     private static final String TORCH = "pytorch_model.bin";
 
@@ -24,9 +30,10 @@ public final class WeightsFiles {
 
     private WeightsFiles() {}
 
-    /** Returns whether a folder has weights under one of their usual names. */
+    /** Returns whether a folder has weights under one of their usual names, whole or not. */
     public static boolean areIn(Path folder) {
-        return NAMES.stream().anyMatch(name -> Files.exists(folder.resolve(name)));
+        return NAMES.stream().anyMatch(name -> Files.exists(folder.resolve(name)))
+                || Files.exists(folder.resolve(SINGLE + UNFINISHED));
     }
 
     /**
@@ -34,13 +41,28 @@ public final class WeightsFiles {
      *
      * @param path a safetensors file, a file that torch wrote, an index ({@code
      *     model.safetensors.index.json}), or a folder with one of them under its usual name
-     * @throws StoredFileException if it cannot be read, with all that is wrong with an index
+     * @throws StoredFileException if it cannot be read, with all that is wrong with an index, or if
+     *     an export that replaced it was cut short
      */
     public static StoredTensors open(Path path) {
+        requireFinished(Files.isDirectory(path) ? path.resolve(SINGLE) : path);
         Path file = Files.isDirectory(path) ? in(path) : path;
         return file.toString().endsWith(INDEX)
                 ? ShardedWeights.open(file, WeightsFiles::openOne)
                 : openOne(file);
+    }
+
+    private static void requireFinished(Path file) {
+        String name = String.valueOf(file.getFileName());
+        String weights =
+                name.endsWith(INDEX) ? name.substring(0, name.length() - INDEX.length()) : name;
+        Path mark = file.resolveSibling(weights + UNFINISHED);
+        if (Files.exists(mark)) {
+            throw new StoredFileException(
+                    mark,
+                    "an export was cut short while it replaced the files beside, which may be of two"
+                            + " models; run the same penstock checkpoint export again with --force");
+        }
     }
 
     private static Path in(Path folder) {

@@ -11,6 +11,7 @@ import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.StoredType;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -154,6 +155,59 @@ class CheckpointPiecesTest {
         assertNote(note("[8]", "[[0,1,0,-8]]", "[0,4]"), "not a piece of a tensor");
         assertNote(note("[9999999999]", "[[0,1,0,8]]", "[0,4]"), "damaged");
         assertNote(note("[8]", "[[0,1,0,8]]", "[0,5]"), "expected 5 elements of F32, got F32 [4]");
+    }
+
+    /** Each would be walked for hours, or fill the memory. */
+    @Test
+    void absurdPiecesAreRefusedWithFileAndTensorBeforeTheyAreWalked() {
+        String most = "2147483647";
+        String column = "[[0,%s,0,1]]".formatted(most);
+        String nothing =
+                "[" + "[0,%s,0,0],".formatted(most).repeat(999) + "[0,%s,0,1]]".formatted(most);
+        String far = "[1152921504606846976,1152921504606846980]";
+
+        for (String[] each :
+                new String[][] {
+                    {"[%s,%s,%s]".formatted(most, most, most), "[[0,4,0,1]]", "[0,4]"},
+                    {"[%s,%s]".formatted(most, most), nothing, "[0,4]"},
+                    {"[%s,1]".formatted(most), column, "[0,2147483647]"},
+                    {"[%s,1]".formatted(most), column, far},
+                    {"[4,4]", "[[0,4,0,4],[0,4,0,4]]", "[0,4]"},
+                    {"[4,4]", "[[0,4,0,2],[0,3,2,2]]", "[0,4]"},
+                    {"[4,4]", "[[0,2147483647,0,4]]", "[0,4]"},
+                    {"[4,4]", "[[2147483647,1,0,4]]", "[0,4]"},
+                    {"[4,4]", "[[0,4,2147483647,4]]", "[0,4]"},
+                    {"[8]", "[[0,1,0,8]]", "[4,0]"},
+                }) {
+            assertNote(note(each[0], each[1], each[2]), "noted.safetensors: damaged: ");
+            assertNote(note(each[0], each[1], each[2]), "penstock.pieces: x: ");
+        }
+    }
+
+    /** Four elements near the end of a tensor of two thousand million rows. */
+    @Test
+    void aStretchFarFromTheBeginningIsFoundWithoutWalkingThere() {
+        assertNote(
+                note("[2147483647,4]", "[[0,2147483647,0,4]]", "[8589934580,8589934584]"),
+                "x [2147483647, 4]: elements 0 to 8589934579 are in no file");
+    }
+
+    @Test
+    void aShapeWithoutElementsThatNoTensorHasIsRefused() throws IOException {
+        Path file = root.resolve("absurd.safetensors");
+        SafetensorsWriter.write(
+                file,
+                Map.of(),
+                List.of(
+                        new StoredTensor(
+                                "x",
+                                StoredType.F32,
+                                List.of(Integer.MAX_VALUE, 2, 0),
+                                MemorySegment.ofArray(new float[0]))));
+
+        assertThatThrownBy(() -> CheckpointReader.open(root, List.of(file)))
+                .isInstanceOf(StoredFileException.class)
+                .hasMessageContaining("absurd.safetensors: x: no tensor has the shape");
     }
 
     private static String note(String whole, String strips, String elements) {

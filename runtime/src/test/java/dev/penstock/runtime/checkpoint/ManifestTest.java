@@ -1,6 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.RankPlace;
@@ -14,6 +15,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ManifestTest {
     @TempDir Path folder;
@@ -53,6 +56,56 @@ class ManifestTest {
         Files.writeString(folder.resolve(Manifest.FILE), manifest.toJson());
 
         assertThat(Manifest.read(folder)).isEqualTo(manifest);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "../x.safetensors",
+                "/etc/x.safetensors",
+                "a/b.safetensors",
+                "..",
+                "",
+                ".hidden.safetensors",
+                "manifest.json",
+                "x\u0000.safetensors",
+                "x\n.safetensors",
+            })
+    void aFileOutsideOfTheCheckpointIsRefused(String name) throws IOException {
+        Files.writeString(
+                folder.resolve(Manifest.FILE), of(new ShardFile(0, name, 7, "0")).toJson());
+
+        assertThatThrownBy(() -> SavedCheckpoint.open(folder))
+                .isInstanceOf(StoredFileException.class)
+                .hasMessageContaining("manifest.json: expected files of this folder")
+                .hasMessageNotContaining("\u0000");
+    }
+
+    @Test
+    void aFileTwiceOrOfNegativeSizeIsRefused() throws IOException {
+        ShardFile good = new ShardFile(0, "stage-0.safetensors", 7, "0");
+        for (Manifest bad :
+                List.of(
+                        of(good, good),
+                        of(new ShardFile(0, "stage-0.safetensors", -1, "0")),
+                        of(new ShardFile(-1, "stage-0.safetensors", 1, "0")))) {
+            Files.writeString(folder.resolve(Manifest.FILE), bad.toJson());
+
+            assertThatThrownBy(() -> SavedCheckpoint.open(folder))
+                    .isInstanceOf(StoredFileException.class)
+                    .hasMessageContaining("stage-0.safetensors, each once");
+        }
+    }
+
+    private static Manifest of(ShardFile... files) {
+        return new Manifest(
+                Manifest.FORMAT_VERSION,
+                100,
+                42,
+                "0123abcd",
+                TinyRun.MODEL,
+                Sha256.of("config"),
+                List.of(files));
     }
 
     /** Else a run would try to read it again, as after an error of the disk, instead of another. */

@@ -26,6 +26,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class DataPreparationTest {
@@ -492,6 +493,75 @@ class DataPreparationTest {
         assertThatThrownBy(() -> PreparedTokens.open(output))
                 .isInstanceOf(DataException.class)
                 .hasMessageContaining("prepared.json");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "{", "null", "{\"version\": 1, \"plan\": null}"})
+    void aTornListOfTheShardsIsMadeAnewBySameCommand(String text) throws IOException {
+        DataPreparation.Result first = preparation("bytes").prepare(2, _ -> {});
+        Map<String, byte[]> whole = content();
+        Files.writeString(output.resolve("prepared.json"), text);
+        assertThatThrownBy(() -> PreparedTokens.open(output))
+                .hasMessageContaining("run the same penstock data prepare again");
+
+        DataPreparation.Result again = preparation("bytes").prepare(2, _ -> {});
+
+        assertContent(whole);
+        assertThat(again.resumed()).isEqualTo(first.tokens());
+    }
+
+    @Test
+    void aTornListWithoutShardsBesideMayBeSomebodys() throws IOException {
+        Files.createDirectories(output);
+        Path list = Files.writeString(output.resolve("prepared.json"), "{\"recipe\": ");
+
+        assertThatThrownBy(() -> preparation("bytes").prepare(1, _ -> {}))
+                .isInstanceOf(DataException.class)
+                .hasMessageContaining(list + ", which is damaged")
+                .hasMessageContaining("delete this file");
+
+        assertThat(list).hasContent("{\"recipe\": ");
+    }
+
+    @Test
+    void aListOfAnotherVersionIsLeftAlone() throws IOException {
+        preparation("bytes").prepare(2, _ -> {});
+        Files.writeString(output.resolve("prepared.json"), "{\"version\": 2}");
+
+        assertThatThrownBy(() -> preparation("bytes").prepare(1, _ -> {}))
+                .isInstanceOf(DataException.class)
+                .hasMessageContaining("use the Penstock that wrote it");
+
+        assertThat(output.resolve("prepared.json")).hasContent("{\"version\": 2}");
+    }
+
+    /** Whatever a list claims that its files cannot be is said with its name. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "\"file\" : \"tokens-00000.bin\" | \"file\" : \"../tokens-00000.bin\"",
+                "\"file\" : \"tokens-00000.bin\" | \"file\" : \"/etc/passwd\"",
+                "\"tokens\" : 70000 | \"tokens\" : -70000",
+                "\"tokens\" : 70000 | \"tokens\" : 9223372036854775807",
+                "\"tokenBytes\" : 2 | \"tokenBytes\" : 4",
+                "\"vocabulary\" : 256 | \"vocabulary\" : -1",
+                "\"vocabulary\" : 256 | \"vocabulary\" : 0",
+                "\"shardTokens\" : 70000 | \"shardTokens\" : 0",
+                "\"fingerprint\" : \"bytes\" | \"fingerprint\" : null",
+                "\"documents\" : | \"documents\" : -",
+            })
+    void aListThatClaimsWhatCannotBeIsRefused(String text, String other) throws IOException {
+        preparation("bytes").prepare(2, _ -> {});
+        Path list = output.resolve("prepared.json");
+        String whole = Files.readString(list);
+        assertThat(whole).contains(text);
+        Files.writeString(list, whole.replace(text, other));
+
+        assertThatThrownBy(() -> PreparedTokens.open(output))
+                .isInstanceOf(DataException.class)
+                .hasMessageContaining(list.toString())
+                .hasMessageContaining("it is damaged");
     }
 
     @Test

@@ -127,6 +127,34 @@ class TokenizerFilesTest {
                 .hasMessageContaining("16 Mi");
     }
 
+    /** A line of words is cut between them; what the whole gives does not change. */
+    @ParameterizedTest
+    @ValueSource(strings = {"pair", "gpt2"})
+    void aLineOfManyMegabytesIsCutBetweenWords(String name) throws IOException {
+        Tokenizer tokenizer =
+                Tokenizer.open(name.equals("gpt2") ? name : recorded(name).toString());
+        Random random = new Random(12);
+        String[] words = {
+            "water", " pipe", "  ", ".", "世界", "'s", " '", "12", "\u00a0", " \n ", "𝔸"
+        };
+        StringBuilder text = new StringBuilder();
+        while (text.length() < 3 << 20) {
+            text.append(words[random.nextInt(words.length)]);
+        }
+        byte[] utf8 = text.toString().getBytes(StandardCharsets.UTF_8);
+        TextPieces pieces = tokenizer.pieces(new ByteArrayInputStream(utf8));
+        IntStream.Builder streamed = IntStream.builder();
+        int count = 0;
+
+        for (TextPieces.Piece piece = pieces.next(); piece != null; piece = pieces.next()) {
+            count++;
+            IntStream.of(piece.encode()).forEach(streamed::add);
+        }
+
+        assertThat(count).isEqualTo(3);
+        assertThat(streamed.build().toArray()).isEqualTo(tokenizer.encode(text.toString()));
+    }
+
     /** Merges everything anew after every merge, over lists of strings. */
     private static List<String> slowly(String word, List<String> merges) {
         List<String> parts = new java.util.ArrayList<>();

@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -140,6 +141,22 @@ class TorchFileTest {
         assertThatThrownBy(() -> TorchFile.open(file))
                 .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("something else under 'w'");
+    }
+
+    /** Megabytes of bytes each of which makes a value: gigabytes, if all were made. */
+    @ParameterizedTest
+    @ValueSource(strings = {"7d", "5d", "29", "4b07", "28", "5800000000"})
+    void valuesThatWouldFillTheMemoryAreRefusedBeforeTheyAreMade(String opcodes)
+            throws IOException {
+        byte[] values = HexFormat.of().parseHex(opcodes.repeat((30 << 20) / opcodes.length() * 2));
+        ByteArrayOutputStream table = new ByteArrayOutputStream();
+        table.writeBytes(new byte[] {(byte) 0x80, 2, '}', 'q', 0});
+        table.writeBytes(values);
+        Path file = zip(table.toByteArray(), new byte[0]);
+
+        assertThatThrownBy(() -> TorchFile.open(file))
+                .isInstanceOf(StoredFileException.class)
+                .hasMessageContaining("more values than 256 MiB of memory hold");
     }
 
     @Test

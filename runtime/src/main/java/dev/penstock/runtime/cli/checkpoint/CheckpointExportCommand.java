@@ -133,7 +133,8 @@ final class CheckpointExportCommand extends PenstockCommand {
                         new ObjectMapper().readTree(model.config().toJson()),
                         HuggingFaceExport.published(model.config(), model.tensors()),
                         arguments.vocabulary(model),
-                        form));
+                        form),
+                model.tensors());
         return List.of(output);
     }
 

@@ -37,6 +37,9 @@ final class ExportArguments {
                     "merges.txt",
                     "generation_config.json");
 
+    /** The largest tokenizers of today have 40 MB. */
+    private static final long MOST_TOKENIZER_BYTES = 128 << 20;
+
     /** Megatron pads to 128 times the tensor shards. */
     private static final int MOST_PADDING = 1024;
 
@@ -183,6 +186,12 @@ final class ExportArguments {
 
     private static String read(Path file) {
         try {
+            if (Files.size(file) > MOST_TOKENIZER_BYTES) {
+                throw new StoredFileException(
+                        file,
+                        "expected a tokenizer's file of at most %d MiB, got %,d bytes"
+                                .formatted(MOST_TOKENIZER_BYTES >> 20, Files.size(file)));
+            }
             return Files.readString(file, StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw StoredFileException.of(file, "read the tokenizer", e);

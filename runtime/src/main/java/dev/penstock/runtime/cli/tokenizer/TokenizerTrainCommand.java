@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli.tokenizer;
 
+import dev.penstock.runtime.checkpoint.TextsAside;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TextArguments;
@@ -7,6 +8,7 @@ import dev.penstock.runtime.cli.command.WorkBar;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.data.Corpus;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.BytePairTrainer;
 import dev.penstock.runtime.tokenizer.TrainedPairs;
 import dev.penstock.runtime.tokenizer.WordCounts;
@@ -64,7 +66,7 @@ final class TokenizerTrainCommand extends PenstockCommand {
     private boolean json;
 
     @Override
-    public Integer call() throws IOException {
+    public Integer call() {
         requireGoodOptions();
         Corpus corpus = texts.corpus();
         WordCounts words = new WordCounts();
@@ -75,10 +77,30 @@ final class TokenizerTrainCommand extends PenstockCommand {
         try (WorkBar bar = WorkBar.ofPieces("tokens", vocabulary)) {
             trained = BytePairTrainer.train(words, vocabulary, bar::accept);
         }
-        Files.createDirectories(output);
-        trained.write(output);
+        write(trained);
         print(new Answer(output.toString(), trained.vocabulary(), words.different()));
         return ExitCode.OK;
+    }
+
+    /**
+     * Replaces the files of another tokenizer. What makes a folder one goes first: it is never made
+     * of files of both.
+     */
+    private void write(TrainedPairs trained) {
+        try {
+            Files.createDirectories(output);
+            TextsAside texts = TextsAside.write(output, trained.texts());
+            try {
+                for (String file : TrainedPairs.decisiveFiles()) {
+                    Files.deleteIfExists(output.resolve(file));
+                }
+                texts.publish();
+            } finally {
+                texts.discard();
+            }
+        } catch (IOException e) {
+            throw StoredFileException.of(output, "write the tokenizer", e);
+        }
     }
 
     private void requireGoodOptions() {

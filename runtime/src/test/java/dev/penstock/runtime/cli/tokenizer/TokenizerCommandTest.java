@@ -7,12 +7,15 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.disk.SmallDisk;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class TokenizerCommandTest {
     @TempDir private Path folder;
@@ -91,5 +94,50 @@ class TokenizerCommandTest {
         assertThat(folder.resolve("other")).doesNotExist();
         assertThat(forced.exitCode()).as(forced.err()).isEqualTo(ExitCode.OK);
         assertThat(Tokenizer.vocabularyOf(folder.resolve("words").toString())).isEqualTo(258);
+    }
+
+    /** A folder that has the name of a file stops the command where the file would get it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"vocab.json", "tokenizer_config.json", "merges.txt", "tokenizer.json"})
+    void filesAreReplacedTogetherOrTheFolderHasNoTokenizerOfTwo(String name) throws IOException {
+        Path file = Files.writeString(folder.resolve("t.txt"), "valve valve");
+        train("words", "--vocabulary=300", file.toString());
+        Path obstacle = folder.resolve("words").resolve(name);
+        Files.delete(obstacle);
+        Files.createDirectories(obstacle.resolve("in the way"));
+
+        Cli cli = train("words", "--vocabulary=258", file.toString(), "--force");
+
+        assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(cli.err()).contains("words: cannot write the tokenizer").doesNotContain("\tat ");
+        assertThat(folder.resolve("words").toFile().list())
+                .noneMatch(each -> each.endsWith(".incomplete"));
+        Path vocabulary = folder.resolve("words/vocab.json");
+        assertThat(Files.isRegularFile(folder.resolve("words/tokenizer.json"))).isFalse();
+        if (Files.isRegularFile(vocabulary)
+                && Files.isRegularFile(folder.resolve("words/merges.txt"))) {
+            Tokenizer left = Tokenizer.open(vocabulary.toString());
+            assertThat(left.encode(" valve")).hasSize(left.vocabulary() == 258 ? 5 : 2);
+        }
+    }
+
+    @Test
+    void aDiskThatIsFullLeavesTheTokenizerThatIsThere() throws Exception {
+        Path file = Files.writeString(folder.resolve("t.txt"), Training.text(20_000));
+        // eight entries: two folders, the four files that are there, and two of the new ones
+        try (SmallDisk disk = SmallDisk.below(folder, "size=10m,nr_inodes=8")) {
+            train("disk/words", "--vocabulary=260", file.toString());
+            byte[] before = Files.readAllBytes(folder.resolve("disk/words/tokenizer.json"));
+
+            Cli cli = train("disk/words", "--vocabulary=900", file.toString(), "--force");
+
+            assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(cli.err().lines().filter(line -> line.startsWith("penstock:")))
+                    .singleElement()
+                    .asString()
+                    .contains("words: cannot write the tokenizer: No space left on device");
+            assertThat(disk.path().resolve("words").toFile().list()).hasSize(4);
+            assertThat(disk.path().resolve("words/tokenizer.json")).hasBinaryContent(before);
+        }
     }
 }

@@ -5,11 +5,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Facts of a {@code config.json}; collects what is missing or cannot be said in GGUF. */
-final class ModelConfig {
+final class ConfigFacts {
     private final JsonNode root;
     private final List<String> problems = new ArrayList<>();
 
-    ModelConfig(JsonNode root) {
+    ConfigFacts(JsonNode root) {
         this.root = root;
     }
 
