@@ -28,6 +28,7 @@ final class JsonTokenizer implements Tokenizer {
     private final byte[][] bytes;
     private final int separator;
     private final OptionalInt endOfText;
+    private final OptionalInt beginning;
     private final boolean canBeCut;
 
     private JsonTokenizer(
@@ -36,6 +37,7 @@ final class JsonTokenizer implements Tokenizer {
             NativeTokenizers.Handle library,
             byte[][] bytes,
             OptionalInt endOfText,
+            OptionalInt beginning,
             int separator,
             boolean cutsWords) {
         this.name = name;
@@ -43,6 +45,7 @@ final class JsonTokenizer implements Tokenizer {
         this.library = library;
         this.bytes = bytes;
         this.endOfText = endOfText;
+        this.beginning = beginning;
         this.separator = separator;
         this.canBeCut = cutsWords && cutsLeaveTokens();
     }
@@ -66,6 +69,7 @@ final class JsonTokenizer implements Tokenizer {
                     library,
                     content.bytes(),
                     end,
+                    EndOfText.beginning(file, content.vocabulary()),
                     end.orElseGet(() -> newline(file, library)),
                     content.cutsWords());
         } catch (IOException e) {
@@ -121,6 +125,11 @@ final class JsonTokenizer implements Tokenizer {
     @Override
     public int documentSeparator() {
         return separator;
+    }
+
+    @Override
+    public int textStart() {
+        return beginning.orElse(separator);
     }
 
     @Override
