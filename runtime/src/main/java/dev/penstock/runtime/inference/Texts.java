@@ -180,7 +180,7 @@ final class Texts implements TextFeed {
 
     /** The first stage continues while the listener is notified. */
     @Override
-    public void choose(int number, float[] logits) {
+    public void choose(int number, int place, float[] logits) {
         Text text = texts.get(number);
         if (hasEnded(text)) {
             return;

@@ -111,7 +111,8 @@ public final class InferenceStage implements StageProgram {
                         turns(),
                         (_, _) -> rows().places(),
                         role.last()
-                                ? LossHead.logitsScratch(scopes.scratch(), whole, texts.texts())
+                                ? LossHead.logitsScratch(
+                                        scopes.scratch(), whole, texts.rowsWithLogits())
                                 : null);
         int rows = texts.sliceRows().stream().mapToInt(Integer::intValue).max().orElse(1);
         tokens = role.first() ? scopes.activations().tensor("tokens", DType.I32, 1, rows) : null;
@@ -125,7 +126,11 @@ public final class InferenceStage implements StageProgram {
         choosing =
                 role.last()
                         ? scopes.scratch()
-                                .tensor("rows that choose", DType.F32, texts.texts(), shape.width())
+                                .tensor(
+                                        "rows that choose",
+                                        DType.F32,
+                                        texts.rowsWithLogits(),
+                                        shape.width())
                         : null;
         largest =
                 Carver.carve(
@@ -216,6 +221,7 @@ public final class InferenceStage implements StageProgram {
     @Override
     public void beginStep(StepKind kind, long step) {
         guard.atStep(step);
+        texts.begin(step);
     }
 
     /** Feeds what the unit's texts have for the slice, in the first rows of the tensors. */
@@ -253,25 +259,33 @@ public final class InferenceStage implements StageProgram {
         return true;
     }
 
-    /**
-     * Chooses the tokens after the last rows of the texts that need one, with one product for all
-     * of them.
-     */
+    /** A row after which a token is chosen. */
+    private record Chosen(int text, int place, int row) {}
+
+    /** Chooses the tokens after the rows that ask for it, with one product for as many as fit. */
     private void choose(FeedRows feeds, Tensor normed) {
-        List<FeedRows.Run> runs =
-                feeds.runs().stream().filter(run -> run.feed().chooses()).toList();
-        if (runs.isEmpty()) {
-            return;
+        List<Chosen> rows = new ArrayList<>();
+        for (FeedRows.Run run : feeds.runs()) {
+            for (int back = texts.choosing(run) - 1; back >= 0; back--) {
+                rows.add(new Chosen(run.text(), run.feed().end() - 1 - back, run.lastRow() - back));
+            }
         }
-        Tensor last = requireNonNull(choosing).rows(0, runs.size());
-        for (int i = 0; i < runs.size(); i++) {
-            kernels.copy(normed.rows(runs.get(i).lastRow(), 1), last.rows(i, 1));
+        for (int from = 0; from < rows.size(); from += texts.rowsWithLogits()) {
+            int to = Math.min(rows.size(), from + texts.rowsWithLogits());
+            chooseTogether(rows.subList(from, to), normed);
+        }
+    }
+
+    private void chooseTogether(List<Chosen> rows, Tensor normed) {
+        Tensor last = requireNonNull(choosing).rows(0, rows.size());
+        for (int i = 0; i < rows.size(); i++) {
+            kernels.copy(normed.rows(rows.get(i).row(), 1), last.rows(i, 1));
         }
         Tensor logits = requireNonNull(layers.head()).logits(last);
         kernels.finish();
-        for (int i = 0; i < runs.size(); i++) {
+        for (int i = 0; i < rows.size(); i++) {
             float[] row = logits.rows(i, 1).segment().toArray(ValueLayout.JAVA_FLOAT);
-            texts.choose(runs.get(i).text(), row);
+            texts.choose(rows.get(i).text(), rows.get(i).place(), row);
         }
     }
 
