@@ -179,8 +179,7 @@ public final class GpuBenchmark {
     private void peerRow(Row row, TrainingMeasurement ours, double peak) {
         try {
             PyTorchPeer.Measured found =
-                    PyTorchPeer.measure(
-                            PEER_DEVICE, true, row.shape(), row.mostSequences(), STEPS);
+                    PyTorchPeer.measure(PEER_DEVICE, true, row.shape(), row.mostSequences(), STEPS);
             double rate = found.sequences() * row.shape().context() / found.stepSeconds();
             double flops = rate / ours.tokensPerSecond() * ours.flopsPerSecond();
             print(

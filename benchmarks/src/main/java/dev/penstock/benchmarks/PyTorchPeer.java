@@ -53,8 +53,7 @@ final class PyTorchPeer {
     static Measured measure(
             String device, boolean bf16, TrainingShape shape, int sequences, int steps)
             throws Missing {
-        List<String> arguments =
-                new ArrayList<>(List.of(device, bf16 ? "bfloat16" : "float32"));
+        List<String> arguments = new ArrayList<>(List.of(device, bf16 ? "bfloat16" : "float32"));
         IntStream.of(
                         shape.layers(),
                         shape.width(),

@@ -72,7 +72,7 @@ final class EndOfText {
     }
 
     /** Returns the token that begins a text; empty if no file beside names one that exists. */
-    static OptionalInt beginning(Path file, Vocabulary vocabulary) {
+    static OptionalInt beginning(Path file, TokenTable vocabulary) {
         for (String name : List.of(CONFIG, SPECIAL)) {
             JsonNode bos = JsonFiles.readIfThere(file.resolveSibling(name)).path(BEGINNING);
             Integer id = vocabulary.id(tokenOf(bos));

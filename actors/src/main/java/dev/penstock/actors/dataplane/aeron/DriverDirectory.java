@@ -108,9 +108,10 @@ final class DriverDirectory {
 
     /**
      * A killed process cannot clean up after itself; the next one does. A directory counts as dead
-     * only if its process is gone and its driver shows no heartbeat for ten seconds, since processes
-     * of another container may share the memory but not the process numbers. What another user made, or could
-     * change while it is removed, stays: its entries may lead to this user's files.
+     * only if its process is gone and its driver shows no heartbeat for ten seconds, since
+     * processes of another container may share the memory but not the process numbers. What another
+     * user made, or could change while it is removed, stays: its entries may lead to this user's
+     * files.
      */
     private static void sweep(Path parent) {
         try (DirectoryStream<Path> found = Files.newDirectoryStream(parent, "penstock-*")) {
