@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.ToIntFunction;
 
 /**
@@ -50,7 +51,10 @@ public final class CheckpointConversion {
                     folder, "this checkpoint exists already; try another folder");
         }
         boolean made = makeFolder(root);
+        AtomicReference<String> found = new AtomicReference<>("");
         try (var directory = new CheckpointDirectory(root, identity, Integer.MAX_VALUE)) {
+            // it is read back once, which takes as long as to write it
+            directory.tellOfVerification((_, _, problem) -> found.set(problem));
             List<ShardFile> files = new ArrayList<>();
             for (int stage = 0; stage < stages; stage++) {
                 writeStage(directory, stage, stageOf).ifPresent(files::add);
@@ -62,11 +66,10 @@ public final class CheckpointConversion {
             source.requireWhole(); // all else may follow from it
             throw e;
         }
-        SavedCheckpoint written = SavedCheckpoint.open(folder);
-        for (StoredFileException problem : written.verify()) {
-            throw problem;
+        if (!found.get().isEmpty()) {
+            throw new StoredFileException(folder, found.get());
         }
-        return written;
+        return SavedCheckpoint.open(folder);
     }
 
     private void requireWholeSource(CheckpointDirectory directory) {

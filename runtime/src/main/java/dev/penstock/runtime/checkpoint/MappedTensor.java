@@ -19,12 +19,34 @@ import java.util.List;
  */
 record MappedTensor(String name, StoredType type, List<Integer> shape, List<Part> pieces)
         implements TensorSource {
+    /** A piece of less than this part of the whole is copied element by element. */
+    private static final int WORTH_ALL = 8;
+
     /** A tensor of the file and its place. */
     record Part(StoredPart place, StoredTensor tensor) {
         /** Returns the index in the file's tensor of an element of the parameter. */
         private long index(long row, long column) {
             long own = column - place.firstColumn();
             return place.transposed() ? own * place.rows() + row : row * place.columns() + own;
+        }
+
+        /** Copies all of it to its columns of the whole. */
+        private void copyTo(MemorySegment whole, int wide, int bytes) {
+            MemorySegment own = tensor.data();
+            int columns = place.columns();
+            if (place.transposed()) {
+                new Exchange(own, 0, place.rows(), whole, place.firstColumn(), wide)
+                        .copy(place.rows(), columns, bytes);
+                return;
+            }
+            for (long row = 0; row < place.rows(); row++) {
+                MemorySegment.copy(
+                        own,
+                        row * columns * bytes,
+                        whole,
+                        (row * wide + place.firstColumn()) * bytes,
+                        (long) columns * bytes);
+            }
         }
 
         private int end() {
@@ -44,10 +66,20 @@ record MappedTensor(String name, StoredType type, List<Integer> shape, List<Part
         return pieces.size() == 1 && !pieces.getFirst().place().transposed();
     }
 
+    private boolean areAlike() {
+        return pieces.stream().allMatch(part -> part.tensor().type() == type);
+    }
+
     /** Copies a piece as F32 in the byte order of this machine. */
     void copyTo(TensorPiece piece, MemorySegment target) {
         if (isAsStored()) {
             pieces.getFirst().tensor().copyTo(piece, target);
+            return;
+        }
+        if (areAlike() && piece.elements() > elements() / WORTH_ALL) {
+            try (Arena arena = Arena.ofConfined()) {
+                read(arena).copyTo(piece, target);
+            }
             return;
         }
         piece.walk(
@@ -102,30 +134,12 @@ record MappedTensor(String name, StoredType type, List<Integer> shape, List<Part
         }
         int bytes = type.bytes();
         MemorySegment whole = arena.allocate(elements() * bytes, 64);
-        boolean alike = pieces.stream().allMatch(part -> part.tensor().type() == type);
-        if (!alike) {
+        if (!areAlike()) {
             copyTo(TensorPiece.all(shape), whole);
             return new StoredTensor(name, type, shape, whole);
         }
-        each(0, elements(), (part, from, at) -> copy(part.tensor().data(), from, whole, at, bytes));
+        pieces.forEach(part -> part.copyTo(whole, shape.getLast(), bytes));
         return new StoredTensor(name, type, shape, whole);
-    }
-
-    /** Copies an element, whatever it means. */
-    static void copy(MemorySegment from, long index, MemorySegment to, long at, int bytes) {
-        switch (bytes) {
-            case 2 ->
-                    to.set(
-                            ValueLayout.JAVA_SHORT_UNALIGNED,
-                            at * 2,
-                            from.get(ValueLayout.JAVA_SHORT_UNALIGNED, index * 2));
-            case 4 ->
-                    to.set(
-                            ValueLayout.JAVA_INT_UNALIGNED,
-                            at * 4,
-                            from.get(ValueLayout.JAVA_INT_UNALIGNED, index * 4));
-            default -> MemorySegment.copy(from, index * bytes, to, at * bytes, bytes);
-        }
     }
 
     @Override

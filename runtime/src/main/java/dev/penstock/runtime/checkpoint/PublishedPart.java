@@ -39,14 +39,18 @@ record PublishedPart(StoredPart part, StoredType type, ModelTensors source)
             return new StoredTensor(name(), type, shape(), whole.data());
         }
         MemorySegment own = arena.allocate(elements() * type.bytes(), 64);
-        long at = 0;
-        int rows = part.transposed() ? part.columns() : part.rows();
-        int columns = part.transposed() ? part.rows() : part.columns();
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < columns; j++) {
-                long row = part.transposed() ? j : i;
-                long column = (long) part.firstColumn() + (part.transposed() ? i : j);
-                MappedTensor.copy(whole.data(), row * wide + column, own, at++, type.bytes());
+        int bytes = type.bytes();
+        if (part.transposed()) {
+            new Exchange(whole.data(), part.firstColumn(), wide, own, 0, part.rows())
+                    .copy(part.columns(), part.rows(), bytes);
+        } else {
+            for (long row = 0; row < part.rows(); row++) {
+                MemorySegment.copy(
+                        whole.data(),
+                        (row * wide + part.firstColumn()) * bytes,
+                        own,
+                        row * part.columns() * bytes,
+                        (long) part.columns() * bytes);
             }
         }
         return new StoredTensor(name(), type, shape(), own);

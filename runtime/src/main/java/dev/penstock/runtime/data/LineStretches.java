@@ -1,6 +1,8 @@
 package dev.penstock.runtime.data;
 
+import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.data.Stretch.Encoded;
@@ -22,7 +24,15 @@ import org.jspecify.annotations.Nullable;
 final class LineStretches implements FileStretches {
     private static final int STRETCH_BYTES = 1 << 18;
 
-    private static final ObjectMapper JSON = new ObjectMapper();
+    /** A text may be as long as its line. */
+    private static final ObjectMapper JSON =
+            new ObjectMapper(
+                    JsonFactory.builder()
+                            .streamReadConstraints(
+                                    StreamReadConstraints.builder()
+                                            .maxStringLength(Documents.LONGEST_BYTES)
+                                            .build())
+                            .build());
 
     private final Path file;
     private final String field;

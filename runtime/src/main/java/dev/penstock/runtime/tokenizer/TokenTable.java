@@ -38,11 +38,11 @@ public final class TokenTable {
      */
     public void add(String token, long id) {
         Integer before = ids.get(token);
+        addRow(token, id);
         if (before != null && before != id) {
             throw damaged(
                     "one number for each token", "%d and %d for '%s'".formatted(before, id, token));
         }
-        addRow(token, id);
     }
 
     /** Adds a token to which the file gives a number by its place, perhaps more than one. */
