@@ -3,7 +3,6 @@ package dev.penstock.runtime.cli.train;
 import dev.penstock.runtime.evaluation.TaskResult;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 
 /** Figures of a task in columns; beside every row the protocol that they follow. */
 final class ResultTable {
@@ -13,11 +12,11 @@ final class ResultTable {
     static List<String> lines(String protocol, List<TaskResult> results) {
         List<List<String>> rows = new ArrayList<>();
         List<String> heading = new ArrayList<>(List.of("", "protocol"));
-        results.getLast().measures().keySet().forEach(name -> heading.add(words(name)));
+        results.getLast().measures().keySet().forEach(name -> heading.add(TaskResult.words(name)));
         rows.add(heading);
         for (TaskResult result : results) {
             List<String> row = new ArrayList<>(List.of(result.file(), protocol));
-            result.measures().values().forEach(value -> row.add(shown(value)));
+            result.measures().values().forEach(value -> row.add(TaskResult.shown(value)));
             rows.add(row);
         }
         int[] widths = new int[heading.size()];
@@ -36,18 +35,5 @@ final class ResultTable {
             line.append(i == 0 ? "" : "  ").append(form.formatted(row.get(i)));
         }
         return line.toString();
-    }
-
-    /** Returns {@code bits per byte} for {@code bitsPerByte}. */
-    private static String words(String name) {
-        return name.replaceAll("([A-Z])", " $1").toLowerCase(Locale.ROOT);
-    }
-
-    private static String shown(Number value) {
-        if (value instanceof Long) {
-            return value.toString();
-        }
-        double figure = value.doubleValue();
-        return (figure < 1e6 ? "%.4f" : "%.4e").formatted(figure);
     }
 }

@@ -12,6 +12,9 @@ import dev.penstock.runtime.config.run.LayoutChanges;
 import dev.penstock.runtime.config.run.PipelineSection;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.config.run.RunSection;
+import dev.penstock.runtime.data.DataException;
+import dev.penstock.runtime.data.DataProblem;
+import dev.penstock.runtime.inference.TrainingTasks;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -23,6 +26,7 @@ import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
@@ -60,8 +64,35 @@ final class TrainStart {
         this.section = request.draft().draft().config().run();
         this.problems = new ArrayList<>(problems);
         ExposedDataPlane.ofLocalRun(request.draft().draft()).ifPresent(this.problems::add);
+        addProblemsOfTasks();
         this.out = out;
         this.err = err;
+    }
+
+    /** Their files are read once more when they are measured; they are small. */
+    private void addProblemsOfTasks() {
+        DraftConfig draft = request.draft();
+        RunConfig config = draft.draft().config();
+        if (!draft.sound("evaluation", "model.context", "data.tokenizer")
+                || config.evaluation().tasks().isEmpty()) {
+            return;
+        }
+        try {
+            TrainingTasks.prepare(
+                    config.evaluation().tasks(),
+                    Tokenizer.open(config.data().tokenizer().word()),
+                    config.model().context());
+        } catch (DataException e) {
+            for (DataProblem problem : e.problems()) {
+                problems.add(
+                        draft.draft()
+                                .problem(
+                                        "evaluation.tasks",
+                                        problem.expected(),
+                                        "%s: %s".formatted(problem.key(), problem.got()),
+                                        problem.advice()));
+            }
+        }
     }
 
     /**

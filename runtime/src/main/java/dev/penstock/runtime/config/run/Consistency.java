@@ -47,6 +47,7 @@ final class Consistency {
         consistency.recomputedBlocksExist();
         consistency.learningRateFalls();
         consistency.framesFitTheLog();
+        consistency.tasksHaveCheckpoints();
         return consistency.conflicts;
     }
 
@@ -57,6 +58,21 @@ final class Consistency {
                 "\"" + config.run().name() + "\"",
                 "try " + RunSection.fileName(config.run().name()),
                 "run.name");
+    }
+
+    private void tasksHaveCheckpoints() {
+        int saved = config.checkpoint().every();
+        int evaluated = config.evaluation().every();
+        require(
+                config.evaluation().tasks().isEmpty()
+                        || (saved > 0 && evaluated > 0 && evaluated % saved == 0),
+                "a multiple of checkpoint.every = %d, as evaluation.tasks are measured with checkpoints"
+                        .formatted(saved),
+                evaluated,
+                "set both to the same number",
+                "evaluation.every",
+                "checkpoint.every",
+                "evaluation.tasks");
     }
 
     private void headsDivideTheWidth() {
