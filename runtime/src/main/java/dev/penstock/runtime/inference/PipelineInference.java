@@ -99,7 +99,7 @@ public record PipelineInference(
     public Result run(
             InferenceRequest request, TokenListener listener, Consumer<Runnable> onInterrupt) {
         requireKnownTokens(request);
-        var texts = new Texts(request, partition.stages(), shape.context(), SLICE_TOKENS, listener);
+        var texts = new Texts(request, partition.stages(), shape, SLICE_TOKENS, listener);
         RunPlan plan = plan(InferenceOrder.of(partition.stages(), texts));
         var stages = new InferenceStages(shape, partition, precision, texts, weights);
         RunOutcome outcome =
