@@ -103,7 +103,7 @@ public record PipelineInference(
     public Result run(
             InferenceRequest request, TokenListener listener, Consumer<Runnable> onInterrupt) {
         request.prompts().forEach(this::requireKnownTokens);
-        var texts = new Texts(request, partition.stages(), shape.context(), SLICE_TOKENS, listener);
+        var texts = new Texts(request, partition.stages(), shape, SLICE_TOKENS, listener);
         RunPlan plan = plan(InferenceOrder.of(partition.stages(), texts), 1);
         return new Result(run(plan, texts, onInterrupt), texts.continuations());
     }

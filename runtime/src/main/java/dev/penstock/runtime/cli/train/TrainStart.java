@@ -256,22 +256,35 @@ final class TrainStart {
                 warn("resuming with a different layout: " + String.join(", ", layout));
             }
             changes.dataOrder(step).ifPresent(this::warn);
-            changes.otherTokenizer()
-                    .ifPresent(
-                            other ->
-                                    problems.add(
-                                            request.draft()
-                                                    .draft()
-                                                    .problem(
-                                                            "data.tokenizer",
-                                                            "that of the run to go on with, "
-                                                                    + other,
-                                                            now.data().tokenizer().word(),
-                                                            "set it back, or start a new run"
-                                                                    + " without --resume")));
+            changes.context().ifPresent(this::warn);
+            if (request.draft().sound("data.tokenizer")) {
+                requireSameTokenizer(directory, changes);
+            }
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read " + earlier, e);
         }
+    }
+
+    private void requireSameTokenizer(RunDirectory directory, LayoutChanges changes) {
+        String word = request.draft().draft().config().data().tokenizer().word();
+        TokenizerOfRun.in(directory, changes.tokenizerBefore())
+                .filter(earlier -> !earlier.isSameAs(word))
+                .ifPresent(
+                        earlier ->
+                                problems.add(
+                                        request.draft()
+                                                .draft()
+                                                .problem(
+                                                        "data.tokenizer",
+                                                        "that of the run to go on with, "
+                                                                + earlier.word(),
+                                                        earlier.word().equals(word)
+                                                                ? word
+                                                                        + ", whose files have"
+                                                                        + " changed"
+                                                                : word,
+                                                        "set it back, or start a new run without"
+                                                                + " --resume")));
     }
 
     private RunStart start(Optional<Path> checkpoint, Optional<Path> init) {
@@ -287,6 +300,7 @@ final class TrainStart {
                 RunLog _ = RunLog.to(directory.log())) {
             Files.createDirectories(directory.checkpoints());
             Files.writeString(directory.resolvedConfiguration(), parts.config().resolved());
+            TokenizerOfRun.write(directory, assembly.tokenizer());
             options.write();
             return new TrainRun(directory, assembly, interrupts, out, err).call();
         } catch (IOException e) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.model.shape.ModelShape;
@@ -39,6 +40,7 @@ final class Consistency {
         consistency.partsDivideTheContext();
         consistency.devicesAreTheProduct();
         consistency.productsAreOfTheDevice();
+        consistency.headsFitTheGpu();
         consistency.gpusHaveTheirOwnMemory();
         consistency.ncclIsForGpusWithoutMirrors();
         consistency.everyStageHasWork();
@@ -228,6 +230,21 @@ final class Consistency {
                 device.gemm().name().toLowerCase(Locale.ROOT),
                 "try device.gemm = auto",
                 "device.gemm",
+                "device.kind");
+    }
+
+    private void headsFitTheGpu() {
+        int columns = shape().map(shape -> shape.block().heads().size()).orElse(0);
+        boolean said = config.model().headSize().isPresent();
+        require(
+                columns <= AttentionShape.MOST_COLUMNS_ON_GPU || !config.device().kind().isCuda(),
+                "heads of at most %d columns where device.kind = %s"
+                        .formatted(
+                                AttentionShape.MOST_COLUMNS_ON_GPU, config.device().kind().word()),
+                columns,
+                "use more heads, or device.kind = cpu",
+                said ? "model.head-size" : "model.heads",
+                said ? "model.heads" : "model.width",
                 "device.kind");
     }
 

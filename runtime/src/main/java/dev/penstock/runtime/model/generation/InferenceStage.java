@@ -9,6 +9,7 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
@@ -177,20 +178,37 @@ public final class InferenceStage implements StageProgram {
         return new TextAttention(
                 kernels,
                 multiply,
-                whole.attention(role.firstLayer() + block),
+                window(whole.attention(role.firstLayer() + block)),
                 texts.cachedTokens(),
-                Math.min(REDUCTION_BLOCK, shape.context()),
+                grid(shape),
                 this::rows,
                 kept);
     }
 
-    /** Builds the turns of heads for all places that are kept; null where heads do not turn. */
+    /** Returns the block of attention's sums: keys that are dropped fill whole ones. */
+    public static int grid(ModelShape shape) {
+        return Math.min(REDUCTION_BLOCK, shape.context());
+    }
+
+    /** Returns an attention to no more tokens than the model reads at a time. */
+    private AttentionShape window(AttentionShape layer) {
+        return texts.cachedTokens() <= shape.context()
+                ? layer
+                : new AttentionShape(
+                        layer.heads(),
+                        layer.keyHeads(),
+                        layer.headSize(),
+                        Math.min(layer.window(), shape.context()),
+                        layer.scale());
+    }
+
+    /** Builds the turns of heads for all places of tokens; null where heads do not turn. */
     private @Nullable HeadTurns turns() {
-        TurnTable table = TurnTable.allocate(scopes.scratch(), shape, texts.cachedTokens());
+        TurnTable table = TurnTable.allocate(scopes.scratch(), shape, texts.places());
         if (table == null) {
             return null;
         }
-        table.fill(shape, List.of(new PartTokens.Run(0, 0, texts.cachedTokens())));
+        table.fill(shape, List.of(new PartTokens.Run(0, 0, texts.places())));
         return table.ofTexts(kernels, this::rows);
     }
 

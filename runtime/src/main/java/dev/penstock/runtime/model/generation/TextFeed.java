@@ -27,6 +27,11 @@ public interface TextFeed {
     /** Returns the maximum number of tokens of a text whose keys and values are kept at a time. */
     int cachedTokens();
 
+    /** Returns how many places tokens have, from 0 on. */
+    default int places() {
+        return cachedTokens();
+    }
+
     /**
      * Returns what the texts of a micro-batch feed in this slice, including texts that have ended:
      * all stages see the same rows.

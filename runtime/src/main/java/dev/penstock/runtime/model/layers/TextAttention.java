@@ -39,6 +39,10 @@ public record TextAttention(
             int first = run.firstRow();
             int count = run.feed().count();
             Tensor text = kept.get(run.text() % kept.size());
+            if (run.feed().dropped() > 0 && run.feed().position() > 0) {
+                int stay = run.feed().position();
+                kernels.copy(text.rows(run.feed().dropped(), stay), text.rows(0, stay));
+            }
             kernels.copy(qkv.rows(first, count), text.rows(run.feed().position(), count));
             kernels.attention(
                     multiply,
