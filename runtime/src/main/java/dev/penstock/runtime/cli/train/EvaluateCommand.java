@@ -222,7 +222,7 @@ public final class EvaluateCommand extends PenstockCommand {
                 throw new ConfigException(problems);
             }
             List<Score> scores = score(pipeline, task.getFirst().windows());
-            if (scores.isEmpty()) {
+            if (scores.isEmpty() && !task.getFirst().windows().isEmpty()) {
                 return interrupted();
             }
             print(task.getFirst(), scores, model.model());
