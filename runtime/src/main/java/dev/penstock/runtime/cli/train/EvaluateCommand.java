@@ -23,7 +23,6 @@ import dev.penstock.runtime.evaluation.Score;
 import dev.penstock.runtime.evaluation.TaskData;
 import dev.penstock.runtime.evaluation.TaskKind;
 import dev.penstock.runtime.evaluation.TaskRequest;
-import dev.penstock.runtime.evaluation.TaskResult;
 import dev.penstock.runtime.evaluation.Window;
 import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.launch.Interrupts;
@@ -33,9 +32,7 @@ import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -138,8 +135,16 @@ public final class EvaluateCommand extends PenstockCommand {
     }
 
     private static Problem told(DataProblem problem) {
-        String place = problem.key().equals("data.source") ? "--data" : problem.key();
-        return Problem.atOption(place, problem.expected(), problem.got(), problem.advice());
+        return switch (problem.key()) {
+            case "data.source" ->
+                    Problem.atOption("--data", problem.expected(), problem.got(), "check the path");
+            case "stride" ->
+                    Problem.atOption(
+                            "--stride", problem.expected(), problem.got(), problem.advice());
+            default ->
+                    Problem.atOption(
+                            problem.key(), problem.expected(), problem.got(), problem.advice());
+        };
     }
 
     /** The loss of what the run held out, as during training. */
@@ -234,14 +239,15 @@ public final class EvaluateCommand extends PenstockCommand {
     private Optional<DraftConfig> configuration(Path file, List<Problem> problems) {
         RunDirectory directory = new RunDirectory(path);
         if (directory.holdsRun()) {
-            refuseOthers(problems);
             List<String> all = new ArrayList<>();
             all.add("data.source=" + ConfigUtil.quoteString(file.toString()));
             boolean lines = file.toString().matches(".*\\.jsonl(\\.gz)?");
             all.add("data.format=" + (lines ? "jsonl" : "text"));
-            all.addAll(overrides);
+            all.addAll(usedOverrides(problems));
             DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), all);
-            problems.addAll(draft.problems());
+            draft.problems().stream()
+                    .filter(problem -> !problem.key().equals("data.source")) // told as --data
+                    .forEach(problems::add);
             return Optional.of(draft);
         }
         if (!overrides.isEmpty() || checkpoint != null) {
@@ -255,19 +261,22 @@ public final class EvaluateCommand extends PenstockCommand {
         return Optional.empty();
     }
 
-    /** What has no effect is not passed over in silence. */
-    private void refuseOthers(List<Problem> problems) {
-        overrides.stream()
-                .filter(override -> !override.matches("(data|device)\\..*|pipeline\\.stages=.*"))
-                .forEach(
-                        override ->
-                                problems.add(
-                                        Problem.atOption(
-                                                "--set",
-                                                "a key of data or device, or pipeline.stages, if"
-                                                        + " there is --data",
-                                                override,
-                                                "the model is that of the checkpoint")));
+    /** Overrides that have an effect; others are not passed over in silence. */
+    private List<String> usedOverrides(List<Problem> problems) {
+        List<String> used = new ArrayList<>();
+        for (String override : overrides) {
+            if (override.matches("(data|device)\\..*|pipeline\\.stages=.*")) {
+                used.add(override);
+            } else {
+                problems.add(
+                        Problem.atOption(
+                                "--set",
+                                "a key of data or device, or pipeline.stages, if there is --data",
+                                override,
+                                "the model is that of the checkpoint"));
+            }
+        }
+        return used;
     }
 
     private @Nullable EvaluatedModel open(Optional<DraftConfig> run, List<Problem> problems) {
@@ -335,46 +344,18 @@ public final class EvaluateCommand extends PenstockCommand {
     }
 
     private void print(PreparedTask task, List<Score> scores, TrainedModel model) {
-        TaskRequest request = task.request();
-        TaskResult total = task.total(scores);
-        List<TaskResult> files = byFile ? task.byFile(scores) : List.of();
+        var answer =
+                new TaskAnswer(
+                        path.toString(),
+                        model.checkpoint().map(SavedCheckpoint::step),
+                        task.request(),
+                        String.valueOf(data),
+                        task.total(scores),
+                        byFile ? Optional.of(task.byFile(scores)) : Optional.empty());
         if (json) {
-            Map<String, Object> answer = new LinkedHashMap<>();
-            answer.put("model", path.toString());
-            model.checkpoint().ifPresent(saved -> answer.put("step", saved.step()));
-            answer.put("task", request.task().word());
-            answer.put("protocol", request.protocol().word());
-            request.stride().ifPresent(value -> answer.put("stride", value));
-            answer.put("data", data);
-            answer.putAll(total.measures());
-            if (byFile) {
-                answer.put("files", files.stream().map(EvaluateCommand::document).toList());
-            }
-            printJson(answer);
-            return;
+            printJson(answer.document());
+        } else {
+            answer.lines().forEach(out()::println);
         }
-        out().println(heading(request, model));
-        List<TaskResult> rows = new ArrayList<>(files);
-        rows.add(total);
-        ResultTable.lines(request.protocol().word(), rows).forEach(out()::println);
-    }
-
-    private static Map<String, Object> document(TaskResult result) {
-        Map<String, Object> document = new LinkedHashMap<>();
-        document.put("file", result.file());
-        document.putAll(result.measures());
-        return document;
-    }
-
-    private String heading(TaskRequest request, TrainedModel model) {
-        return "%s of %s by protocol %s%s%s"
-                .formatted(
-                        request.task().word(),
-                        data,
-                        request.protocol().word(),
-                        request.stride().isPresent()
-                                ? ", stride " + request.stride().getAsInt()
-                                : "",
-                        model.checkpoint().map(saved -> ", after step " + saved.step()).orElse(""));
     }
 }

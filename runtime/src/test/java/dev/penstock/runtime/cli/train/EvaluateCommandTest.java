@@ -195,7 +195,8 @@ class EvaluateCommandTest {
                 .contains("--protocol: expected megatron or lm-eval", "got plain")
                 .contains("--device: expected auto")
                 .contains("--set: expected a key of data", "got model.width=9")
-                .contains("--data: expected an existing file", "nowhere.jsonl");
+                .contains("--data: expected an existing file", "nowhere.jsonl")
+                .contains("penstock: 4 problems");
     }
 
     @Test
@@ -231,7 +232,7 @@ class EvaluateCommandTest {
         Cli evaluate = Cli.run("evaluate", run.toString(), "--stride=17", "--data=" + file);
 
         assertThat(evaluate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(evaluate.err()).contains("stride: expected 1 to 16 tokens", "got 17");
+        assertThat(evaluate.err()).contains("--stride: expected 1 to 16 tokens", "got 17");
     }
 
     @Test

@@ -30,13 +30,7 @@ class TrainingTasksTest {
         Cli train = Cli.run("train", config("words.jsonl").toString(), "--run-dir", run.toString());
 
         assertThat(train.exitCode()).as(train.err()).isEqualTo(ExitCode.OK);
-        List<JsonNode> lines = new ArrayList<>();
-        for (String line : Files.readAllLines(run.resolve("metrics.jsonl"))) {
-            JsonNode read = JSON.readTree(line);
-            if (read.get("type").asText().equals("task")) {
-                lines.add(read);
-            }
-        }
+        List<JsonNode> lines = taskLines(run);
         assertThat(lines).extracting(line -> line.get("step").asInt()).containsExactly(2, 2, 4, 4);
         assertThat(lines)
                 .extracting(line -> line.get("protocol").asText())
@@ -60,6 +54,38 @@ class TrainingTasksTest {
         JsonNode summary = JSON.readTree(Files.readString(run.resolve("summary.json")));
         assertThat(summary.get("tasks")).hasSize(2);
         assertThat(summary.get("tasks").get(0).get("measures")).isEqualTo(last);
+    }
+
+    @Test
+    void theirFiguresHaveTheSameBitsHoweverTheTrainingIsDivided() throws IOException {
+        Files.writeString(folder.resolve("words.jsonl"), "{\"text\": \"to be or not to be\"}\n");
+        List<List<JsonNode>> measures = new ArrayList<>();
+
+        for (String layout : List.of("pipeline.stages=2", "pipeline.stages=1")) {
+            Path run = folder.resolve(layout);
+            Cli train =
+                    Cli.run(
+                            "train",
+                            config("words.jsonl").toString(),
+                            "--run-dir=" + run,
+                            "--set=run.steps=2",
+                            "--set=" + layout);
+            assertThat(train.exitCode()).as(train.err()).isEqualTo(ExitCode.OK);
+            measures.add(taskLines(run).stream().map(line -> line.get("measures")).toList());
+        }
+
+        assertThat(measures.get(0)).hasSize(2).isEqualTo(measures.get(1));
+    }
+
+    private static List<JsonNode> taskLines(Path run) throws IOException {
+        List<JsonNode> lines = new ArrayList<>();
+        for (String line : Files.readAllLines(run.resolve("metrics.jsonl"))) {
+            JsonNode read = JSON.readTree(line);
+            if (read.get("type").asText().equals("task")) {
+                lines.add(read);
+            }
+        }
+        return lines;
     }
 
     @Test
