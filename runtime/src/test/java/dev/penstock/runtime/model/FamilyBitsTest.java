@@ -10,11 +10,9 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.ZeroSettings;
-import dev.penstock.schedules.generate.Generators;
-import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.InsertRecompute;
-import java.util.ArrayList;
+import java.nio.IntBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -28,7 +26,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** No family's results depend on the layout of a run in a single bit. */
 class FamilyBitsTest {
     private static final int STEPS = 2;
-    private static final int MICRO_BATCHES = 3;
+    private static final int MICRO_BATCHES = 2;
     private static final List<Integer> WHOLE = List.of(64);
 
     static Stream<String> families() {
@@ -49,38 +47,31 @@ class FamilyBitsTest {
         Layout one = new Layout(family, precision, 1, WHOLE, 1);
         Map<String, Object> bits = one.run(Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1));
 
-        for (List<Integer> slices : List.of(WHOLE, List.of(32, 32), List.of(16, 48))) {
-            for (int stages = 1; stages <= 3; stages++) {
-                Layout layout = new Layout(family, precision, stages, slices, 1 + stages % 2);
-                Schedule order = Orders.oneForwardOneBackward(stages, MICRO_BATCHES, slices.size());
-                assertThat(layout.run(order)).as("%s", layout).isEqualTo(bits);
-            }
+        for (Layout other :
+                List.of(
+                        new Layout(family, precision, 2, WHOLE, 2),
+                        new Layout(family, precision, 1, List.of(32, 32), 2),
+                        new Layout(family, precision, 3, List.of(16, 48), 1))) {
+            Schedule order =
+                    Orders.oneForwardOneBackward(
+                            other.stages(), MICRO_BATCHES, other.slices().size());
+            assertThat(other.run(order)).as("%s", other).isEqualTo(bits);
         }
         Layout sliced = new Layout(family, precision, 2, List.of(32, 16, 16), 2);
         assertThat(sliced.run(Orders.gpipe(2, MICRO_BATCHES, 3))).isEqualTo(bits);
-        assertThat(
-                        sliced.run(
-                                Generators.generate(
-                                        "seq1f1b",
-                                        new PipelineShape(
-                                                2, 1, MICRO_BATCHES, List.of(32, 16, 16)))))
-                .isEqualTo(bits);
     }
 
-    @ParameterizedTest(name = "{0}, {1}")
-    @MethodSource("familiesAndPrecisions")
-    void recomputedAndSplitBackwardsDoNotChangeABit(String family, Precision precision) {
-        Layout layout = new Layout(family, precision, 2, List.of(32, 32), 1);
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("families")
+    void recomputedAndSplitBackwardsDoNotChangeABit(String family) {
+        Layout layout = new Layout(family, Precision.BF16, 2, List.of(32, 32), 1);
         Schedule order = Orders.oneForwardOneBackward(2, MICRO_BATCHES, 2);
         Map<String, Object> bits = layout.run(order);
 
-        assertThat(layout.run(InsertRecompute.into(order))).isEqualTo(bits);
         assertThat(layout.run(Orders.split(order, 1))).isEqualTo(bits);
         assertThat(layout.run(InsertRecompute.into(Orders.split(order, 2)))).isEqualTo(bits);
-        for (Set<Integer> blocks : List.of(Set.of(0, 1), Set.of(1))) {
-            assertThat(layout.run(order, blocks)).isEqualTo(bits);
-            assertThat(layout.run(Orders.split(order, 1), blocks)).isEqualTo(bits);
-        }
+        assertThat(layout.run(order, Set.of(0, 1))).isEqualTo(bits);
+        assertThat(layout.run(Orders.split(order, 1), Set.of(1))).isEqualTo(bits);
     }
 
     /** Whatever replicas divide, and in however many stages and slices they work. */
@@ -150,9 +141,10 @@ class FamilyBitsTest {
         }
     }
 
-    private static List<Integer> bits(float[] values) {
-        Integer[] bits = new Integer[values.length];
+    /** Compared by content. */
+    private static IntBuffer bits(float[] values) {
+        int[] bits = new int[values.length];
         Arrays.setAll(bits, i -> Float.floatToRawIntBits(values[i]));
-        return new ArrayList<>(List.of(bits));
+        return IntBuffer.wrap(bits);
     }
 }

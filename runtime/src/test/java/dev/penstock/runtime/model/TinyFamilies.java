@@ -31,7 +31,7 @@ public final class TinyFamilies {
                             new Positions.Rotary(CONTEXT, turned.theta(), turned.stretch());
                 };
         return new ModelShape(
-                301,
+                101,
                 CONTEXT,
                 64,
                 small.layers(),
@@ -45,7 +45,7 @@ public final class TinyFamilies {
                                 heads.scaledByLayer()),
                         block.biases(),
                         block.activation(),
-                        100,
+                        76,
                         block.windows().stream().map(window -> 4 * window).toList()),
                 places,
                 small.tied());

@@ -307,7 +307,7 @@ class StageMemoryTest {
                             device,
                             settings,
                             order,
-                            TinyRuns.tokens(301),
+                            TinyRuns.tokens(settings.shape().vocabulary()),
                             ParameterSource.none())) {
                 GptStage stage = pipeline.stages().getFirst();
                 var counted = Devices.counting(cpu);
