@@ -33,6 +33,11 @@ public final class ConfigArguments {
 
     /** Reads the configuration as far as that is possible. */
     public DraftConfig draft() {
-        return ConfigLoader.draft(file, overrides);
+        return draft(overrides);
+    }
+
+    /** Reads the configuration under other overrides. */
+    public DraftConfig draft(List<String> others) {
+        return ConfigLoader.draft(file, others);
     }
 }

@@ -5,6 +5,7 @@ import dev.penstock.runtime.cli.cluster.ClusterTrain;
 import dev.penstock.runtime.cli.command.ConfigArguments;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -85,12 +86,23 @@ public final class TrainCommand extends PenstockCommand {
                 Optional.ofNullable(dump).flatMap(text -> parse(text, problems));
         var request =
                 new TrainStart.Request(
-                        config.draft(),
+                        draft(),
                         Optional.ofNullable(runDirectory),
                         resume,
                         Optional.ofNullable(init),
                         gradients);
         return new TrainStart(request, problems, out(), err()).call();
+    }
+
+    /** Where a run goes on without its model's folder, it says itself what that said. */
+    private DraftConfig draft() {
+        DraftConfig draft = config.draft();
+        if (!resume || !ModelOfRun.isMissing(draft)) {
+            return draft;
+        }
+        List<String> settings =
+                ModelOfRun.settings(draft, Optional.ofNullable(runDirectory), config.overrides());
+        return settings.equals(config.overrides()) ? draft : config.draft(settings);
     }
 
     private static void refuseWithSeed(

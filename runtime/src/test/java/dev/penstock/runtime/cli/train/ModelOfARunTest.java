@@ -50,6 +50,23 @@ class ModelOfARunTest {
         assertThat(ended.losses()).hasSize(3);
     }
 
+    /** All that the folder said is in the run's own configuration. */
+    @Test
+    void aRunGoesOnWithoutTheFolderOfItsModel() throws IOException {
+        Path gone = model("qwen3", "qwen3");
+        Training training = training(gone);
+        training.complete();
+        Files.delete(gone.resolve("config.json"));
+        Files.delete(gone);
+
+        Trained ended = training.copy().resume().set("run.steps=3").complete();
+        Trained fresh = Training.onText(folder.resolve("new")).set("model.from=" + gone).run();
+
+        assertThat(ended.losses()).hasSize(3);
+        assertThat(fresh.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(fresh.err()).contains("model.from", "nothing readable is at");
+    }
+
     @Test
     void anotherModelInTheSameFolderIsRefusedByWhatItHasOtherwise() throws IOException {
         Path from = model("llama", "model");
