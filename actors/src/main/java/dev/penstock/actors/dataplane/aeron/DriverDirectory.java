@@ -193,8 +193,12 @@ final class DriverDirectory {
     private static boolean isDead(Path directory, Matcher name) {
         File driver = directory.resolve("driver").toFile();
         return ProcessHandle.of(Long.parseLong(name.group(2))).isEmpty()
-                && directory.toFile().lastModified()
-                        < System.currentTimeMillis() - HEARTBEAT_MS // not one about to start
+                && (driver.isDirectory() || isOld(directory))
                 && !CommonContext.isDriverActive(driver, HEARTBEAT_MS, line -> LOG.debug(line));
+    }
+
+    /** Where there is no driver, one may be about to start. */
+    private static boolean isOld(Path directory) {
+        return directory.toFile().lastModified() < System.currentTimeMillis() - HEARTBEAT_MS;
     }
 }
