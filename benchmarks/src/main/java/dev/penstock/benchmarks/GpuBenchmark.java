@@ -16,6 +16,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.SplittableRandom;
 
 /**
@@ -143,10 +144,10 @@ public final class GpuBenchmark {
         String peer = peer();
         for (Row row : toy ? List.of(TOY_ROW) : ROWS) {
             if (rows.isEmpty() || rows.contains(row.name())) {
-                double tokensPerSecond = row(row, usable, peak);
-                any |= tokensPerSecond > 0;
+                Optional<TrainingMeasurement> found = row(row, usable, peak);
+                any |= found.isPresent();
                 if (!peer.isEmpty() && row.stages() == 1) {
-                    peerRow(row, tokensPerSecond, peak);
+                    found.ifPresent(ours -> peerRow(row, ours, peak));
                 }
             }
         }
@@ -175,12 +176,12 @@ public final class GpuBenchmark {
         }
     }
 
-    private void peerRow(Row row, double tokensPerSecond, double peak) {
+    private void peerRow(Row row, TrainingMeasurement ours, double peak) {
         try {
             PyTorchPeer.Measured found =
-                    PyTorchPeer.measure(PEER_DEVICE, row.shape(), row.mostSequences(), STEPS);
+                    PyTorchPeer.measure(PEER_DEVICE, true, row.shape(), row.mostSequences(), STEPS);
             double rate = found.sequences() * row.shape().context() / found.stepSeconds();
-            double flops = rate * row.shape().flopsPerToken();
+            double flops = rate / ours.tokensPerSecond() * ours.flopsPerSecond();
             print(
                     "%-10s %10d %12.0f %10.1f %10.1f %10.0f%% %7.2fx %10.1f%n",
                     "  PyTorch",
@@ -189,39 +190,38 @@ public final class GpuBenchmark {
                     1e3 * found.stepSeconds(),
                     flops / 1e12,
                     100 * flops / peak,
-                    tokensPerSecond / rate,
+                    ours.tokensPerSecond() / rate,
                     found.peakBytes() / (double) (1L << 30));
         } catch (PyTorchPeer.Missing e) {
             print("%-10s does not run: %s%n", "  PyTorch", "" + e.getMessage());
         }
     }
 
-    /** Prints a row and returns its tokens per second; 0 if it does not run. */
-    private double row(Row row, long usable, double peak) {
+    /** Prints a row and returns what was measured; empty if it does not run. */
+    private Optional<TrainingMeasurement> row(Row row, long usable, double peak) {
         String reason = "";
         for (int sequences = row.mostSequences(); sequences >= 1; sequences /= 2) {
             try {
                 TrainingMeasurement.Setup setup =
                         row.setup(sequences, usable / row.stages(), graphs);
                 TrainingMeasurement found = TrainingMeasurement.of(setup);
-                double flops = found.tokensPerSecond() * row.shape().flopsPerToken();
                 print(
                         "%-10s %10d %12.0f %10.1f %10.1f %10.0f%% %7.1f%% %10.1f%n",
                         row.name(),
                         setup.sequences(),
                         found.tokensPerSecond(),
                         1e3 * found.stepSeconds(),
-                        flops / 1e12,
-                        100 * flops / peak,
+                        found.flopsPerSecond() / 1e12,
+                        100 * found.flopsPerSecond() / peak,
                         100 * found.bubble(),
                         found.peakBytes() / (double) (1L << 30));
-                return found.tokensPerSecond();
+                return Optional.of(found);
             } catch (ConfigException | DeviceException | IllegalStateException e) {
                 reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
             }
         }
         print("%-10s does not run: %s%n", row.name(), reason);
-        return 0;
+        return Optional.empty();
     }
 
     private void print(String format, Object... values) {

@@ -47,14 +47,23 @@ final class PyTorchPeer {
      * Measures PyTorch's steps; halves the number of sequences until they fit.
      *
      * @param device {@code cuda} or {@code cpu}
+     * @param bf16 whether products round their factors, as with {@code device.precision = bf16}
      * @throws Missing with the reason, if there are no figures
      */
-    static Measured measure(String device, TrainingShape shape, int sequences, int steps)
+    static Measured measure(
+            String device, boolean bf16, TrainingShape shape, int sequences, int steps)
             throws Missing {
-        List<String> arguments = new ArrayList<>(List.of(device));
-        IntStream.of(shape.layers(), shape.width(), shape.heads(), shape.context())
-                .forEach(number -> arguments.add("" + number));
-        IntStream.of(shape.vocabulary(), sequences, steps)
+        List<String> arguments = new ArrayList<>(List.of(device, bf16 ? "bfloat16" : "float32"));
+        IntStream.of(
+                        shape.layers(),
+                        shape.width(),
+                        shape.heads(),
+                        shape.keyHeads(),
+                        shape.hidden(),
+                        shape.context(),
+                        shape.vocabulary(),
+                        sequences,
+                        steps)
                 .forEach(number -> arguments.add("" + number));
         String line = lastLine(script(), arguments);
         try {

@@ -91,7 +91,7 @@ final class ShortRun {
         String text =
                 """
                 run { name = benchmark, steps = %d, directory = runs }
-                model { context = %d, width = %d, layers = %d, heads = %d, vocabulary = %d }
+                model { context = %d, width = %d, layers = %d, heads = %d, vocabulary = %d, %s }
                 data { source = "tokens.safetensors", format = tokens }
                 batch { sequences = %d, micro-batches = %d }
                 pipeline { stages = 1 }
@@ -105,6 +105,7 @@ final class ShortRun {
                                 shape.layers(),
                                 shape.heads(),
                                 shape.vocabulary(),
+                                shape.family(),
                                 setup.sequences(),
                                 setup.microBatches());
         return Files.writeString(directory.resolve("benchmark.conf"), text);

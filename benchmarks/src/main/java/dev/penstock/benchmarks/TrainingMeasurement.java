@@ -11,6 +11,7 @@ import java.util.List;
 /**
  * The median of the second half of a short run's steps.
  *
+ * @param flopsPerSecond of the model: matrix products and what attention sees, nothing recomputed
  * @param peakBytes device memory of the rank that holds most
  * @param heapBytesPerOp of the rank that allocates most
  * @param measuredOverPlanned device memory, the rank where it differs most
@@ -18,6 +19,7 @@ import java.util.List;
 record TrainingMeasurement(
         double tokensPerSecond,
         double stepSeconds,
+        double flopsPerSecond,
         long peakBytes,
         double bubble,
         double efficiency,
@@ -60,9 +62,11 @@ record TrainingMeasurement(
                     (double) rank.peakBytes() / assembly.plannedMemory().get(rank.rank()).total();
             memory = Math.abs(ratio - 1) > Math.abs(memory - 1) ? ratio : memory;
         }
+        double rate = assembly.model().tokensPerStep() / seconds;
         return new TrainingMeasurement(
-                assembly.model().tokensPerStep() / seconds,
+                rate,
                 seconds,
+                rate * assembly.model().shape().flopsPerToken(),
                 median.ranks().stream().mapToLong(RankStep::peakBytes).max().orElse(0),
                 measure.times().bubble(),
                 measure.efficiency(),

@@ -348,6 +348,7 @@ final class NodeInventory {
     private Optional<Map.Entry<Integer, Seat>> mover(
             String run, Map<Integer, Seat> all, Set<Integer> moved, Wish wish, int most) {
         Map<String, Integer> loads = loads(all);
+        List<RankPlacement.Room> rooms = rooms(run, all, wish);
         return all.entrySet().stream()
                 .filter(rank -> !moved.contains(rank.getKey()))
                 .filter(rank -> loads.getOrDefault(rank.getValue().address(), 0) > most)
@@ -356,21 +357,18 @@ final class NodeInventory {
                                         (Map.Entry<Integer, Seat> rank) ->
                                                 -loads.getOrDefault(rank.getValue().address(), 0))
                                 .thenComparing(rank -> -rank.getKey()))
-                .flatMap(rank -> emptier(run, all, loads, rank, wish).stream())
+                .flatMap(rank -> emptier(rooms, loads, rank).stream())
                 .findFirst();
     }
 
-    private Optional<Map.Entry<Integer, Seat>> emptier(
-            String run,
-            Map<Integer, Seat> all,
+    /** What the rank frees on its own node does not matter: it goes to another. */
+    private static Optional<Map.Entry<Integer, Seat>> emptier(
+            List<RankPlacement.Room> rooms,
             Map<String, Integer> loads,
-            Map.Entry<Integer, Seat> rank,
-            Wish wish) {
+            Map.Entry<Integer, Seat> rank) {
         Seat seat = rank.getValue();
         int load = loads.getOrDefault(seat.address(), 0);
-        Map<Integer, Seat> others = new TreeMap<>(all);
-        others.remove(rank.getKey());
-        return rooms(run, others, wish).stream()
+        return rooms.stream()
                 .filter(room -> room.bytes() >= seat.bytes() && room.ranks() > 0)
                 .map(RankPlacement.Room::node)
                 .filter(at -> loads.getOrDefault(at, 0) + 1 < load)

@@ -20,6 +20,9 @@ public record AttentionShape(int heads, int keyHeads, int headSize, int window, 
     /** All keys up to a query's own are seen. */
     public static final int NO_WINDOW = Integer.MAX_VALUE;
 
+    /** The widest heads that GPUs attend with. */
+    public static final int MOST_COLUMNS_ON_GPU = 128;
+
     public AttentionShape {
         if (heads < 1 || keyHeads < 1 || heads % keyHeads != 0) {
             throw new IllegalArgumentException(

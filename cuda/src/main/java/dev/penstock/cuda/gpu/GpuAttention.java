@@ -154,8 +154,11 @@ final class GpuAttention {
                 List.of(
                         OfWidth.ofFloats(module, 32),
                         OfWidth.ofFloats(module, 64),
-                        OfWidth.ofFloats(module, 128));
-        halves = List.of(OfWidth.ofHalves(module, 64, 8, 4), OfWidth.ofHalves(module, 128, 4, 4));
+                        OfWidth.ofFloats(module, AttentionShape.MOST_COLUMNS_ON_GPU));
+        halves =
+                List.of(
+                        OfWidth.ofHalves(module, 64, 8, 4),
+                        OfWidth.ofHalves(module, AttentionShape.MOST_COLUMNS_ON_GPU, 4, 4));
     }
 
     void forward(

@@ -42,7 +42,7 @@ record PublishedPart(StoredPart part, StoredType type, ModelTensors source)
         int bytes = type.bytes();
         if (part.transposed()) {
             new Exchange(whole.data(), part.firstColumn(), wide, own, 0, part.rows())
-                    .copy(part.columns(), part.rows(), bytes);
+                    .copy(/* rows= */ part.columns(), /* columns= */ part.rows(), bytes);
         } else {
             for (long row = 0; row < part.rows(); row++) {
                 MemorySegment.copy(

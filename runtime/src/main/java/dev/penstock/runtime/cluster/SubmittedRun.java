@@ -11,10 +11,12 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
+import dev.penstock.runtime.inference.TrainingTasks;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.LinuxVitals;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunRecord;
+import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.report.MemoryPlan;
@@ -97,7 +99,8 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public RunListener listener(RunListener next) {
-        return record.listener(next);
+        return record.listener(
+                new ListenerFanOut(List.of(next, new TrainingTasks(assembly, record::onTask))));
     }
 
     @Override

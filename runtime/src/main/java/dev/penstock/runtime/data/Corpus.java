@@ -2,6 +2,7 @@ package dev.penstock.runtime.data;
 
 import dev.penstock.runtime.data.Stretch.Encoded;
 import dev.penstock.runtime.tokenizer.TextEncoder;
+import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -125,6 +126,18 @@ public record Corpus(List<Path> files, Optional<DataFormat> format, String field
         if (!problems.isEmpty()) {
             throw new DataException(problems);
         }
+    }
+
+    /**
+     * Returns the tokens of all text, documents joined by the tokenizer's separator.
+     *
+     * @throws DataException with the problems of all files, the first few of them
+     */
+    public int[] tokens(Tokenizer tokenizer) {
+        Tokens read = new CorpusReader(format, field, tokenizer).read(files);
+        int[] tokens = new int[Math.toIntExact(read.size())];
+        read.copy(0, tokens, 0, tokens.length);
+        return tokens;
     }
 
     /**

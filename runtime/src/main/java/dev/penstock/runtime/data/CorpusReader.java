@@ -16,14 +16,23 @@ import java.util.Optional;
 final class CorpusReader {
     private static final int MOST_THREADS = 4;
 
-    private final DataSpec spec;
+    private final Optional<DataFormat> format;
+    private final String field;
     private final Tokenizer tokenizer;
     private final Tokens tokens;
     private final List<DataProblem> problems = new ArrayList<>();
 
     CorpusReader(DataSpec spec) {
-        this.spec = spec;
-        this.tokenizer = spec.tokenizer();
+        this(Optional.of(spec.format()), spec.field(), spec.tokenizer());
+    }
+
+    /**
+     * @param format of all files; empty: each by its name
+     */
+    CorpusReader(Optional<DataFormat> format, String field, Tokenizer tokenizer) {
+        this.format = format;
+        this.field = field;
+        this.tokenizer = tokenizer;
         this.tokens = new Tokens(tokenizer.vocabulary());
     }
 
@@ -35,7 +44,7 @@ final class CorpusReader {
     Tokens read(List<Path> files) {
         int threads = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
         try {
-            new Corpus(files, Optional.of(spec.format()), spec.field())
+            new Corpus(files, format, field)
                     .encode(tokenizer, tokenizer.name(), CorpusPlace.START, threads, this::take);
         } catch (IOException e) {
             throw new IllegalStateException("nothing is written here", e);

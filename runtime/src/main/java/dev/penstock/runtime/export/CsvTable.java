@@ -5,6 +5,7 @@ import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.MetricsLine;
 import dev.penstock.runtime.metrics.RecoveryMetrics;
 import dev.penstock.runtime.metrics.StepMetrics;
+import dev.penstock.runtime.metrics.TaskMetrics;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.io.Writer;
@@ -70,7 +71,7 @@ public final class CsvTable {
                                 "",
                                 "",
                                 "");
-                case RecoveryMetrics _ -> {} // not a row of figures
+                case TaskMetrics _, RecoveryMetrics _ -> {} // not rows of these figures
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -5,6 +5,7 @@ import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.MetricsLine;
 import dev.penstock.runtime.metrics.RecoveryMetrics;
 import dev.penstock.runtime.metrics.StepMetrics;
+import dev.penstock.runtime.metrics.TaskMetrics;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -71,6 +72,17 @@ public final class TensorBoardEvents {
             }
             case EvaluationMetrics evaluation ->
                     scalars.put("loss/validation", evaluation.validationLoss());
+            case TaskMetrics task ->
+                    task.measures()
+                            .forEach(
+                                    (name, value) ->
+                                            scalars.put(
+                                                    "%s/%s/%s"
+                                                            .formatted(
+                                                                    task.task(),
+                                                                    task.protocol(),
+                                                                    name),
+                                                    value.doubleValue()));
             case RecoveryMetrics recovery ->
                     scalars.put("faults/resume_seconds", recovery.report().resumeNanos() / 1e9);
         }

@@ -14,11 +14,47 @@ import java.util.List;
  *                                 5 6 7 8 | 9 ..  the context is full: its newer half once more
  * </pre>
  *
- * <p>A full window continues with its newer half, fed again from position 0: positions are learned,
- * so keys of tokens that move to another position are void.
+ * <p>A full window continues with its newer half, fed again from position 0: where positions are
+ * learned, keys of tokens that move to another position are void. Where they turn heads, only the
+ * distance of two tokens counts: places go on, and the oldest keys are dropped instead.
  */
 final class FeedPlan {
     private FeedPlan() {}
+
+    /**
+     * Returns the feeds of a text whose window slides on with it, token by token: no token is fed
+     * twice, and each sees the {@code context} tokens up to its own.
+     *
+     * @param grid oldest keys are dropped in multiples of it
+     */
+    static List<Feed> sliding(
+            int prompt, int count, int context, int sliceTokens, boolean caches, int grid) {
+        List<Feed> feeds = new ArrayList<>();
+        int start = Math.max(0, prompt - context);
+        // room for as many to stay as go: none is moved onto another that stays
+        int room = 2 * (context + grid);
+        int fed = start;
+        int position = 0;
+        for (int length = prompt; length < prompt + count; length++) {
+            if (!caches) {
+                fed = start;
+                position = 0;
+            }
+            for (int from = fed; from < length; from += sliceTokens) {
+                int tokens = Math.min(sliceTokens, length - from);
+                int dropped = 0;
+                if (caches && position + tokens > room) {
+                    dropped = (position - (context - 1)) / grid * grid;
+                    position -= dropped;
+                }
+                boolean chooses = from + tokens == length;
+                feeds.add(new Feed(from, tokens, position, from - start, dropped, chooses));
+                position += tokens;
+            }
+            fed = length;
+        }
+        return feeds;
+    }
 
     /**
      * Returns the feeds of a text, in order.

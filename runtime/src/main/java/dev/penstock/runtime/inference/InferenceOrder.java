@@ -10,6 +10,7 @@ import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /** The order in which stages feed texts, lowered and proved for channels of a few tensors. */
@@ -25,7 +26,16 @@ final class InferenceOrder {
      * @throws dev.penstock.schedules.validate.InvalidScheduleException if the validator rejects it
      */
     static Schedule of(int stages, Texts texts) {
-        var shape = new PipelineShape(stages, 1, texts.microBatches(), texts.sliceRows());
+        return of(stages, texts.microBatches(), texts.sliceRows());
+    }
+
+    /**
+     * As of texts.
+     *
+     * @param sliceRows rows of each slice, at most
+     */
+    static Schedule of(int stages, int microBatches, List<Integer> sliceRows) {
+        var shape = new PipelineShape(stages, 1, microBatches, sliceRows);
         Schedule order = InsertTransfers.into(Decoding.schedule(shape));
         ScheduleValidator.validate(
                         order, Conditions.forwardOnly().with(InFlight.uniform(IN_FLIGHT)))

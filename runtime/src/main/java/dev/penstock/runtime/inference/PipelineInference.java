@@ -16,9 +16,12 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
+import dev.penstock.runtime.evaluation.Score;
+import dev.penstock.runtime.evaluation.Window;
 import dev.penstock.runtime.launch.InProcessRun;
 import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.model.generation.InferenceStages;
+import dev.penstock.runtime.model.generation.TextFeed;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
@@ -27,6 +30,7 @@ import dev.penstock.schedules.ir.Schedule;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.IntConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -98,52 +102,78 @@ public record PipelineInference(
      */
     public Result run(
             InferenceRequest request, TokenListener listener, Consumer<Runnable> onInterrupt) {
-        requireKnownTokens(request);
-        var texts = new Texts(request, partition.stages(), shape.context(), SLICE_TOKENS, listener);
-        RunPlan plan = plan(InferenceOrder.of(partition.stages(), texts));
-        var stages = new InferenceStages(shape, partition, precision, texts, weights);
-        RunOutcome outcome =
-                new InProcessRun(
-                                () ->
-                                        EmbeddedDriver.start(
-                                                DriverSettings.inSharedMemory(
-                                                        plan.runId(),
-                                                        TERM_BYTES,
-                                                        2 * plan.ranks())),
-                                driver ->
-                                        AeronDataPlane.start(
-                                                AeronSettings.ipc(driver, plan.runId().hashCode())
-                                                        .withTermLength(TERM_BYTES)),
-                                dataPlane ->
-                                        RankResources.of(
-                                                plan, devices, stages, dataPlane, NO_CHECKPOINTS))
-                        .run(
-                                ended ->
-                                        PipelineSupervisor.create(
-                                                plan, new Stalls(), NO_CHECKPOINTS, ended),
-                                end ->
-                                        onInterrupt.accept(
-                                                () -> {
-                                                    texts.stop();
-                                                    end.run();
-                                                }));
-        return new Result(outcome, texts.continuations());
+        request.prompts().forEach(this::requireKnownTokens);
+        var texts = new Texts(request, partition.stages(), shape, SLICE_TOKENS, listener);
+        RunPlan plan = plan(InferenceOrder.of(partition.stages(), texts), 1);
+        return new Result(run(plan, texts, onInterrupt), texts.continuations());
     }
 
-    private void requireKnownTokens(InferenceRequest request) {
-        for (int[] prompt : request.prompts()) {
-            for (int token : prompt) {
-                if (token < 0 || token >= shape.vocabulary()) {
-                    throw new IllegalArgumentException(
-                            "the model's vocabulary has tokens 0 to %d, but a prompt has %d"
-                                    .formatted(shape.vocabulary() - 1, token));
-                }
+    /**
+     * What became of windows that were scored.
+     *
+     * @param outcome whether the pipeline worked
+     * @param scores entry i is that of window i; empty if the user ended it, or it failed
+     */
+    public record Scores(RunOutcome outcome, List<Score> scores) {}
+
+    /**
+     * Scores windows and returns when all are. A score has the same bits whatever is scored beside
+     * it and however many stages there are, as far as the device multiplies rows by themselves.
+     *
+     * @param progress is told how many windows are scored, on the last stage's thread
+     * @param onInterrupt given the action that ends it at the user's request
+     * @throws IllegalArgumentException if a window has tokens outside the model's vocabulary
+     */
+    public Scores score(
+            List<Window> windows, IntConsumer progress, Consumer<Runnable> onInterrupt) {
+        if (windows.isEmpty()) {
+            return new Scores(new RunOutcome.Completed(0), List.of());
+        }
+        windows.stream().map(Window::row).distinct().forEach(this::requireKnownTokens);
+        var feed = new ScoringFeed(windows, partition.stages(), progress);
+        Schedule order =
+                InferenceOrder.of(partition.stages(), feed.microBatches(), feed.sliceRows());
+        RunOutcome outcome = run(plan(order, feed.passes()), feed, onInterrupt);
+        return new Scores(outcome, feed.scores());
+    }
+
+    private RunOutcome run(RunPlan plan, TextFeed texts, Consumer<Runnable> onInterrupt) {
+        var stages = new InferenceStages(shape, partition, precision, texts, weights);
+        return new InProcessRun(
+                        () ->
+                                EmbeddedDriver.start(
+                                        DriverSettings.inSharedMemory(
+                                                plan.runId(), TERM_BYTES, 2 * plan.ranks())),
+                        driver ->
+                                AeronDataPlane.start(
+                                        AeronSettings.ipc(driver, plan.runId().hashCode())
+                                                .withTermLength(TERM_BYTES)),
+                        dataPlane ->
+                                RankResources.of(plan, devices, stages, dataPlane, NO_CHECKPOINTS))
+                .run(
+                        ended ->
+                                PipelineSupervisor.create(
+                                        plan, new Stalls(), NO_CHECKPOINTS, ended),
+                        end ->
+                                onInterrupt.accept(
+                                        () -> {
+                                            texts.stop();
+                                            end.run();
+                                        }));
+    }
+
+    private void requireKnownTokens(int[] row) {
+        for (int token : row) {
+            if (token < 0 || token >= shape.vocabulary()) {
+                throw new IllegalArgumentException(
+                        "the model's vocabulary has tokens 0 to %d, but a text has %d"
+                                .formatted(shape.vocabulary() - 1, token));
             }
         }
     }
 
-    /** One pass, like an evaluation: its order is used in both places, and no step is trained. */
-    private static RunPlan plan(Schedule order) {
+    /** Like an evaluation: its order is used in both places, and no step is trained. */
+    private static RunPlan plan(Schedule order, int passes) {
         int stages = order.shape().stages();
         return new RunPlan(
                 RunOptions.newRunId("inference"),
@@ -152,7 +182,7 @@ public record PipelineInference(
                 order,
                 RankGrid.pipeline(stages),
                 InferenceOrder.inFlight(stages),
-                new RunSteps(0, 0, 0, 1, 1, 0),
+                new RunSteps(0, 0, 0, 1, passes, 0),
                 TIMEOUTS,
                 false,
                 false,

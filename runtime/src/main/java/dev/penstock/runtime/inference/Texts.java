@@ -1,14 +1,18 @@
 package dev.penstock.runtime.inference;
 
 import dev.penstock.runtime.inference.Continuation.End;
+import dev.penstock.runtime.model.generation.InferenceStage;
 import dev.penstock.runtime.model.generation.TextFeed;
 import dev.penstock.runtime.model.generation.TokenSampler;
 import dev.penstock.runtime.model.shape.Feed;
 import dev.penstock.runtime.model.shape.FeedRows;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Positions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.ToIntFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -54,26 +58,45 @@ final class Texts implements TextFeed {
      * Deals texts to as many micro-batches as there are stages, so that each stage has one to work
      * on.
      *
-     * @param context of the model
+     * @param shape of the model
      * @param sliceTokens maximum tokens of a slice of a prompt
      */
     Texts(
             InferenceRequest request,
             int stages,
-            int context,
+            ModelShape shape,
             int sliceTokens,
             TokenListener listener) {
         this.request = request;
         this.listener = listener;
         for (int[] prompt : request.prompts()) {
-            List<Feed> feeds =
-                    FeedPlan.of(
-                            prompt.length, request.count(), context, sliceTokens, request.caches());
+            List<Feed> feeds = feeds(prompt.length, request, shape, sliceTokens);
             texts.add(new Text(prompt, feeds, request, texts.size()));
         }
         microBatches = dealt(texts.size(), stages);
         int slices = texts.stream().mapToInt(text -> text.feeds.size()).max().orElseThrow();
         sliceRows = IntStream.range(0, slices).mapToObj(this::mostRows).toList();
+    }
+
+    private static List<Feed> feeds(
+            int prompt, InferenceRequest request, ModelShape shape, int sliceTokens) {
+        return switch (shape.positions()) {
+            case Positions.Learned _ ->
+                    FeedPlan.of(
+                            prompt,
+                            request.count(),
+                            shape.context(),
+                            sliceTokens,
+                            request.caches());
+            case Positions.Rotary _ ->
+                    FeedPlan.sliding(
+                            prompt,
+                            request.count(),
+                            shape.context(),
+                            sliceTokens,
+                            request.caches(),
+                            InferenceStage.grid(shape));
+        };
     }
 
     private static List<List<Integer>> dealt(int texts, int stages) {
@@ -124,9 +147,18 @@ final class Texts implements TextFeed {
 
     @Override
     public int cachedTokens() {
+        return most(feed -> feed.position() + feed.count());
+    }
+
+    @Override
+    public int places() {
+        return most(feed -> feed.place() + feed.count());
+    }
+
+    private int most(ToIntFunction<Feed> number) {
         return texts.stream()
                 .flatMap(text -> text.feeds.stream())
-                .mapToInt(feed -> feed.position() + feed.count())
+                .mapToInt(number)
                 .max()
                 .orElseThrow();
     }
@@ -180,7 +212,7 @@ final class Texts implements TextFeed {
 
     /** The first stage continues while the listener is notified. */
     @Override
-    public void choose(int number, float[] logits) {
+    public void choose(int number, int place, float[] logits) {
         Text text = texts.get(number);
         if (hasEnded(text)) {
             return;

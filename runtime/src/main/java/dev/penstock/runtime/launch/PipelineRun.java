@@ -19,9 +19,13 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Runs an assembly to its end, with all ranks in this process or each in one of its own. */
 public final class PipelineRun {
+    private static final Logger LOG = LoggerFactory.getLogger(PipelineRun.class);
+
     private final RunAssembly assembly;
     private final RunListener listener;
     private final Consumer<Runnable> onInterrupt;
@@ -61,6 +65,8 @@ public final class PipelineRun {
         assembly.writeForStageProcesses();
         Path keyFolder = assembly.options().directory().resolve(RunAssembly.KEY_FOLDER);
         NodeFiles key = LocalCertificate.fresh(keyFolder);
+        var lastResort = new Thread(() -> LocalCertificate.remove(keyFolder), "key-clean-up");
+        Runtime.getRuntime().addShutdownHook(lastResort);
         var outcome = new CompletableFuture<RunOutcome>();
         RunBeginning beginning = EarlierStarts.in(assembly.options().directory()).next();
         try (var processes = new LocalProcesses(assembly);
@@ -87,7 +93,16 @@ public final class PipelineRun {
                 processes.close();
                 SupervisorSystem.terminate(system);
                 LocalCertificate.remove(keyFolder);
+                forget(lastResort);
             }
+        }
+    }
+
+    private static void forget(Thread lastResort) {
+        try {
+            Runtime.getRuntime().removeShutdownHook(lastResort);
+        } catch (IllegalStateException e) {
+            LOG.debug("closed while the process ends", e);
         }
     }
 

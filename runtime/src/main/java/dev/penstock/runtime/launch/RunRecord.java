@@ -14,6 +14,7 @@ import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.StragglerWatch;
+import dev.penstock.runtime.metrics.TaskMetrics;
 import dev.penstock.runtime.report.FaultOutcome;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.report.RecoveryBook;
@@ -128,6 +129,11 @@ public final class RunRecord implements AutoCloseable {
     /** That the steps train on. */
     public StepTokens tokens() {
         return assembly.steps().tokens();
+    }
+
+    /** Records the figures of a task. */
+    public void onTask(TaskMetrics task) {
+        metrics.onTask(task);
     }
 
     /** Records what it is told, looks for stragglers, and hands all on. */

@@ -14,10 +14,12 @@ import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,6 +37,7 @@ public final class StageProcess {
     static final String WARM_UP = "warm-up";
 
     private static final int FENCED = 4;
+    private static final Duration PATIENCE = Duration.ofSeconds(3);
 
     private StageProcess() {}
 
@@ -81,6 +84,9 @@ public final class StageProcess {
             throw e;
         }
         awaitEndOfInput();
+        // without its driver a data plane takes long to close, and nobody needs that any more
+        CompletableFuture.delayedExecutor(PATIENCE.toMillis(), TimeUnit.MILLISECONDS)
+                .execute(() -> Runtime.getRuntime().halt(0));
         resources.join().dataPlane().close();
         system.terminate();
         // the supervisor sees this process end, and waits for no farewell

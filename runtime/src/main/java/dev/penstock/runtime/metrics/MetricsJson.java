@@ -13,6 +13,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -38,6 +39,7 @@ final class MetricsJson {
                 put(object, "validationLoss", evaluation.validationLoss());
                 object.put("validationLossBits", bits(evaluation.validationLoss()));
             }
+            case TaskMetrics task -> writeTask(object, task);
             case RecoveryMetrics recovery -> writeRecovery(object, recovery);
         }
         return object.toString();
@@ -56,6 +58,7 @@ final class MetricsJson {
                                         object.path("step").asLong(),
                                         time,
                                         exact(object, "validationLoss")));
+                case "task" -> Optional.of(readTask(object, time));
                 case "recovery" -> Optional.of(readRecovery(object, time));
                 default -> Optional.empty();
             };
@@ -145,6 +148,42 @@ final class MetricsJson {
                 uses,
                 traffic,
                 doubles(object.path("heapBytesPerOp")));
+    }
+
+    private static void writeTask(ObjectNode object, TaskMetrics task) {
+        begin(object, "task", task);
+        object.put("task", task.task());
+        object.put("protocol", task.protocol());
+        object.put("data", task.data());
+        ObjectNode measures = object.putObject("measures");
+        task.measures()
+                .forEach(
+                        (name, value) -> {
+                            if (value instanceof Long count) {
+                                measures.put(name, count);
+                            } else {
+                                put(measures, name, value.doubleValue());
+                            }
+                        });
+    }
+
+    private static TaskMetrics readTask(JsonNode object, Instant time) {
+        Map<String, Number> measures = new LinkedHashMap<>();
+        for (Map.Entry<String, JsonNode> measure : object.path("measures").properties()) {
+            JsonNode value = measure.getValue();
+            measures.put(
+                    measure.getKey(),
+                    value.isIntegralNumber()
+                            ? (Number) value.asLong()
+                            : (Number) value.asDouble(Double.NaN));
+        }
+        return new TaskMetrics(
+                object.path("step").asLong(),
+                time,
+                object.path("task").asText(),
+                object.path("protocol").asText(),
+                object.path("data").asText(),
+                measures);
     }
 
     private static void writeRecovery(ObjectNode object, RecoveryMetrics line) {

@@ -3,7 +3,8 @@ package dev.penstock.runtime.metrics;
 import java.time.Instant;
 
 /** One line of {@code metrics.jsonl}; the format is in {@code docs/metrics.md}. */
-public sealed interface MetricsLine permits StepMetrics, EvaluationMetrics, RecoveryMetrics {
+public sealed interface MetricsLine
+        permits StepMetrics, EvaluationMetrics, TaskMetrics, RecoveryMetrics {
     /** Returns the number of training steps done, from 1. */
     long step();
 

@@ -74,6 +74,13 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
         }
     }
 
+    /** Writes the figures of a task, of a step that was not taken back since. */
+    public void onTask(TaskMetrics task) {
+        if (task.step() <= lastStep) {
+            write(task);
+        }
+    }
+
     /** Removes the lines of steps that will be repeated. */
     @Override
     public void onRecovery(RecoveryReport report) {

@@ -182,6 +182,11 @@ public record RunDirectory(Path path) {
         return path.resolve("resolved.conf");
     }
 
+    /** Returns the file with the fingerprint of the tokenizer, wherever its files are. */
+    public Path tokenizer() {
+        return path.resolve("tokenizer.sha256");
+    }
+
     /** Returns the file of metrics: one JSON object per line, see {@code docs/metrics.md}. */
     public Path metrics() {
         return path.resolve("metrics.jsonl");

@@ -12,6 +12,7 @@ import dev.penstock.runtime.launch.PlannedTraffic;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.ZeroSettings;
@@ -38,10 +39,11 @@ public final class PlanTraffic {
     /**
      * Returns the bytes in a training step, by use; entry r is rank r's.
      *
+     * @param design of the model whose sizes were planned
      * @throws IllegalArgumentException if no run can be cut like this, or its tensors are too large
      *     for one
      */
-    public static List<StepTraffic> of(PlanRequest request, Plan plan) {
+    public static List<StepTraffic> of(PlanRequest request, Plan plan, ModelShape design) {
         PlanChoice choice = plan.choice();
         var grid =
                 new RankGrid(
@@ -64,7 +66,7 @@ public final class PlanTraffic {
                         false,
                         zero.stage() == 0,
                         CollectiveForm.NEVER);
-        GptSettings model = model(request, plan, grid, zero);
+        GptSettings model = model(request, plan, onPlannedSequences(design, request), grid, zero);
         try {
             return new PlannedTraffic(run, model, Collections.nCopies(grid.ranks(), 0))
                     .ofAllRanks();
@@ -111,17 +113,31 @@ public final class PlanTraffic {
                 choice.recompute() ? options.withRecompute() : options);
     }
 
+    /** Returns the model with places for sequences that may be longer than its own. */
+    private static ModelShape onPlannedSequences(ModelShape design, PlanRequest request) {
+        int tokens = request.model().sequence();
+        Positions places =
+                switch (design.positions()) {
+                    case Positions.Learned _ -> new Positions.Learned(request.model().places());
+                    case Positions.Rotary turned ->
+                            new Positions.Rotary(
+                                    Math.max(turned.most(), tokens),
+                                    turned.theta(),
+                                    turned.stretch());
+                };
+        return new ModelShape(
+                design.vocabulary(),
+                tokens,
+                design.width(),
+                design.layers(),
+                design.block(),
+                places,
+                design.tied());
+    }
+
     private static GptSettings model(
-            PlanRequest request, Plan plan, RankGrid grid, ZeroSettings zero) {
+            PlanRequest request, Plan plan, ModelShape shape, RankGrid grid, ZeroSettings zero) {
         PlanChoice choice = plan.choice();
-        var shape =
-                ModelShape.gpt2(
-                        request.model().vocabulary(),
-                        request.model().sequence(),
-                        request.model().width(),
-                        request.model().layers(),
-                        request.model().heads(),
-                        request.model().tied());
         var batch =
                 new BatchShape(
                         request.batch() / choice.layout().data() / choice.microBatches(),

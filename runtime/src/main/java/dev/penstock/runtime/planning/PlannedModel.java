@@ -1,12 +1,14 @@
 package dev.penstock.runtime.planning;
 
-import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.ConfigLoader;
-import dev.penstock.runtime.config.run.ModelSection;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
-import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.schedules.plan.work.BlockShape;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,19 +16,22 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/** Reads {@code --model}: a well-known name, a run's configuration, or sizes. */
+/**
+ * Reads {@code --model}: a well-known name, a run's configuration, a folder of Hugging Face's, or
+ * the sizes of a GPT-2.
+ */
 public final class PlannedModel {
     private static final Map<String, ModelShape> KNOWN =
             new TreeMap<>(
                     Map.of(
-                            "gpt2-124m", new ModelShape(12, 768, 12, 50_257, 1_024, true),
-                            "gpt2-355m", new ModelShape(24, 1_024, 16, 50_257, 1_024, true),
-                            "gpt2-774m", new ModelShape(36, 1_280, 20, 50_257, 1_024, true),
-                            "gpt2-1558m", new ModelShape(48, 1_600, 25, 50_257, 1_024, true),
-                            "gpt3-13b", new ModelShape(40, 5_120, 40, 50_257, 2_048, true),
-                            "gpt3-175b", new ModelShape(96, 12_288, 96, 50_257, 2_048, true),
-                            "gpt-530b", new ModelShape(105, 20_480, 128, 51_200, 2_048, true),
-                            "gpt-1t", new ModelShape(128, 25_600, 160, 51_200, 2_048, true)));
+                            "gpt2-124m", ModelShape.gpt2(50_257, 1_024, 768, 12, 12, true),
+                            "gpt2-355m", ModelShape.gpt2(50_257, 1_024, 1_024, 24, 16, true),
+                            "gpt2-774m", ModelShape.gpt2(50_257, 1_024, 1_280, 36, 20, true),
+                            "gpt2-1558m", ModelShape.gpt2(50_257, 1_024, 1_600, 48, 25, true),
+                            "gpt3-13b", ModelShape.gpt2(50_257, 2_048, 5_120, 40, 40, true),
+                            "gpt3-175b", ModelShape.gpt2(50_257, 2_048, 12_288, 96, 96, true),
+                            "gpt-530b", ModelShape.gpt2(51_200, 2_048, 20_480, 105, 128, true),
+                            "gpt-1t", ModelShape.gpt2(51_200, 2_048, 25_600, 128, 160, true)));
     private static final List<String> SIZES =
             List.of("layers", "width", "heads", "vocabulary", "sequence");
 
@@ -43,8 +48,13 @@ public final class PlannedModel {
         return String.join(", ", KNOWN.keySet());
     }
 
-    /** Returns the model, or nothing after adding a problem. */
-    public Optional<ModelShape> read(String text) {
+    /** Returns the sizes of the model, or nothing after adding a problem. */
+    public Optional<dev.penstock.schedules.plan.work.ModelShape> read(String text) {
+        return design(text).map(PlannedModel::of);
+    }
+
+    /** Returns the model with all that it computes, or nothing after adding a problem. */
+    public Optional<ModelShape> design(String text) {
         ModelShape known = KNOWN.get(text);
         if (known != null) {
             return Optional.of(known);
@@ -55,51 +65,62 @@ public final class PlannedModel {
         if (text.contains("=")) {
             return ofSizes(text);
         }
+        if (text.endsWith(ModelConfig.FILE) || Files.isDirectory(Path.of(text))) {
+            return ofFolder(Path.of(text));
+        }
         problems.add(
-                "--model: expected one of %s, a run's configuration (*.conf) or sizes such as layers=24,width=1024,heads=16, got %s"
+                "--model: expected one of %s, a run's configuration (*.conf), a Hugging Face folder or sizes such as layers=24,width=1024,heads=16, got %s"
                         .formatted(names(), text));
         return Optional.empty();
     }
 
     private Optional<ModelShape> ofRun(Path file) {
         try {
-            return Optional.of(of(ConfigLoader.load(file, List.of())));
+            return Optional.of(design(ConfigLoader.load(file, List.of())));
         } catch (ConfigException e) {
             e.problems().forEach(problem -> problems.add(problem.toString()));
             return Optional.empty();
-        } catch (BadInputException e) {
+        }
+    }
+
+    private Optional<ModelShape> ofFolder(Path path) {
+        try {
+            Path file = Files.isDirectory(path) ? path.resolve(ModelConfig.FILE) : path;
+            return Optional.of(ModelConfig.read(file).shape());
+        } catch (StoredFileException e) {
             problems.add("--model: " + e.getMessage());
             return Optional.empty();
         }
     }
 
-    /**
-     * Returns the model of a run.
-     *
-     * @throws BadInputException if its blocks are not those of a GPT-2, whose work plans know
-     */
-    public static ModelShape of(RunConfig config) {
-        ModelSection model = config.model();
-        BlockDesign block = model.shape(config.data().tokenizer().vocabulary()).block();
-        BlockDesign gpt2 = BlockDesign.gpt2(model.width(), model.heads());
-        boolean known =
-                model.width() % model.heads() == 0
-                        && block.hiddenColumns() == gpt2.hiddenColumns()
-                        && block.heads().columns() == gpt2.heads().columns()
-                        && block.activation() != BlockDesign.Activation.SWIGLU
-                        && !block.hasWindows();
-        if (!known) {
-            throw new BadInputException(
-                    "plans know the work of a GPT-2's blocks, with 4 x width hidden columns and dense attention: expected such a model, got a %s; measure a run of it instead: schedule simulate --profile"
-                            .formatted(model.family()));
-        }
-        return new ModelShape(
+    private static ModelShape design(RunConfig config) {
+        return config.model().shape(config.data().tokenizer().vocabulary());
+    }
+
+    /** Returns the sizes of a run's model. */
+    public static dev.penstock.schedules.plan.work.ModelShape of(RunConfig config) {
+        return of(design(config));
+    }
+
+    /** Returns the sizes of a model. */
+    public static dev.penstock.schedules.plan.work.ModelShape of(ModelShape model) {
+        BlockDesign block = model.block();
+        return new dev.penstock.schedules.plan.work.ModelShape(
                 model.layers(),
                 model.width(),
                 model.heads(),
-                model.vocabularyOr(config.data().tokenizer().vocabulary()),
+                model.vocabulary(),
                 model.context(),
-                model.tied());
+                model.tied(),
+                new BlockShape(
+                        block.heads().keys(),
+                        block.heads().size(),
+                        block.hidden(),
+                        block.activation().parts(),
+                        model.layerParameters() - model.layerMatrixParameters(),
+                        block.hasWindows() ? block.windows() : List.of()),
+                model.positions().tableRows(),
+                block.norm().parameters(model.width()));
     }
 
     private Optional<ModelShape> ofSizes(String text) {
@@ -135,7 +156,7 @@ public final class PlannedModel {
     private Optional<ModelShape> shape(Map<String, Integer> sizes, boolean tied) {
         int[] s = SIZES.stream().mapToInt(size -> sizes.getOrDefault(size, 0)).toArray();
         try {
-            return Optional.of(new ModelShape(s[0], s[1], s[2], s[3], s[4], tied));
+            return Optional.of(ModelShape.gpt2(s[3], s[4], s[1], s[0], s[2], tied));
         } catch (IllegalArgumentException e) {
             problems.add("--model: " + e.getMessage());
             return Optional.empty();

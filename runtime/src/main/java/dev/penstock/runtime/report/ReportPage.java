@@ -46,6 +46,14 @@ final class ReportPage {
             appendFigures(page);
             appendLearning(page);
         }
+        if (!curves.tasks().isEmpty()) {
+            page.append("<section>\n<h2>Tasks</h2>\n")
+                    .append(
+                            "<p class=\"note\">Measured with the run's checkpoints. Figures by"
+                                    + " different protocols cannot be compared.</p>\n")
+                    .append(TaskTable.of(curves.tasks()))
+                    .append("</section>\n");
+        }
         findings.typical().ifPresent(step -> appendStep(page, step));
         findings.prediction().ifPresent(prediction -> appendPrediction(page, prediction));
         if (curves.steps() > 0) {

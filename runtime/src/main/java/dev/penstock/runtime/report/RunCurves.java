@@ -9,6 +9,7 @@ import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.MetricsLine;
 import dev.penstock.runtime.metrics.RecoveryMetrics;
 import dev.penstock.runtime.metrics.StepMetrics;
+import dev.penstock.runtime.metrics.TaskMetrics;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -42,6 +43,7 @@ final class RunCurves {
     private double[] heapBytesPerOp = {};
     private double tokens;
     private double stepMillis;
+    private final List<TaskMetrics> tasks = new ArrayList<>();
     private final List<Long> leftOut = new ArrayList<>();
     private double lastStep;
 
@@ -104,6 +106,11 @@ final class RunCurves {
     /** Steps of which nothing was applied, because they were not finite. */
     List<Long> leftOut() {
         return List.copyOf(leftOut);
+    }
+
+    /** Figures of tasks, in the order of steps. */
+    List<TaskMetrics> tasks() {
+        return List.copyOf(tasks);
     }
 
     /** Tokens over the time of the steps, slow ones included. */
@@ -174,6 +181,7 @@ final class RunCurves {
                 add(Curve.EVALUATION_STEP, evaluation.step());
                 add(Curve.VALIDATION_LOSS, evaluation.validationLoss());
             }
+            case TaskMetrics task -> tasks.add(task);
             case RecoveryMetrics recovery -> { // told among the run's events
                 if (recovery.report().restart() == RecoveryReport.Restart.SKIPPED) {
                     leftOut.add(recovery.step());

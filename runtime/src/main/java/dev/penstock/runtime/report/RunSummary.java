@@ -38,6 +38,7 @@ final class RunSummary {
         if (curves.steps() > 0) {
             lines.add(line("steps", steps(findings)));
             lines.add(line("loss", losses(curves)));
+            TaskTable.lines(curves.tasks()).forEach(task -> lines.add(line("task", task)));
             lines.add(line("speed", speed(curves)));
             lines.add(line("pipeline", pipeline(curves)));
             findings.prediction()

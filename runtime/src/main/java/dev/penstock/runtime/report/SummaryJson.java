@@ -3,7 +3,9 @@ package dev.penstock.runtime.report;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.metrics.TaskMetrics;
 import dev.penstock.runtime.report.RunCurves.Curve;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
@@ -24,6 +26,7 @@ final class SummaryJson {
      * @param tokensPerSecond in the median step
      * @param predictionError of a step's makespan, simulated with the profile of other steps: 0.05
      *     where it is 5 % too long
+     * @param tasks that were measured while it trained
      */
     record Summary(
             String run,
@@ -32,7 +35,31 @@ final class SummaryJson {
             @Nullable Double loss,
             @Nullable Double tokensPerSecond,
             @Nullable Double predictionError,
+            List<Task> tasks,
             List<Rank> ranks) {}
+
+    /**
+     * The last figures of a task.
+     *
+     * @param measures by name; what is no number is null
+     */
+    record Task(
+            String task,
+            String protocol,
+            String data,
+            long step,
+            Map<String, @Nullable Number> measures) {
+        static Task of(TaskMetrics line) {
+            Map<String, @Nullable Number> measures = new LinkedHashMap<>();
+            line.measures()
+                    .forEach(
+                            (name, value) ->
+                                    measures.put(
+                                            name,
+                                            Double.isFinite(value.doubleValue()) ? value : null));
+            return new Task(line.task(), line.protocol(), line.data(), line.step(), measures);
+        }
+    }
 
     /**
      * One of the ranks that the run ended with.
@@ -77,6 +104,7 @@ final class SummaryJson {
                                 findings.prediction()
                                         .map(Prediction::makespanError)
                                         .orElse(Double.NaN)),
+                        TaskTable.last(curves.tasks()).stream().map(Task::of).toList(),
                         ranks);
         try {
             return JSON.writerWithDefaultPrettyPrinter().writeValueAsString(summary) + "\n";

@@ -41,9 +41,15 @@ final class BytePairTokenizer implements Tokenizer {
     private final byte[] @Nullable [] bytes;
     private final WordMerger merger;
     private final int endOfText;
+    private final int textStart;
 
     private BytePairTokenizer(
-            String name, String fingerprint, TokenTable vocabulary, MergeTable merges, int end) {
+            String name,
+            String fingerprint,
+            TokenTable vocabulary,
+            MergeTable merges,
+            int end,
+            int start) {
         this.name = name;
         this.fingerprint = fingerprint;
         this.ofByte =
@@ -57,6 +63,7 @@ final class BytePairTokenizer implements Tokenizer {
         }
         this.merger = new WordMerger(merges);
         this.endOfText = end;
+        this.textStart = start;
     }
 
     /**
@@ -79,7 +86,8 @@ final class BytePairTokenizer implements Tokenizer {
                 Fingerprint.of(List.of(file, mergesFile), "end " + end),
                 vocabulary,
                 merges,
-                end);
+                end,
+                EndOfText.beginning(file, vocabulary).orElse(end));
     }
 
     /** Reads the tokens alone, those that were added later included. */
@@ -215,6 +223,11 @@ final class BytePairTokenizer implements Tokenizer {
     @Override
     public int documentSeparator() {
         return endOfText;
+    }
+
+    @Override
+    public int textStart() {
+        return textStart;
     }
 
     @Override

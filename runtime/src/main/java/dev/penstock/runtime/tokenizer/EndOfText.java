@@ -5,11 +5,15 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
 
-/** Finds which token of a tokenizer ends a text: what the files beside say, or its usual names. */
+/**
+ * Finds which token of a tokenizer ends a text: what the files beside say, or its usual names; and
+ * which one begins a text, if they say so.
+ */
 final class EndOfText {
     private static final String CONFIG = "tokenizer_config.json";
     private static final String SPECIAL = "special_tokens_map.json";
     private static final String MEMBER = "eos_token";
+    private static final String BEGINNING = "bos_token";
     private static final List<String> USUAL =
             List.of("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[SEP]", "<|eot_id|>");
 
@@ -35,9 +39,8 @@ final class EndOfText {
     static int of(Path file, TokenTable vocabulary) {
         for (String name : List.of(CONFIG, SPECIAL)) {
             Path beside = file.resolveSibling(name);
-            JsonNode eos = JsonFiles.readIfThere(beside).path(MEMBER);
-            String token = eos.isObject() ? eos.path("content").asText() : eos.asText();
-            if (!token.isEmpty() && !eos.isNull()) {
+            String token = tokenOf(JsonFiles.readIfThere(beside).path(MEMBER));
+            if (!token.isEmpty()) {
                 Integer id = vocabulary.id(token);
                 if (id == null) {
                     throw new TokenizerFileException(
@@ -60,5 +63,23 @@ final class EndOfText {
                 "a token that ends a text, such as " + USUAL.getFirst(),
                 "none of the usual names",
                 "name it beside, in %s: {\"%s\": \"..\"}".formatted(CONFIG, MEMBER));
+    }
+
+    private static String tokenOf(JsonNode member) {
+        return member.isObject()
+                ? member.path("content").asText()
+                : member.isNull() ? "" : member.asText();
+    }
+
+    /** Returns the token that begins a text; empty if no file beside names one that exists. */
+    static OptionalInt beginning(Path file, TokenTable vocabulary) {
+        for (String name : List.of(CONFIG, SPECIAL)) {
+            JsonNode bos = JsonFiles.readIfThere(file.resolveSibling(name)).path(BEGINNING);
+            Integer id = vocabulary.id(tokenOf(bos));
+            if (id != null) {
+                return OptionalInt.of(id);
+            }
+        }
+        return OptionalInt.empty();
     }
 }

@@ -31,6 +31,7 @@ final class JsonTokenizer implements Tokenizer {
     private final byte[][] bytes;
     private final int separator;
     private final OptionalInt endOfText;
+    private final OptionalInt beginning;
     private final boolean canBeCut;
     private final Object longTexts = new Object();
 
@@ -40,6 +41,7 @@ final class JsonTokenizer implements Tokenizer {
             NativeTokenizers.Handle library,
             byte[][] bytes,
             OptionalInt endOfText,
+            OptionalInt beginning,
             int separator,
             boolean cutsWords) {
         this.name = name;
@@ -47,6 +49,7 @@ final class JsonTokenizer implements Tokenizer {
         this.library = library;
         this.bytes = bytes;
         this.endOfText = endOfText;
+        this.beginning = beginning;
         this.separator = separator;
         this.canBeCut = cutsWords && cutsLeaveTokens();
     }
@@ -70,6 +73,7 @@ final class JsonTokenizer implements Tokenizer {
                     library,
                     content.bytes(),
                     end,
+                    EndOfText.beginning(file, content.vocabulary()),
                     end.orElseGet(() -> newline(file, library)),
                     content.cutsWords());
         } catch (IOException e) {
@@ -125,6 +129,11 @@ final class JsonTokenizer implements Tokenizer {
     @Override
     public int documentSeparator() {
         return separator;
+    }
+
+    @Override
+    public int textStart() {
+        return beginning.orElse(separator);
     }
 
     @Override

@@ -82,6 +82,14 @@ public interface Tokenizer extends TextEncoder {
     }
 
     /**
+     * Returns the token from which a model guesses the first one of a text: what the files name as
+     * its beginning, else that which ends the text before.
+     */
+    default int textStart() {
+        return documentSeparator();
+    }
+
+    /**
      * Encodes a text of any length, in order; memory does not grow with it. Does not close the
      * stream.
      *

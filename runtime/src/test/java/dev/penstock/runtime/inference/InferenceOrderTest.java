@@ -3,6 +3,7 @@ package dev.penstock.runtime.inference;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.model.generation.Sampling;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.Collections;
@@ -47,7 +48,10 @@ class InferenceOrderTest {
 
     private static Schedule order(int stages, List<int[]> prompts, int count) {
         var request = InferenceRequest.of(prompts, count, Sampling.greedy());
-        return InferenceOrder.of(stages, new Texts(request, stages, 32, 8, (_, _) -> true));
+        return InferenceOrder.of(
+                stages,
+                new Texts(
+                        request, stages, ModelShape.gpt2(9, 32, 4, 1, 1, true), 8, (_, _) -> true));
     }
 
     private static String ops(Schedule order, int rank) {

@@ -7,10 +7,13 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.inference.Continuation.End;
+import dev.penstock.runtime.model.GoldenFamily;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.generation.Sampling;
 import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import java.util.ArrayList;
@@ -195,6 +198,53 @@ class PipelineInferenceTest {
         assertThat(result.texts()).extracting(Continuation::end).contains(End.STOPPED);
     }
 
+    /**
+     * Places that turn heads go on without end: a text that outgrows the context has the tokens of
+     * a model that reads all of it and sees as many tokens at a time.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"llama", "mistral", "qwen3"})
+    void aWindowSlidesOverATextWhoseHeadsTurn(String family) {
+        var golden = new GoldenFamily(family);
+        ModelShape shape = golden.shape();
+        var cached = InferenceRequest.of(PROMPTS, 80, WILD);
+        var again = new InferenceRequest(PROMPTS, 80, WILD, OptionalInt.empty(), false);
+
+        List<int[]> texts = tokens(run(pipeline(1, shape, golden.initial()), cached));
+
+        assertThat(tokens(run(pipeline(1, reading(shape, 96), golden.initial()), cached)))
+                .containsExactlyElementsOf(texts);
+        assertThat(tokens(run(pipeline(2, shape, golden.initial()), cached)))
+                .containsExactlyElementsOf(texts);
+        assertThat(tokens(run(pipeline(1, shape, golden.initial()), again)))
+                .containsExactlyElementsOf(texts);
+    }
+
+    /** The model with longer sequences, whose tokens see no more than before. */
+    private static ModelShape reading(ModelShape shape, int tokens) {
+        BlockDesign block = shape.block();
+        var turned = (Positions.Rotary) shape.positions();
+        List<Integer> windows =
+                IntStream.range(0, shape.layers())
+                        .map(layer -> block.window(layer))
+                        .mapToObj(w -> w == BlockDesign.ALL ? shape.context() : w)
+                        .toList();
+        return new ModelShape(
+                shape.vocabulary(),
+                tokens,
+                shape.width(),
+                shape.layers(),
+                new BlockDesign(
+                        block.norm(),
+                        block.heads(),
+                        block.biases(),
+                        block.activation(),
+                        block.hidden(),
+                        windows),
+                new Positions.Rotary(tokens, turned.theta(), turned.stretch()),
+                shape.tied());
+    }
+
     @Test
     void badRequestsAreRefused() {
         assertThatThrownBy(() -> InferenceRequest.of(List.of(new int[0]), 1, WILD))
@@ -211,14 +261,21 @@ class PipelineInferenceTest {
     }
 
     private static List<Continuation> run(int stages, InferenceRequest request) {
-        PipelineInference.Result result =
-                pipeline(stages, TRUTH.source()).run(request, (_, _) -> true, _ -> {});
+        return run(pipeline(stages, TRUTH.source()), request);
+    }
+
+    private static List<Continuation> run(PipelineInference pipeline, InferenceRequest request) {
+        PipelineInference.Result result = pipeline.run(request, (_, _) -> true, _ -> {});
         assertThat(result.outcome()).isInstanceOf(RunOutcome.Completed.class);
         return result.texts();
     }
 
     private static PipelineInference pipeline(int stages, ParameterSource weights) {
-        ModelShape shape = MODEL.shape();
+        return pipeline(stages, MODEL.shape(), weights);
+    }
+
+    private static PipelineInference pipeline(
+            int stages, ModelShape shape, ParameterSource weights) {
         return new PipelineInference(
                 shape,
                 StagePartition.byFlops(shape, stages),

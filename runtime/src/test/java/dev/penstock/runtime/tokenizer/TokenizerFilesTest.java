@@ -72,6 +72,29 @@ class TokenizerFilesTest {
                                         .containsExactly(ids(row)));
     }
 
+    /** What is named must exist; without a name it is the token that ends the text before. */
+    @ParameterizedTest
+    @ValueSource(strings = {"pair", "split"})
+    void aTextBeginsWithTheTokenThatTheFilesName(String name) throws IOException {
+        for (String file : List.of("tokenizer.json", "vocab.json", "merges.txt")) {
+            if (Files.exists(recorded(name).resolve(file))) {
+                Files.copy(recorded(name).resolve(file), folder.resolve(file));
+            }
+        }
+        int end = Tokenizer.open(folder.toString()).documentSeparator();
+        assertThat(Tokenizer.open(folder.toString()).textStart()).isEqualTo(end);
+
+        Files.writeString(
+                folder.resolve("special_tokens_map.json"), "{\"bos_token\": {\"content\": \"a\"}}");
+        Tokenizer named = Tokenizer.open(folder.toString());
+        assertThat(named.textStart()).isEqualTo(named.encode("a")[0]).isNotEqualTo(end);
+        assertThat(named.documentSeparator()).isEqualTo(end);
+
+        Files.writeString(
+                folder.resolve("special_tokens_map.json"), "{\"bos_token\": \"not a token\"}");
+        assertThat(Tokenizer.open(folder.toString()).textStart()).isEqualTo(end);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"pair", "split", "pieces"})
     void theTextComesBackFromTokensThatLoseNothing(String name) throws IOException {

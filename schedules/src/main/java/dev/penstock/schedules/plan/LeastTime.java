@@ -78,9 +78,10 @@ final class LeastTime {
     static long ofLayout(PlanRequest request, LayoutHardware hardware) {
         ModelShape model = request.model();
         double h = model.width();
-        double s = model.sequence();
+        int s = model.sequence();
         int tensor = hardware.layout().tensor();
-        double block = 3 * (24 * h * h + 4 * h * (s + 1) / 2) * s;
+        double attention = 4 * model.queryColumns() * model.meanContext(0, s);
+        double block = 3 * (2.0 * model.blockMatrixParameters() + attention) * s;
         double head = 6.0 * model.vocabulary() * h * s;
         double allSpeeds = 0;
         double leastSpeed = Double.MAX_VALUE;

@@ -67,7 +67,8 @@ final class BruteForcePlanner {
                         .allMatch(group -> group.devicesPerNode() % tensor == 0);
         return pipeline * tensor * data <= devices
                 && request.batch() % data == 0
-                && request.model().heads() % tensor == 0
+                && request.model().block().keyHeads() % tensor == 0
+                && request.model().block().hidden() % tensor == 0
                 && inNode;
     }
 

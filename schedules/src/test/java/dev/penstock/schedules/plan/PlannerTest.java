@@ -8,6 +8,7 @@ import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.plan.work.BlockShape;
 import dev.penstock.schedules.plan.work.DeviceSpec;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.Layout;
@@ -89,6 +90,19 @@ class PlannerTest {
         var group = new NodeGroup("box", 2, 2, device, new Link(2_000, 5e9));
         var cluster = new Hardware("boxes", List.of(group), new Link(30_000, 1e9));
         var request = new PlanRequest(SMALL, TrainingBytes.MIXED, cluster, 4);
+
+        compared(request, space(List.of(1, 2), List.of(1, 4)));
+    }
+
+    /** Queries share keys, hidden layers are gated, and most layers see a window. */
+    @Test
+    void findsWhatTryingEverythingFindsForOtherBlocks() {
+        var block = new BlockShape(2, 48, 700, 2, 512, List.of(16, 16, 0, 16, 16));
+        var model = new ModelShape(5, 256, 4, 5_000, 128, false, block, 0, 256);
+        var device = new DeviceSpec(80 * MIB, 1e12, 0.5, 50e9);
+        var group = new NodeGroup("box", 2, 2, device, new Link(2_000, 5e9));
+        var cluster = new Hardware("boxes", List.of(group), new Link(30_000, 1e9));
+        var request = new PlanRequest(model, TrainingBytes.MIXED, cluster, 4);
 
         compared(request, space(List.of(1, 2), List.of(1, 4)));
     }

@@ -8,6 +8,7 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.GridTraining;
+import dev.penstock.systemtests.support.TinyFamily;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -179,6 +180,32 @@ class DeathsInOneJvmIT {
                             assertThat(recovery.get("restart").asText()).isEqualTo("mirror");
                             assertThat(recovery.get("stepsLost").asLong()).isZero();
                         });
+    }
+
+    /** What mirrors keep of a family is its state: they take over without a changed bit. */
+    @ParameterizedTest
+    @ValueSource(strings = {"llama", "qwen3"})
+    void deathsOfOtherFamiliesDoNotChangeTheLosses(String family) {
+        String[] model = {
+            "model={" + TinyFamily.of(family) + "}", "run.steps=7", "evaluation.every=0"
+        };
+        List<String> bits = CalmRuns.onText(model).lossBits();
+        Training training =
+                Training.onText(folder)
+                        .set(model)
+                        .set("pipeline.stages=3", "recovery.mirror=on")
+                        .set("schedule={kind=seq1f1b, slices=2}")
+                        .set(
+                                "fault=[{kill-rank=1, step=3, op=\"1F0s1\"}, {kill-rank=2, step=6, at=ready}]");
+
+        Trained ended = RanksInOneJvm.complete(training);
+
+        assertThat(ended.lossBits()).isEqualTo(bits);
+        assertThat(ended.recoveries())
+                .hasSize(2)
+                .allSatisfy(
+                        recovery ->
+                                assertThat(recovery.get("restart").asText()).isEqualTo("mirror"));
     }
 
     // ---- replicas and shards --------------------------------------------------------------------

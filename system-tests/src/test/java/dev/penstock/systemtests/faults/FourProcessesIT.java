@@ -6,6 +6,7 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.systemtests.support.CalmRuns;
+import dev.penstock.systemtests.support.TinyFamily;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -46,10 +47,14 @@ class FourProcessesIT {
                     "aeron.debug.receive.control.loss.seed",
                     "" + (SEED + 1));
 
-    /** Those of the device that users have. */
+    /** Those of the device that users have, with a model as they are built today. */
     @Test
     void fourProcessesGiveTheSameBitsOverSharedMemory() {
-        expectTheSame(processes().set("pipeline.processes=per-stage").complete(), FOUR_STAGES);
+        String llama = "model={" + TinyFamily.of("llama") + "}";
+
+        Trained ended = processes().set(llama).set("pipeline.processes=per-stage").complete();
+
+        expectTheSame(ended, FOUR_STAGES[0], FOUR_STAGES[1], llama);
     }
 
     /** The processes of this one and of the next one live in the test's JVM. */

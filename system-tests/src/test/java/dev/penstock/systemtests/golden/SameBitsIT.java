@@ -10,6 +10,7 @@ import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.systemtests.support.CalmRuns;
+import dev.penstock.systemtests.support.TinyFamily;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -224,6 +225,29 @@ class SameBitsIT {
 
         Trained resumed =
                 training.set("pipeline.stages=3", "schedule={kind=seq1f1b, slices=2}")
+                        .option("--resume")
+                        .complete();
+
+        assertThat(resumed.lossBits()).isEqualTo(losses);
+        assertThat(resumed.validationBits()).isEqualTo(validation);
+    }
+
+    /** From the middle, in other stages, slices and threads, and with mirrors. */
+    @ParameterizedTest
+    @ValueSource(strings = {"llama", "mistral", "qwen2", "qwen3", "gpt3"})
+    void everyFamilyResumesUnderAnotherLayout(String family) throws IOException {
+        Training training =
+                Training.onText(folder)
+                        .set("model={" + TinyFamily.of(family) + "}", "run.steps=4")
+                        .set("checkpoint.every=2", "evaluation.every=2");
+        Trained whole = training.complete();
+        delete(CheckpointFolders.of(whole.directory().resolve(CheckpointFolders.FOLDER), 4));
+        List<String> losses = whole.lossBits();
+        List<String> validation = whole.validationBits();
+
+        Trained resumed =
+                training.set("pipeline.stages=3", "schedule={kind=seq1f1b, slices=2}")
+                        .set("device.threads=2", "recovery.mirror=on")
                         .option("--resume")
                         .complete();
 

@@ -9,6 +9,7 @@ import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.report.MemoryPlan;
+import dev.penstock.systemtests.support.TinyFamily;
 import dev.penstock.systemtests.support.TrafficTruth;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -110,6 +111,37 @@ class PlannedMemoryIT {
                         "<td>0</td><td>parameters</td><td>[0-9.]+ KiB</td>.*?<td>[+-]0.0 %")
                 .contains("<td>key/value slices</td>")
                 .matches(page -> page.contains("<td>collectives</td>") == apart);
+    }
+
+    /** To the byte, whatever blocks consist of. */
+    @ParameterizedTest(name = "{0}: {1}, {2}, {3}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "llama   | kind=1f1b                    | stages=3           | float32",
+                "llama   | kind=seq1f1b, slices=2       | tensor=2, stages=2 | bf16",
+                "mistral | kind=1f1b                    | data=2, zero.stage=3, stages=1 | float32",
+                "mistral | kind=seq1f1b, slices=2       | context=2, stages=1 | float32",
+                "qwen2   | kind=seq1f1b, slices=2       | stages=2           | bf16",
+                "qwen3   | kind=gpipe, recompute=full   | tensor=2, sequence=true, stages=1 | bf16",
+                "qwen3   | kind=zb-h1, recompute=blocks | stages=2           | float32",
+                "gpt3    | kind=seq1f1b, slices=2       | stages=3           | float32",
+                "gpt3    | kind=1f1b                    | data=2, zero.stage=2, stages=1 | bf16"
+            })
+    void everyFamilysRunUsesThePlannedMemory(
+            String family, String order, String parallel, String precision) throws Exception {
+        String stages = parallel.replaceFirst(".*stages=", "");
+        Training training =
+                Training.onText(folder)
+                        .set("run.steps=2", "evaluation.every=0", "checkpoint.every=0")
+                        .set("model={" + TinyFamily.of(family) + "}", "model.layers=3")
+                        .set("schedule={" + order + "}", "pipeline.stages=" + stages)
+                        .set("parallel={" + parallel.replaceFirst(",? *stages=.*", "") + "}")
+                        .set("device.precision=" + precision);
+
+        Trained trained = training.complete();
+
+        assertThat(trained.peakBytes()).isEqualTo(planned(training));
     }
 
     /** The mirror of the previous rank, blocks in flight, and a rank of two stages. */

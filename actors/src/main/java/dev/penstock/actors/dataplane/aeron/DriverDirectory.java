@@ -8,18 +8,19 @@ import io.aeron.exceptions.AeronException;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -69,24 +70,48 @@ final class DriverDirectory {
         deleteTree(outer);
     }
 
+    /** Several processes may do this with a directory at a time: what is gone is no failure. */
     private static void deleteTree(Path root) {
-        try (Stream<Path> files = Files.walk(root)) {
-            List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
-            for (Path file : deepestFirst) {
-                Files.deleteIfExists(file);
-            }
-        } catch (NoSuchFileException e) {
-            LOG.debug("{} is gone already", root);
-        } catch (IOException | java.io.UncheckedIOException e) {
+        try {
+            Files.walkFileTree(root, new Removal());
+        } catch (IOException e) {
             LOG.warn("cannot remove {}; remove it by hand to free its memory", root, e);
+        }
+    }
+
+    private static final class Removal extends SimpleFileVisitor<Path> {
+        @Override
+        public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+                throws IOException {
+            Files.deleteIfExists(file);
+            return FileVisitResult.CONTINUE;
+        }
+
+        @Override
+        public FileVisitResult visitFileFailed(Path file, IOException failure) throws IOException {
+            if (failure instanceof NoSuchFileException) {
+                return FileVisitResult.CONTINUE;
+            }
+            throw failure;
+        }
+
+        @Override
+        public FileVisitResult postVisitDirectory(Path directory, @Nullable IOException failure)
+                throws IOException {
+            if (failure != null && !(failure instanceof NoSuchFileException)) {
+                throw failure;
+            }
+            Files.deleteIfExists(directory);
+            return FileVisitResult.CONTINUE;
         }
     }
 
     /**
      * A killed process cannot clean up after itself; the next one does. A directory counts as dead
-     * only if its process is gone and its driver shows no heartbeat, since processes of another
-     * container may share the memory but not the process numbers. What another user made, or could
-     * change while it is removed, stays: its entries may lead to this user's files.
+     * only if its process is gone and its driver shows no heartbeat for ten seconds, since
+     * processes of another container may share the memory but not the process numbers. What another
+     * user made, or could change while it is removed, stays: its entries may lead to this user's
+     * files.
      */
     private static void sweep(Path parent) {
         try (DirectoryStream<Path> found = Files.newDirectoryStream(parent, "penstock-*")) {
@@ -168,7 +193,8 @@ final class DriverDirectory {
     private static boolean isDead(Path directory, Matcher name) {
         File driver = directory.resolve("driver").toFile();
         return ProcessHandle.of(Long.parseLong(name.group(2))).isEmpty()
-                && driver.isDirectory()
+                && directory.toFile().lastModified()
+                        < System.currentTimeMillis() - HEARTBEAT_MS // not one about to start
                 && !CommonContext.isDriverActive(driver, HEARTBEAT_MS, line -> LOG.debug(line));
     }
 }

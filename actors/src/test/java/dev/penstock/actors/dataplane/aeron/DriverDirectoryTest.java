@@ -6,7 +6,13 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -24,7 +30,12 @@ class DriverDirectoryTest {
                 PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         Files.createDirectory(outer.resolve("driver"));
         Files.writeString(outer.resolve("driver/cnc.dat"), "");
+        makeOld(outer);
         return outer;
+    }
+
+    private static void makeOld(Path directory) throws IOException {
+        Files.setLastModifiedTime(directory, FileTime.from(Instant.now().minusSeconds(60)));
     }
 
     private void sweep() {
@@ -38,6 +49,54 @@ class DriverDirectoryTest {
         sweep();
 
         assertThat(left).doesNotExist();
+        assertThat(memory).isEmptyDirectory();
+    }
+
+    /** Removed in part by another process that was killed in turn, or before its driver began. */
+    @Test
+    void whatAKilledProcessLeftWithoutADriverIsRemoved() throws IOException {
+        Path left = left("begun");
+        Files.delete(left.resolve("driver/cnc.dat"));
+        Files.delete(left.resolve("driver"));
+        makeOld(left);
+
+        sweep();
+
+        assertThat(left).doesNotExist();
+    }
+
+    /** Its number may be of a process in another container. */
+    @Test
+    void aDirectoryWhoseDriverIsAboutToStartStays() throws IOException {
+        Path begun = left("begun");
+        Files.delete(begun.resolve("driver/cnc.dat"));
+        Files.delete(begun.resolve("driver"));
+
+        sweep();
+
+        assertThat(begun).exists();
+    }
+
+    @Test
+    void severalProcessesRemoveTheSameLeftoversAtATime() throws Exception {
+        for (int run = 0; run < 200; run++) {
+            left("killed-" + run);
+        }
+        var sweeps = new ArrayList<Callable<Void>>();
+        for (int process = 0; process < 4; process++) {
+            sweeps.add(
+                    () -> {
+                        sweep();
+                        return null;
+                    });
+        }
+
+        try (var threads = Executors.newFixedThreadPool(sweeps.size())) {
+            for (Future<Void> each : threads.invokeAll(sweeps)) {
+                each.get();
+            }
+        }
+
         assertThat(memory).isEmptyDirectory();
     }
 

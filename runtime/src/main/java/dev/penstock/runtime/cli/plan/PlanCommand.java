@@ -7,6 +7,7 @@ import dev.penstock.runtime.config.hardware.HardwareConfig;
 import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.planning.MeasuredHardware;
 import dev.penstock.runtime.planning.PlanTraffic;
 import dev.penstock.runtime.planning.PlannedModel;
@@ -17,7 +18,6 @@ import dev.penstock.schedules.plan.PlanExplanation;
 import dev.penstock.schedules.plan.PlanReport;
 import dev.penstock.schedules.plan.Planner;
 import dev.penstock.schedules.plan.work.Hardware;
-import dev.penstock.schedules.plan.work.ModelShape;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -42,6 +42,8 @@ import picocli.CommandLine.Option;
             "    --model gpt-1t --batch 3072",
             "  penstock plan --hardware sample-configs/hardware/48x8-v100.conf \\",
             "    --model layers=40,width=5120,heads=40,sequence=2048 --batch 64",
+            "  penstock plan --hardware sample-configs/hardware/48x8-v100.conf \\",
+            "    --model Llama-3-8B --sequence 8192 --batch 64",
         })
 public final class PlanCommand extends PenstockCommand {
     @Option(
@@ -58,7 +60,8 @@ public final class PlanCommand extends PenstockCommand {
             paramLabel = "NAME|FILE|KEY=VALUE,..",
             description = {
                 "gpt2-124m, -355m, -774m, -1558m, gpt3-13b, -175b, gpt-530b, gpt-1t, a run's",
-                "configuration, or sizes: layers, width, heads, vocabulary, sequence, tied.",
+                "configuration, a Hugging Face folder, or sizes of a GPT-2: layers, width, heads,",
+                "vocabulary, sequence, tied.",
             })
     @SuppressWarnings("NullAway.Init") // required: set by picocli
     private String model;
@@ -98,6 +101,8 @@ public final class PlanCommand extends PenstockCommand {
     /** How fast devices were found to be. */
     private List<String> measured = List.of();
 
+    private Optional<ModelShape> design = Optional.empty();
+
     @Override
     public Integer call() {
         PlanRequest request = request();
@@ -107,7 +112,7 @@ public final class PlanCommand extends PenstockCommand {
         if (report.plans().isEmpty()) {
             throw new BadInputException(String.join("\n", explanation));
         }
-        List<StepTraffic> traffic = traffic(report, explanation);
+        List<StepTraffic> traffic = traffic(report, design.orElseThrow(), explanation);
         if (json) {
             printJson(PlanAnswer.of(report, explanation, traffic));
         } else {
@@ -119,9 +124,10 @@ public final class PlanCommand extends PenstockCommand {
     /**
      * @param explanation takes why nothing is known
      */
-    private static List<StepTraffic> traffic(PlanReport report, List<String> explanation) {
+    private static List<StepTraffic> traffic(
+            PlanReport report, ModelShape design, List<String> explanation) {
         try {
-            return PlanTraffic.of(report.request(), report.plans().getFirst());
+            return PlanTraffic.of(report.request(), report.plans().getFirst(), design);
         } catch (IllegalArgumentException e) {
             explanation.add("What its ranks send is not known: " + e.getMessage());
             return List.of();
@@ -136,7 +142,7 @@ public final class PlanCommand extends PenstockCommand {
         } catch (ConfigException e) {
             e.problems().forEach(problem -> problems.add(problem.toString()));
         }
-        Optional<ModelShape> shape = new PlannedModel(problems).read(model);
+        design = new PlannedModel(problems).design(model);
         require(problems, "--batch", batch, 1 << 20);
         require(problems, "--top", top, 100);
         require(problems, "--sequence", sequence == null ? 1 : sequence, 1 << 24);
@@ -147,7 +153,7 @@ public final class PlanCommand extends PenstockCommand {
                             ? problems.getFirst()
                             : problems.size() + " problems\n  " + String.join("\n  ", problems));
         }
-        ModelShape planned = shape.orElseThrow();
+        var planned = PlannedModel.of(design.orElseThrow());
         return new PlanRequest(
                 sequence == null ? planned : planned.withSequence(sequence),
                 config.orElseThrow().trainingBytes(),

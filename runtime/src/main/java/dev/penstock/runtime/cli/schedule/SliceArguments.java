@@ -78,7 +78,7 @@ final class SliceArguments {
     }
 
     private List<Integer> balanced(PipelineShape shape, ModelShape model) {
-        return SliceBalance.ofWidth(model.width()).lengths(model.sequence(), shape.slices(), grid);
+        return model.sliceBalance().lengths(model.sequence(), shape.slices(), grid);
     }
 
     private PipelineShape planned(PipelineShape shape, CostArguments costs, PrintWriter err) {

@@ -1,76 +1,75 @@
 package dev.penstock.runtime.cli.train;
 
 import com.typesafe.config.ConfigUtil;
-import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.checkpoint.HeldCheckpoint;
+import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.RunFailedException;
-import dev.penstock.runtime.cli.command.TemporaryFolder;
+import dev.penstock.runtime.cli.command.TrainedModel;
+import dev.penstock.runtime.cli.command.WorkBar;
+import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.ExposedDataPlane;
-import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.data.DataException;
+import dev.penstock.runtime.data.DataProblem;
+import dev.penstock.runtime.evaluation.PreparedTask;
+import dev.penstock.runtime.evaluation.Protocol;
+import dev.penstock.runtime.evaluation.Score;
+import dev.penstock.runtime.evaluation.TaskData;
+import dev.penstock.runtime.evaluation.TaskKind;
+import dev.penstock.runtime.evaluation.TaskRequest;
+import dev.penstock.runtime.evaluation.Window;
+import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.launch.Interrupts;
-import dev.penstock.runtime.launch.PipelineRun;
-import dev.penstock.runtime.launch.RunAssembly;
-import dev.penstock.runtime.launch.RunParts;
-import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** Measures the loss of a trained model. */
+/** Measures a trained model. */
 @Command(
         name = "evaluate",
         description = {
-            "Measures the loss of a run's checkpoint on held-out text, or on a file.",
-            "It runs in the run's own pipeline; the loss is also said as perplexity, in bits per"
-                    + " token and in bits per byte."
+            "Measures a trained model: on what its run held out, or on files by a published"
+                    + " protocol.",
+            "Without --data it is the loss of a run's checkpoint, in the run's own pipeline. With"
+                    + " --data it is a task: text (any text), wikitext, lambada (the last word) or"
+                    + " choices (HellaSwag, PIQA). Protocols differ and the figures with them, so"
+                    + " the protocol stands beside every figure."
         },
         footer = {
             "  penstock evaluate runs/quickstart-1",
             "  penstock evaluate runs/quickstart-1 --data other.txt --json",
+            "  penstock evaluate runs/quickstart-1 --data texts --by-file",
+            "  penstock evaluate gpt --task wikitext --protocol megatron --stride 32 \\",
+            "      --data wiki.test.tokens",
+            "  penstock evaluate gpt --task lambada --protocol lm-eval --data lambada.jsonl",
             "  penstock evaluate runs/quickstart-1 --set evaluation.batches=50 \\",
             "      --set pipeline.stages=1",
         })
 public final class EvaluateCommand extends PenstockCommand {
-    /** More batches than there are: all are measured. */
-    private static final int WHOLE_FILE = 1_000_000_000;
-
-    /**
-     * The answer for programs.
-     *
-     * @param tokens whose loss was measured
-     * @param bytes that these tokens stand for
-     */
-    record Answer(
-            String checkpoint,
-            long step,
-            int batches,
-            long tokens,
-            long bytes,
-            double loss,
-            double perplexity,
-            double bitsPerToken,
-            double bitsPerByte) {}
-
-    @Parameters(index = "0", paramLabel = "RUN", description = "A run directory.")
+    @Parameters(
+            index = "0",
+            paramLabel = "RUN|CHECKPOINT|WEIGHTS",
+            description =
+                    "A run's folder, one of its checkpoints, or weights in the Hugging Face format"
+                            + " (a file or folder with config.json and the tokenizer's files).")
     @SuppressWarnings("NullAway.Init") // required: set by picocli
-    private Path run;
+    private Path path;
 
     @Option(
             names = "--checkpoint",
@@ -82,10 +81,37 @@ public final class EvaluateCommand extends PenstockCommand {
             names = "--data",
             paramLabel = "FILE",
             description =
-                    "A file, folder or glob of text (.jsonl: JSON lines; .parquet), to be measured to"
-                            + " its end; default: what the run held out, as far as evaluation.batches"
-                            + " say.")
+                    "A file, folder or glob, to be measured to its end. Text (.jsonl: JSON lines;"
+                            + " .parquet), WikiText as it comes, or JSON lines of the task;"
+                            + " default: what the run held out, as far as evaluation.batches say.")
     private @Nullable String data;
+
+    @Option(
+            names = "--task",
+            paramLabel = "TASK",
+            description = "text, wikitext, lambada or choices (default: text).")
+    private @Nullable String task;
+
+    @Option(
+            names = "--protocol",
+            paramLabel = "NAME",
+            description =
+                    "Whose rules: megatron (Megatron-LM) or lm-eval (lm-evaluation-harness), for"
+                            + " wikitext and lambada; choices are by lm-eval, text is plain.")
+    private @Nullable String protocol;
+
+    @Option(
+            names = "--stride",
+            paramLabel = "N",
+            description =
+                    "Tokens from one window to the next, for text and Megatron-LM's wikitext: fewer"
+                            + " see more context and take longer (default: the model's context).")
+    private @Nullable Integer stride;
+
+    @Option(
+            names = "--by-file",
+            description = "A row for each file, of which text is measured by itself, and a total.")
+    private boolean byFile;
 
     @Option(
             names = "--set",
@@ -93,93 +119,83 @@ public final class EvaluateCommand extends PenstockCommand {
             description = "Overrides a key of the run's configuration; may be repeated.")
     private List<String> overrides = new ArrayList<>();
 
+    @Mixin private ModelArguments usage = new ModelArguments();
+
     @Option(names = "--json", description = "Print one JSON document.")
     private boolean json;
 
     @Override
     public Integer call() {
-        RunDirectory directory = RunDirectory.open(run);
-        DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), allOverrides());
-        List<Problem> problems = new ArrayList<>();
+        List<Problem> problems = new ArrayList<>(usage.problems());
+        List<DataProblem> wrong = new ArrayList<>();
+        Optional<TaskRequest> request =
+                TaskRequest.read(task, protocol, stride, name -> "--" + name, wrong);
+        wrong.forEach(problem -> problems.add(told(problem)));
+        return data == null ? heldOut(problems) : measure(data, request, problems);
+    }
+
+    private static Problem told(DataProblem problem) {
+        return switch (problem.key()) {
+            case "data.source" ->
+                    Problem.atOption("--data", problem.expected(), problem.got(), "check the path");
+            case "stride" ->
+                    Problem.atOption(
+                            "--stride", problem.expected(), problem.got(), problem.advice());
+            default ->
+                    Problem.atOption(
+                            problem.key(), problem.expected(), problem.got(), problem.advice());
+        };
+    }
+
+    /** The loss of what the run held out, as during training. */
+    private int heldOut(List<Problem> problems) {
+        boolean isText = task == null || task.equals(TaskKind.TEXT.word());
+        boolean isPlain = protocol == null || protocol.equals(Protocol.PLAIN.word());
+        if (!isText || !isPlain || stride != null || byFile || !usage.areUsual()) {
+            problems.add(
+                    Problem.atOption(
+                            "--data",
+                            "a text that is measured with these options",
+                            "none",
+                            "what a run held out is measured in its own pipeline, which --set"
+                                    + " changes"));
+        } else if (Files.isRegularFile(path) || HuggingFaceWeights.areIn(path)) {
+            problems.add(
+                    Problem.atOption(
+                            "--data", "a text to measure", "none", "only a run has held-out text"));
+        }
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+        RunDirectory directory = RunDirectory.open(path);
+        DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), overrides);
         ExposedDataPlane.ofLocalRun(draft.draft()).ifPresent(problems::add);
         Optional<SavedCheckpoint> saved = checkpoint(directory, problems);
-        try (HeldCheckpoint held = saved.map(HeldCheckpoint::of).orElse(null)) {
-            Optional<Path> read = Optional.ofNullable(held).map(HeldCheckpoint::path);
-            RunStart start = RunStart.evaluationOf(read);
-            RunParts parts = RunParts.prepare(draft, start, problems);
-            OptionalDouble measured = evaluate(parts, start);
-            if (measured.isEmpty()) {
-                err().println("penstock: interrupted before the loss was measured");
-                return ExitCode.INTERRUPTED;
-            }
-            print(answer(saved.orElseThrow(), parts, measured.getAsDouble()));
-            return ExitCode.OK;
+        Optional<HeldOutLoss.Answer> answer = HeldOutLoss.measure(draft, saved, problems);
+        if (answer.isEmpty()) {
+            return interrupted();
         }
-    }
-
-    /** Of a file all is held out, and read once; what the user sets wins. */
-    private List<String> allOverrides() {
-        List<String> all = new ArrayList<>();
-        if (data != null) {
-            String quoted = ConfigUtil.quoteString(Path.of(data).toAbsolutePath().toString());
-            boolean lines = data.endsWith(".jsonl") || data.endsWith(".jsonl.gz");
-            String format = lines ? "jsonl" : data.endsWith(".parquet") ? "parquet" : "text";
-            all.add("data.source=" + quoted);
-            all.add("data.format=" + format);
-            all.add("data.validation-fraction=1");
-            all.add("batch.last=smaller");
-            all.add("evaluation.batches=" + WHOLE_FILE);
-        }
-        all.addAll(overrides);
-        return all;
-    }
-
-    private static Answer answer(SavedCheckpoint saved, RunParts parts, double loss) {
-        RunConfig config = parts.config();
-        int batches = Math.min(config.evaluation().batches(), parts.data().heldOutBatches());
-        int full = config.batch().sequences();
-        long sequences =
-                (batches - 1L) * full
-                        + parts.data().sequences(StepKind.EVALUATE, batches - 1L, full);
-        long tokens = sequences * config.model().context();
-        long bytes = parts.data().heldOutBytes(sequences);
-        return new Answer(
-                saved.path().toString(),
-                saved.step(),
-                batches,
-                tokens,
-                bytes,
-                loss,
-                Math.exp(loss),
-                loss / Math.log(2),
-                loss * tokens / (Math.log(2) * bytes));
-    }
-
-    private void print(Answer answer) {
         if (json) {
-            printJson(answer);
+            printJson(answer.get());
         } else {
-            out().printf(
-                            "step %d: %s loss %.4f, perplexity %.2f, %.3f bits per token, %.3f bits"
-                                    + " per byte (%d tokens, %d bytes, %d batches)%n",
-                            answer.step(),
-                            data == null ? "held-out" : data,
-                            answer.loss(),
-                            answer.perplexity(),
-                            answer.bitsPerToken(),
-                            answer.bitsPerByte(),
-                            answer.tokens(),
-                            answer.bytes(),
-                            answer.batches());
+            out().println(answer.get().forPeople());
         }
+        return ExitCode.OK;
+    }
+
+    private int interrupted() {
+        err().println("penstock: interrupted before the loss was measured");
+        return ExitCode.INTERRUPTED;
     }
 
     private Optional<SavedCheckpoint> checkpoint(RunDirectory directory, List<Problem> problems) {
+        return found(checkpoint == null ? directory.path() : checkpoint, problems);
+    }
+
+    private Optional<SavedCheckpoint> found(Path where, List<Problem> problems) {
         try {
             return Optional.of(
-                    CheckpointFolders.find(
-                            checkpoint == null ? directory.path() : checkpoint,
-                            line -> err().println("penstock: " + line)));
+                    CheckpointFolders.find(where, line -> err().println("penstock: " + line)));
         } catch (StoredFileException e) {
             problems.add(
                     Problem.atOption(
@@ -191,31 +207,155 @@ public final class EvaluateCommand extends PenstockCommand {
         }
     }
 
-    /**
-     * The loss; empty if the user interrupted. What processes need to start is not written into the
-     * run's directory: the run may be under way, and start processes of its own from there.
-     */
-    private static OptionalDouble evaluate(RunParts parts, RunStart start) {
-        var found = new LossListener();
-        String name = parts.config().run().name();
-        RunOutcome outcome;
-        try (var own = TemporaryFolder.make("penstock-evaluation-");
-                var assembly = new RunAssembly(parts, start.in(own.path(), name))) {
-            outcome = new PipelineRun(assembly, found, Interrupts.install()::onInterrupt).run();
+    /** A task, in a pipeline of this process. */
+    private int measure(String source, Optional<TaskRequest> request, List<Problem> problems) {
+        Path file = Path.of(source).toAbsolutePath();
+        Optional<DraftConfig> run = configuration(file, problems);
+        TaskData files = EvaluatedModel.data(file, byFile, run);
+        try (EvaluatedModel model = open(run, problems)) {
+            if (model == null || request.isEmpty() || !problems.isEmpty()) {
+                problems.addAll(told(files::find));
+                throw new ConfigException(problems);
+            }
+            PipelineInference pipeline = model.pipeline(usage, problems);
+            Tokenizer tokenizer = model.tokenizer(usage);
+            List<PreparedTask> task = new ArrayList<>();
+            int context = model.model().shape().context();
+            problems.addAll(told(() -> task.add(files.prepare(request.get(), tokenizer, context))));
+            checkTokens(task, model.model(), problems);
+            if (!problems.isEmpty()) {
+                throw new ConfigException(problems);
+            }
+            List<Score> scores = score(pipeline, task.getFirst().windows());
+            if (scores.isEmpty() && !task.getFirst().windows().isEmpty()) {
+                return interrupted();
+            }
+            print(task.getFirst(), scores, model.model());
+            return ExitCode.OK;
         }
-        if (outcome instanceof RunOutcome.Failed(_, String reason)) {
-            throw new RunFailedException(reason);
-        }
-        return found.loss;
     }
 
-    /** Waits for the one number that matters. */
-    private static final class LossListener implements RunListener {
-        private volatile OptionalDouble loss = OptionalDouble.empty();
+    /** The configuration of a run, with what the user sets; empty where the model is of none. */
+    private Optional<DraftConfig> configuration(Path file, List<Problem> problems) {
+        RunDirectory directory = new RunDirectory(path);
+        if (directory.holdsRun()) {
+            List<String> all = new ArrayList<>();
+            all.add("data.source=" + ConfigUtil.quoteString(file.toString()));
+            boolean lines = file.toString().matches(".*\\.jsonl(\\.gz)?");
+            all.add("data.format=" + (lines ? "jsonl" : "text"));
+            all.addAll(usedOverrides(problems));
+            DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), all);
+            draft.problems().stream()
+                    .filter(problem -> !problem.key().equals("data.source")) // told as --data
+                    .forEach(problems::add);
+            return Optional.of(draft);
+        }
+        if (!overrides.isEmpty() || checkpoint != null) {
+            problems.add(
+                    Problem.atOption(
+                            overrides.isEmpty() ? "--checkpoint" : "--set",
+                            "a run's folder, to which it belongs",
+                            path.toString(),
+                            ""));
+        }
+        return Optional.empty();
+    }
 
-        @Override
-        public void onEvaluation(long step, double newLoss) {
-            loss = OptionalDouble.of(newLoss);
+    /** Overrides that have an effect; others are not passed over in silence. */
+    private List<String> usedOverrides(List<Problem> problems) {
+        List<String> used = new ArrayList<>();
+        for (String override : overrides) {
+            if (override.matches("(data|device)\\..*|pipeline\\.stages=.*")) {
+                used.add(override);
+            } else {
+                problems.add(
+                        Problem.atOption(
+                                "--set",
+                                "a key of data or device, or pipeline.stages, if there is --data",
+                                override,
+                                "the model is that of the checkpoint"));
+            }
+        }
+        return used;
+    }
+
+    private @Nullable EvaluatedModel open(Optional<DraftConfig> run, List<Problem> problems) {
+        try {
+            if (run.isEmpty()) {
+                return EvaluatedModel.at(path, this::note);
+            }
+            Optional<SavedCheckpoint> saved = checkpoint(new RunDirectory(path), problems);
+            return saved.isEmpty() || !problems.isEmpty()
+                    ? null
+                    : EvaluatedModel.ofRun(saved.get(), run.get(), this::note);
+        } catch (StoredFileException e) {
+            problems.add(
+                    Problem.atOption(
+                            "RUN",
+                            "a run, a checkpoint or weights",
+                            String.valueOf(e.getMessage()),
+                            ""));
+            return null;
+        }
+    }
+
+    private void note(String line) {
+        err().println("penstock: " + line);
+        err().flush();
+    }
+
+    private static void checkTokens(
+            List<PreparedTask> tasks, TrainedModel model, List<Problem> problems) {
+        int vocabulary = model.shape().vocabulary();
+        tasks.stream()
+                .mapToInt(PreparedTask::largestToken)
+                .filter(token -> token >= vocabulary)
+                .forEach(
+                        token ->
+                                problems.add(
+                                        Problem.atOption(
+                                                "--data",
+                                                "tokens from 0 to %d, which the model knows"
+                                                        .formatted(vocabulary - 1),
+                                                "" + token,
+                                                "try the --tokenizer it was trained with")));
+    }
+
+    private static List<Problem> told(Runnable reading) {
+        try {
+            reading.run();
+            return List.of();
+        } catch (DataException e) {
+            return e.problems().stream().map(EvaluateCommand::told).toList();
+        }
+    }
+
+    /** Returns a score for each window; none if the user interrupted. */
+    private static List<Score> score(PipelineInference pipeline, List<Window> windows) {
+        Interrupts interrupts = Interrupts.install();
+        try (WorkBar bar = WorkBar.ofPieces("windows", windows.size())) {
+            PipelineInference.Scores scores =
+                    pipeline.score(windows, bar::accept, interrupts::onInterrupt);
+            if (scores.outcome() instanceof RunOutcome.Failed(_, String reason)) {
+                throw new RunFailedException(reason);
+            }
+            return scores.scores();
+        }
+    }
+
+    private void print(PreparedTask task, List<Score> scores, TrainedModel model) {
+        var answer =
+                new TaskAnswer(
+                        path.toString(),
+                        model.checkpoint().map(SavedCheckpoint::step),
+                        task.request(),
+                        String.valueOf(data),
+                        task.total(scores),
+                        byFile ? Optional.of(task.byFile(scores)) : Optional.empty());
+        if (json) {
+            printJson(answer.document());
+        } else {
+            answer.lines().forEach(out()::println);
         }
     }
 }

@@ -6,7 +6,6 @@ import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
-import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DeviceKind;
 import dev.penstock.runtime.inference.Continuation;
 import dev.penstock.runtime.inference.InferenceRequest;
@@ -20,7 +19,6 @@ import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -75,30 +73,7 @@ public final class GenerateCommand extends PenstockCommand {
             description = "Maximum tokens to generate per prompt (default: ${DEFAULT-VALUE}).")
     private int count;
 
-    @Option(
-            names = "--stages",
-            paramLabel = "P",
-            description = "Stages of the pipeline (default: what the run has, else 1).")
-    private @Nullable Integer wantedStages;
-
-    @Option(
-            names = "--device",
-            paramLabel = "KIND",
-            defaultValue = "auto",
-            description =
-                    "auto, cpu, reference (plain scalar code), cuda (GPUs in turn) or cuda:N, for"
-                            + " every stage (default:"
-                            + " ${DEFAULT-VALUE}).")
-    private String device = "auto";
-
-    @Option(
-            names = "--tokenizer",
-            paramLabel = "NAME|PATH",
-            description =
-                    "bytes, gpt2, or a folder with tokenizer.json or vocab.json and merges.txt"
-                            + " (default: the run's, the one beside the weights, or what fits the"
-                            + " model's vocabulary).")
-    private @Nullable String tokenizerName;
+    @Mixin private ModelArguments usage = new ModelArguments();
 
     @Mixin private SamplingArguments sampling = new SamplingArguments();
 
@@ -111,12 +86,13 @@ public final class GenerateCommand extends PenstockCommand {
     public Integer call() {
         List<Problem> problems = new ArrayList<>(sampling.problems());
         checkOptions(problems);
+        problems.addAll(usage.problems());
         try (TrainedModel model = open(problems)) {
             err().flush();
             if (model != null) {
-                Tokenizer tokenizer = tokenizerFor(model);
+                Tokenizer tokenizer = usage.tokenizerOf(model, model.tokenizer());
                 List<int[]> tokens = encode(tokenizer, model.config(), problems);
-                int stages = stages(model, problems);
+                int stages = usage.stagesOf(model, model.stagesOfRun(), problems);
                 if (problems.isEmpty()) {
                     return generate(model, tokenizer, stages, tokens);
                 }
@@ -137,23 +113,6 @@ public final class GenerateCommand extends PenstockCommand {
                             "an empty one",
                             "leave the option out to begin as a document begins"));
         }
-        if (tokenizerName != null
-                && !Tokenizer.names().contains(tokenizerName)
-                && !Files.exists(Path.of(tokenizerName))) {
-            problems.add(
-                    Problem.atOption(
-                            "--tokenizer",
-                            "one of %s, or a path to a tokenizer's files"
-                                    .formatted(String.join(", ", Tokenizer.names())),
-                            tokenizerName,
-                            ""));
-            tokenizerName = null;
-        }
-        if (!DeviceKind.isKind(device)) {
-            problems.add(
-                    Problem.atOption(
-                            "--device", "auto, cpu, reference, cuda or cuda:N", device, ""));
-        }
     }
 
     private @Nullable TrainedModel open(List<Problem> problems) {
@@ -168,15 +127,6 @@ public final class GenerateCommand extends PenstockCommand {
                             ""));
             return null;
         }
-    }
-
-    private Tokenizer tokenizerFor(TrainedModel model) {
-        if (tokenizerName != null) {
-            return Tokenizer.open(tokenizerName);
-        }
-        int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
-        String fitting = model.config().shape().vocabulary() < gpt2 ? "bytes" : "gpt2";
-        return Tokenizer.open(model.tokenizer().orElse(fitting));
     }
 
     /** Tokens of all prompts; a document begins after the separator of the one before. */
@@ -222,21 +172,6 @@ public final class GenerateCommand extends PenstockCommand {
         }
     }
 
-    private int stages(TrainedModel model, List<Problem> problems) {
-        int stages = wantedStages == null ? model.stagesOfRun() : wantedStages;
-        int most = model.shape().layers() + 2;
-        if (stages < 1 || stages > most) {
-            problems.add(
-                    Problem.atOption(
-                            "--stages",
-                            "1 to %d for a model of %d layers"
-                                    .formatted(most, model.shape().layers()),
-                            "" + stages,
-                            ""));
-        }
-        return stages;
-    }
-
     private int generate(TrainedModel model, Tokenizer tokenizer, int stages, List<int[]> tokens) {
         ModelShape shape = model.shape();
         var pipeline =
@@ -245,7 +180,7 @@ public final class GenerateCommand extends PenstockCommand {
                         StagePartition.byFlops(shape, stages),
                         Precision.FLOAT32,
                         model.tensors()::fill,
-                        ConfiguredDevices.of(new DeviceKind(device), stages));
+                        ConfiguredDevices.of(usage.device().orElse(DeviceKind.AUTO), stages));
         var request =
                 new InferenceRequest(
                         tokens, count, sampling.sampling(), tokenizer.endOfText(), true);

@@ -3,14 +3,17 @@ package dev.penstock.runtime.cli.train;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.Terminal;
+import dev.penstock.runtime.inference.TrainingTasks;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunRecord;
+import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.ProgressListener;
 import dev.penstock.runtime.metrics.RunDirectory;
 import java.io.PrintWriter;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 
 /** One training run, from its first line to its report. */
@@ -59,7 +62,13 @@ final class TrainRun {
                 outcome =
                         new PipelineRun(
                                         assembly,
-                                        record.listener(progress),
+                                        record.listener(
+                                                new ListenerFanOut(
+                                                        List.of(
+                                                                progress,
+                                                                new TrainingTasks(
+                                                                        assembly,
+                                                                        record::onTask)))),
                                         action -> interrupts.onInterrupt(() -> end(action)))
                                 .run();
             }

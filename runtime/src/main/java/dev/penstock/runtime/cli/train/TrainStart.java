@@ -12,6 +12,9 @@ import dev.penstock.runtime.config.run.LayoutChanges;
 import dev.penstock.runtime.config.run.PipelineSection;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.config.run.RunSection;
+import dev.penstock.runtime.data.DataException;
+import dev.penstock.runtime.data.DataProblem;
+import dev.penstock.runtime.inference.TrainingTasks;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -23,6 +26,7 @@ import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
@@ -60,8 +64,35 @@ final class TrainStart {
         this.section = request.draft().draft().config().run();
         this.problems = new ArrayList<>(problems);
         ExposedDataPlane.ofLocalRun(request.draft().draft()).ifPresent(this.problems::add);
+        addProblemsOfTasks();
         this.out = out;
         this.err = err;
+    }
+
+    /** Their files are read once more when they are measured; they are small. */
+    private void addProblemsOfTasks() {
+        DraftConfig draft = request.draft();
+        RunConfig config = draft.draft().config();
+        if (!draft.sound("evaluation", "model.context", "data.tokenizer")
+                || config.evaluation().tasks().isEmpty()) {
+            return;
+        }
+        try {
+            TrainingTasks.prepare(
+                    config.evaluation().tasks(),
+                    Tokenizer.open(config.data().tokenizer().word()),
+                    config.model().context());
+        } catch (DataException e) {
+            for (DataProblem problem : e.problems()) {
+                problems.add(
+                        draft.draft()
+                                .problem(
+                                        "evaluation.tasks",
+                                        problem.expected(),
+                                        "%s: %s".formatted(problem.key(), problem.got()),
+                                        problem.advice()));
+            }
+        }
     }
 
     /**
@@ -225,22 +256,35 @@ final class TrainStart {
                 warn("resuming with a different layout: " + String.join(", ", layout));
             }
             changes.dataOrder(step).ifPresent(this::warn);
-            changes.otherTokenizer()
-                    .ifPresent(
-                            other ->
-                                    problems.add(
-                                            request.draft()
-                                                    .draft()
-                                                    .problem(
-                                                            "data.tokenizer",
-                                                            "that of the run to go on with, "
-                                                                    + other,
-                                                            now.data().tokenizer().word(),
-                                                            "set it back, or start a new run"
-                                                                    + " without --resume")));
+            changes.context().ifPresent(this::warn);
+            if (request.draft().sound("data.tokenizer")) {
+                requireSameTokenizer(directory, changes);
+            }
         } catch (IOException e) {
             throw new UncheckedIOException("cannot read " + earlier, e);
         }
+    }
+
+    private void requireSameTokenizer(RunDirectory directory, LayoutChanges changes) {
+        String word = request.draft().draft().config().data().tokenizer().word();
+        TokenizerOfRun.in(directory, changes.tokenizerBefore())
+                .filter(earlier -> !earlier.isSameAs(word))
+                .ifPresent(
+                        earlier ->
+                                problems.add(
+                                        request.draft()
+                                                .draft()
+                                                .problem(
+                                                        "data.tokenizer",
+                                                        "that of the run to go on with, "
+                                                                + earlier.word(),
+                                                        earlier.word().equals(word)
+                                                                ? word
+                                                                        + ", whose files have"
+                                                                        + " changed"
+                                                                : word,
+                                                        "set it back, or start a new run without"
+                                                                + " --resume")));
     }
 
     private RunStart start(Optional<Path> checkpoint, Optional<Path> init) {
@@ -256,6 +300,7 @@ final class TrainStart {
                 RunLog _ = RunLog.to(directory.log())) {
             Files.createDirectories(directory.checkpoints());
             Files.writeString(directory.resolvedConfiguration(), parts.config().resolved());
+            TokenizerOfRun.write(directory, assembly.tokenizer());
             options.write();
             return new TrainRun(directory, assembly, interrupts, out, err).call();
         } catch (IOException e) {

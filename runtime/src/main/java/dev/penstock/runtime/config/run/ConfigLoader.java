@@ -38,6 +38,27 @@ public final class ConfigLoader {
     private static final String FROM = "model.from";
     private static final String CONTEXT = "model.context";
     private static final int USUAL_CONTEXT = 256;
+
+    /** What a model's folder would say: a run's own configuration has all of it. */
+    private static final List<String> TOLD =
+            List.of(
+                    "model.family",
+                    "model.vocabulary",
+                    "model.width",
+                    "model.layers",
+                    "model.heads",
+                    "model.tied",
+                    "model.key-heads",
+                    "model.head-size",
+                    "model.hidden",
+                    "model.attention",
+                    "model.attention-by-layer",
+                    "model.activation",
+                    "model.epsilon",
+                    "model.theta",
+                    "model.stretch",
+                    "model.positions");
+
     private static final String CHUNKS = "pipeline.chunks";
     private static final String STAGES = "pipeline.stages";
 
@@ -150,8 +171,11 @@ public final class ConfigLoader {
         try {
             file = ModelKeys.file(places.existing(from));
             model = ModelConfig.read(file);
-        } catch (Mismatch e) {
-            return read; // told of when the key is read
+        } catch (Mismatch e) { // told of when the key is read, unless nobody needs it
+            boolean said = TOLD.stream().allMatch(key -> ConfigText.valueAt(read, key) != null);
+            return said
+                    ? read.toConfig().withValue(FROM, ConfigValueFactory.fromAnyRef("none")).root()
+                    : read;
         } catch (StoredFileException e) {
             broken.add(FROM);
             broken.add("model");

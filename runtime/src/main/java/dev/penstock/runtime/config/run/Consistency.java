@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.model.shape.ModelShape;
@@ -39,6 +40,7 @@ final class Consistency {
         consistency.partsDivideTheContext();
         consistency.devicesAreTheProduct();
         consistency.productsAreOfTheDevice();
+        consistency.headsFitTheGpu();
         consistency.gpusHaveTheirOwnMemory();
         consistency.ncclIsForGpusWithoutMirrors();
         consistency.everyStageHasWork();
@@ -47,6 +49,7 @@ final class Consistency {
         consistency.recomputedBlocksExist();
         consistency.learningRateFalls();
         consistency.framesFitTheLog();
+        consistency.tasksHaveCheckpoints();
         return consistency.conflicts;
     }
 
@@ -57,6 +60,21 @@ final class Consistency {
                 "\"" + config.run().name() + "\"",
                 "try " + RunSection.fileName(config.run().name()),
                 "run.name");
+    }
+
+    private void tasksHaveCheckpoints() {
+        int saved = config.checkpoint().every();
+        int evaluated = config.evaluation().every();
+        require(
+                config.evaluation().tasks().isEmpty()
+                        || (saved > 0 && evaluated > 0 && evaluated % saved == 0),
+                "a multiple of checkpoint.every = %d, as evaluation.tasks are measured with checkpoints"
+                        .formatted(saved),
+                evaluated,
+                "set both to the same number",
+                "evaluation.every",
+                "checkpoint.every",
+                "evaluation.tasks");
     }
 
     private void headsDivideTheWidth() {
@@ -212,6 +230,21 @@ final class Consistency {
                 device.gemm().name().toLowerCase(Locale.ROOT),
                 "try device.gemm = auto",
                 "device.gemm",
+                "device.kind");
+    }
+
+    private void headsFitTheGpu() {
+        int columns = shape().map(shape -> shape.block().heads().size()).orElse(0);
+        boolean said = config.model().headSize().isPresent();
+        require(
+                columns <= AttentionShape.MOST_COLUMNS_ON_GPU || !config.device().kind().isCuda(),
+                "heads of at most %d columns where device.kind = %s"
+                        .formatted(
+                                AttentionShape.MOST_COLUMNS_ON_GPU, config.device().kind().word()),
+                columns,
+                "use more heads, or device.kind = cpu",
+                said ? "model.head-size" : "model.heads",
+                said ? "model.heads" : "model.width",
                 "device.kind");
     }
 

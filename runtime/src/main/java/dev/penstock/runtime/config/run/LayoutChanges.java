@@ -18,6 +18,7 @@ public final class LayoutChanges {
     private static final List<String> LAYOUT = List.of("pipeline", "parallel", "schedule", "batch");
     private static final String TOKENIZER = "data.tokenizer";
     private static final String SEQUENCES = "batch.sequences";
+    private static final String CONTEXT = "model.context";
 
     private final Config before;
     private final Config now;
@@ -45,12 +46,28 @@ public final class LayoutChanges {
         return changes;
     }
 
-    /** The tokenizer of before, if it is another now. */
-    public Optional<String> otherTokenizer() {
-        boolean same =
-                !before.hasPath(TOKENIZER)
-                        || before.getString(TOKENIZER).equals(now.getString(TOKENIZER));
-        return same ? Optional.empty() : Optional.of(before.getString(TOKENIZER));
+    /** The name of the tokenizer of before, or where its files were. */
+    public Optional<String> tokenizerBefore() {
+        return before.hasPath(TOKENIZER)
+                ? Optional.of(before.getString(TOKENIZER))
+                : Optional.empty();
+    }
+
+    /** What becomes of sequences that have another length now; empty if they have the same. */
+    public Optional<String> context() {
+        int tokens = now.getInt(CONTEXT);
+        int earlier = before.hasPath(CONTEXT) ? before.getInt(CONTEXT) : tokens;
+        return tokens == earlier
+                ? Optional.empty()
+                : Optional.of(
+                        "sequences have another length, model.context %d -> %d: the data is cut anew%s"
+                                .formatted(
+                                        earlier,
+                                        tokens,
+                                        tokens > earlier
+                                                ? ", and places from %d on are new to the model"
+                                                        .formatted(earlier)
+                                                : ""));
     }
 
     /**

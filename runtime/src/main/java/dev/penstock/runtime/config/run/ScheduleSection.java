@@ -2,6 +2,8 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
+import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import java.nio.file.Path;
@@ -138,9 +140,22 @@ public record ScheduleSection(
                     IntStream.range(0, count)
                             .mapToObj(i -> (each / count + (i < each % count ? 1 : 0)) * parts)
                             .toList();
-            case SliceLengths.Rule.BALANCED ->
-                    SliceBalance.ofWidth(model.width()).lengthsInParts(context, count, parts);
+            case SliceLengths.Rule.BALANCED -> work(model).lengthsInParts(context, count, parts);
         };
+    }
+
+    /** The work of a token; values that make no model are refused whatever slices there are. */
+    private static SliceBalance work(ModelSection model) {
+        try {
+            ModelShape shape = model.shape(1);
+            BlockDesign block = shape.block();
+            return new SliceBalance(
+                    2 * shape.layerMatrixParameters(),
+                    4L * block.heads().queryColumns(),
+                    block.windows());
+        } catch (IllegalArgumentException e) {
+            return SliceBalance.ofWidth(model.width());
+        }
     }
 
     /** How many slices a kind that can cut sequences cuts them into, unless they are given. */

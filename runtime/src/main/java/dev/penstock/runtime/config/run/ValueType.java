@@ -66,6 +66,8 @@ public record ValueType<T>(
             return DEVICE;
         } else if (type == DataSection.Tokenizer.class) {
             return TOKENIZER;
+        } else if (type == EvaluationTask.class) {
+            return TASK;
         } else if (type == SliceLengths.class) {
             return ruleOrList(
                     SliceLengths.Rule.values(),
@@ -157,6 +159,9 @@ public record ValueType<T>(
                             Tokenizer.names().contains(tokenizer.word())
                                     ? tokenizer.word()
                                     : ConfigUtil.quoteString(tokenizer.word()));
+
+    private static final ValueType<EvaluationTask> TASK =
+            new ValueType<>(EvaluationTask.FORM, EvaluationTask::read, EvaluationTask::written);
 
     /** Its tokens are counted here: the model's size follows from them. */
     private static DataSection.Tokenizer tokenizer(ConfigValue value, Places places) {

@@ -129,6 +129,19 @@ public final class ConfigJson {
         return isUnsaid(node) ? otherwise : size(key, node);
     }
 
+    /** Returns a whole number from 0, or the given one where there is none. */
+    public int countOr(String key, int otherwise) {
+        JsonNode node = node(key);
+        if (isUnsaid(node)) {
+            return otherwise;
+        }
+        if (!node.isInt() || node.intValue() < 0) {
+            refuse(key, "a whole number from 0", node);
+            return otherwise;
+        }
+        return node.intValue();
+    }
+
     private int size(String key, JsonNode node) {
         if (!node.isInt() || node.intValue() < 1) {
             refuse(key, "a whole number from 1", node);
@@ -144,6 +157,16 @@ public final class ConfigJson {
             return otherwise;
         }
         return positive(key, node);
+    }
+
+    /** Returns the epsilon of a norm, or the given one where there is none. */
+    public double epsilonOr(String key, double otherwise) {
+        double value = positiveOr(key, otherwise);
+        if (value > 1) {
+            refuse(key, "a number above 0 and up to 1", node(key));
+            return otherwise;
+        }
+        return value;
     }
 
     /** Returns a number above 0; it must be there. */
@@ -258,10 +281,15 @@ public final class ConfigJson {
         refuse(key, expected, root.path(key));
     }
 
+    /** Adds a problem with what a key stands for. */
+    public void refuse(String key, String expected, String got) {
+        problems.add("%s%s: expected %s, got %s".formatted(path, key, expected, got));
+    }
+
     private void refuse(String key, String expected, JsonNode found) {
         String shown = found.isMissingNode() ? "nothing" : found.toString();
         String brief = shown.length() > 80 ? shown.substring(0, 77) + "..." : shown;
-        problems.add("%s%s: expected %s, got %s".formatted(path, key, expected, brief));
+        refuse(key, expected, brief);
     }
 
     private JsonNode node(String key) {

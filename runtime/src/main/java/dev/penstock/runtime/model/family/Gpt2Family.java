@@ -72,7 +72,7 @@ final class Gpt2Family implements Family {
                 new BlockDesign(
                         new NormDesign(
                                 NormDesign.Kind.LAYER,
-                                config.positiveOr("layer_norm_epsilon", 1e-5)),
+                                config.epsilonOr("layer_norm_epsilon", 1e-5)),
                         head,
                         Biases.ALL,
                         activation(config),

@@ -64,8 +64,7 @@ enum LlamaFamily implements Family {
         config.withoutEffect("pretraining_tp");
         var block =
                 new BlockDesign(
-                        new NormDesign(
-                                NormDesign.Kind.RMS, config.positiveOr("rms_norm_eps", 1e-6)),
+                        new NormDesign(NormDesign.Kind.RMS, config.epsilonOr("rms_norm_eps", 1e-6)),
                         heads(config, width),
                         this == QWEN2 ? Biases.QUERY_KEY_VALUE : Biases.NONE,
                         Activation.SWIGLU,
@@ -84,11 +83,16 @@ enum LlamaFamily implements Family {
 
     private HeadDesign heads(ConfigJson config, int width) {
         int heads = config.size("num_attention_heads");
-        int keys = config.sizeOr("num_key_value_heads", heads);
+        // null says "as many as heads" in all of them
+        boolean said = config.isNull("num_key_value_heads");
+        int keys = config.sizeOr("num_key_value_heads", said ? heads : unsaidKeys(heads));
         if (heads % keys != 0) {
-            config.refuse(
-                    "num_key_value_heads",
-                    "a divisor of num_attention_heads = %d".formatted(heads));
+            String expected = "a divisor of num_attention_heads = %d".formatted(heads);
+            if (config.has("num_key_value_heads")) {
+                config.refuse("num_key_value_heads", expected);
+            } else {
+                config.refuse("num_key_value_heads", expected, "nothing, which means " + keys);
+            }
             keys = heads;
         }
         if (!config.has("head_dim") && width % heads != 0) {
@@ -103,12 +107,21 @@ enum LlamaFamily implements Family {
         return new HeadDesign(heads, keys, size, this == QWEN3, false);
     }
 
+    /** Returns how many heads of keys there are where nothing is said of them. */
+    private int unsaidKeys(int heads) {
+        return switch (this) {
+            case LLAMA -> heads;
+            case MISTRAL -> 8;
+            case QWEN2, QWEN3 -> 32;
+        };
+    }
+
     private List<Integer> windows(ConfigJson config, int layers) {
         if (this == LLAMA) {
             return List.of();
         }
         boolean asked = this == MISTRAL || config.flagOr("use_sliding_window", false);
-        int from = this == MISTRAL ? 0 : config.sizeOr("max_window_layers", 28);
+        int from = this == MISTRAL ? 0 : config.countOr("max_window_layers", 28);
         List<String> kinds = config.words("layer_types", List.of(FULL, SLIDING));
         if (!kinds.isEmpty() && kinds.size() != layers) {
             config.refuse("layer_types", "one word for each of %d layers".formatted(layers));

@@ -112,7 +112,9 @@ public final class ModelConfig {
                 problems.add(String.valueOf(e.getMessage()));
             }
         }
-        config.refuseOthers();
+        if (shape != null) { // else some keys may not have been asked for
+            config.refuseOthers();
+        }
         if (shape == null || !problems.isEmpty()) {
             throw new StoredFileException(
                     file,

@@ -9,6 +9,7 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
@@ -111,7 +112,8 @@ public final class InferenceStage implements StageProgram {
                         turns(),
                         (_, _) -> rows().places(),
                         role.last()
-                                ? LossHead.logitsScratch(scopes.scratch(), whole, texts.texts())
+                                ? LossHead.logitsScratch(
+                                        scopes.scratch(), whole, texts.rowsWithLogits())
                                 : null);
         int rows = texts.sliceRows().stream().mapToInt(Integer::intValue).max().orElse(1);
         tokens = role.first() ? scopes.activations().tensor("tokens", DType.I32, 1, rows) : null;
@@ -125,7 +127,11 @@ public final class InferenceStage implements StageProgram {
         choosing =
                 role.last()
                         ? scopes.scratch()
-                                .tensor("rows that choose", DType.F32, texts.texts(), shape.width())
+                                .tensor(
+                                        "rows that choose",
+                                        DType.F32,
+                                        texts.rowsWithLogits(),
+                                        shape.width())
                         : null;
         largest =
                 Carver.carve(
@@ -172,20 +178,37 @@ public final class InferenceStage implements StageProgram {
         return new TextAttention(
                 kernels,
                 multiply,
-                whole.attention(role.firstLayer() + block),
+                window(whole.attention(role.firstLayer() + block)),
                 texts.cachedTokens(),
-                Math.min(REDUCTION_BLOCK, shape.context()),
+                grid(shape),
                 this::rows,
                 kept);
     }
 
-    /** Builds the turns of heads for all places that are kept; null where heads do not turn. */
+    /** Returns the block of attention's sums: keys that are dropped fill whole ones. */
+    public static int grid(ModelShape shape) {
+        return Math.min(REDUCTION_BLOCK, shape.context());
+    }
+
+    /** Returns an attention to no more tokens than the model reads at a time. */
+    private AttentionShape window(AttentionShape layer) {
+        return texts.cachedTokens() <= shape.context()
+                ? layer
+                : new AttentionShape(
+                        layer.heads(),
+                        layer.keyHeads(),
+                        layer.headSize(),
+                        Math.min(layer.window(), shape.context()),
+                        layer.scale());
+    }
+
+    /** Builds the turns of heads for all places of tokens; null where heads do not turn. */
     private @Nullable HeadTurns turns() {
-        TurnTable table = TurnTable.allocate(scopes.scratch(), shape, texts.cachedTokens());
+        TurnTable table = TurnTable.allocate(scopes.scratch(), shape, texts.places());
         if (table == null) {
             return null;
         }
-        table.fill(shape, List.of(new PartTokens.Run(0, 0, texts.cachedTokens())));
+        table.fill(shape, List.of(new PartTokens.Run(0, 0, texts.places())));
         return table.ofTexts(kernels, this::rows);
     }
 
@@ -216,6 +239,7 @@ public final class InferenceStage implements StageProgram {
     @Override
     public void beginStep(StepKind kind, long step) {
         guard.atStep(step);
+        texts.begin(step);
     }
 
     /** Feeds what the unit's texts have for the slice, in the first rows of the tensors. */
@@ -253,25 +277,33 @@ public final class InferenceStage implements StageProgram {
         return true;
     }
 
-    /**
-     * Chooses the tokens after the last rows of the texts that need one, with one product for all
-     * of them.
-     */
+    /** A row after which a token is chosen. */
+    private record Chosen(int text, int place, int row) {}
+
+    /** Chooses the tokens after the rows that ask for it, with one product for as many as fit. */
     private void choose(FeedRows feeds, Tensor normed) {
-        List<FeedRows.Run> runs =
-                feeds.runs().stream().filter(run -> run.feed().chooses()).toList();
-        if (runs.isEmpty()) {
-            return;
+        List<Chosen> rows = new ArrayList<>();
+        for (FeedRows.Run run : feeds.runs()) {
+            for (int back = texts.choosing(run) - 1; back >= 0; back--) {
+                rows.add(new Chosen(run.text(), run.feed().end() - 1 - back, run.lastRow() - back));
+            }
         }
-        Tensor last = requireNonNull(choosing).rows(0, runs.size());
-        for (int i = 0; i < runs.size(); i++) {
-            kernels.copy(normed.rows(runs.get(i).lastRow(), 1), last.rows(i, 1));
+        for (int from = 0; from < rows.size(); from += texts.rowsWithLogits()) {
+            int to = Math.min(rows.size(), from + texts.rowsWithLogits());
+            chooseTogether(rows.subList(from, to), normed);
+        }
+    }
+
+    private void chooseTogether(List<Chosen> rows, Tensor normed) {
+        Tensor last = requireNonNull(choosing).rows(0, rows.size());
+        for (int i = 0; i < rows.size(); i++) {
+            kernels.copy(normed.rows(rows.get(i).row(), 1), last.rows(i, 1));
         }
         Tensor logits = requireNonNull(layers.head()).logits(last);
         kernels.finish();
-        for (int i = 0; i < runs.size(); i++) {
+        for (int i = 0; i < rows.size(); i++) {
             float[] row = logits.rows(i, 1).segment().toArray(ValueLayout.JAVA_FLOAT);
-            texts.choose(runs.get(i).text(), row);
+            texts.choose(rows.get(i).text(), rows.get(i).place(), row);
         }
     }
 

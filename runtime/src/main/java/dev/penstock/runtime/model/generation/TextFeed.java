@@ -9,8 +9,14 @@ import org.jspecify.annotations.Nullable;
  * thread.
  */
 public interface TextFeed {
-    /** Returns how many texts are in flight. */
+    /**
+     * Returns how many texts are in flight. Numbers of texts may be larger, if no two of a unit are
+     * the same modulo this.
+     */
     int texts();
+
+    /** Begins a pass; every stage says so before its first feed. */
+    default void begin(long pass) {}
 
     /**
      * Returns the maximum rows of each slice over all micro-batches, which is the size of the
@@ -20,6 +26,11 @@ public interface TextFeed {
 
     /** Returns the maximum number of tokens of a text whose keys and values are kept at a time. */
     int cachedTokens();
+
+    /** Returns how many places tokens have, from 0 on. */
+    default int places() {
+        return cachedTokens();
+    }
 
     /**
      * Returns what the texts of a micro-batch feed in this slice, including texts that have ended:
@@ -38,12 +49,24 @@ public interface TextFeed {
      */
     int @Nullable [] await(FeedRows feeds);
 
+    /** Returns how many of the last rows of a run {@link #choose} receives. */
+    default int choosing(FeedRows.Run run) {
+        return run.feed().chooses() ? 1 : 0;
+    }
+
+    /** Returns how many rows have logits at a time. */
+    default int rowsWithLogits() {
+        return texts();
+    }
+
     /**
-     * Chooses the token after a text's feed; for the last stage.
+     * Chooses the token after one of a text's; for the last stage. Tokens of a text come in their
+     * order.
      *
+     * @param place index of the token in the text
      * @param logits one for every token of the vocabulary
      */
-    void choose(int text, float[] logits);
+    void choose(int text, int place, float[] logits);
 
     /** Ends all texts where they are: tokens not yet fed are left out. */
     void stop();

@@ -17,7 +17,8 @@ import java.util.function.Supplier;
  * @param tokens maximum tokens of a text that are kept
  * @param grid of blocks of queries
  * @param rows of the current unit
- * @param kept entry i: queries, keys and values of text i {@code [tokens, (h+2g)k]}
+ * @param kept queries, keys and values of the texts in flight {@code [tokens, (h+2g)k]}; text i has
+ *     entry i modulo their number
  */
 public record TextAttention(
         Kernels kernels,
@@ -37,7 +38,11 @@ public record TextAttention(
         for (FeedRows.Run run : rows.get().runs()) {
             int first = run.firstRow();
             int count = run.feed().count();
-            Tensor text = kept.get(run.text());
+            Tensor text = kept.get(run.text() % kept.size());
+            if (run.feed().dropped() > 0 && run.feed().position() > 0) {
+                int stay = run.feed().position();
+                kernels.copy(text.rows(run.feed().dropped(), stay), text.rows(0, stay));
+            }
             kernels.copy(qkv.rows(first, count), text.rows(run.feed().position(), count));
             kernels.attention(
                     multiply,

@@ -68,7 +68,7 @@ public record TurnTable(Tensor rows) {
                 int count = run.feed().count();
                 kernels.rotate(
                         heads.rows(run.firstRow(), count),
-                        rows.rows(run.feed().position(), count),
+                        rows.rows(run.feed().place(), count),
                         back);
             }
         };

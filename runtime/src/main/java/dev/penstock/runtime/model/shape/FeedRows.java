@@ -56,7 +56,7 @@ public record FeedRows(List<Run> runs) {
                 .map(
                         run ->
                                 new PartTokens.Run(
-                                        run.firstRow(), run.feed().position(), run.feed().count()))
+                                        run.firstRow(), run.feed().place(), run.feed().count()))
                 .toList();
     }
 }

@@ -30,7 +30,7 @@ public record NormDesign(Kind kind, double epsilon) {
     }
 
     /** Returns the parameter count of a norm. */
-    long parameters(long width) {
+    public long parameters(long width) {
         return hasBias() ? 2 * width : width;
     }
 }

@@ -246,6 +246,32 @@ class PlanCommandTest {
         assertThat(longer.out()).contains("1 sequences of 512 tokens");
     }
 
+    /** What a run of the plan would send is what the run itself expects. */
+    @Test
+    void aLlamaIsPlannedAsItIsRun() throws IOException {
+        String model =
+                "model={family=llama, layers=4, width=256, heads=4, key-heads=2, hidden=320,"
+                        + " vocabulary=256, context=256, tied=false}";
+        Path llama =
+                Files.writeString(
+                        folder.resolve("llama.conf"),
+                        "data.source = ../sample-configs/quickstart.conf\n" + model);
+
+        Cli plan = plan("--hardware", LAPTOPS, "--model=" + llama, "--batch=8", "--json");
+
+        assertThat(plan.err()).isEmpty();
+        JsonNode answer = JSON.readTree(plan.out());
+        assertThat(answer.get("parameters").asLong())
+                .isEqualTo(
+                        2 * 256 * 256
+                                + 256
+                                + 4 * (256 * (256 + 2 * 128) + 256 * 256 + 3 * 256 * 320 + 512));
+        Cli check = Cli.run("config", "check", run(answer).toString(), "--json", "--set=" + model);
+        assertThat(JSON.readTree(check.out()).get("sentBytes"))
+                .isNotEmpty()
+                .isEqualTo(answer.get("sentBytes"));
+    }
+
     @Test
     void saysHowMuchIsMissingWhereNothingFits() throws IOException {
         Path small =

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.runtime.checkpoint.HuggingFaceExport;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.SavedRun;
@@ -14,7 +15,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -67,23 +68,22 @@ class EvaluateCommandTest {
         assertThat(two).isEqualTo(one);
     }
 
-    /** 13 windows of 16 tokens, not a multiple of the batch; what is left over is no window. */
+    /** 13 windows of 16 tokens and a short one: every token but the first is a target once. */
     @Test
     void aFileIsMeasuredToItsEndAsAPlainForwardMeasuresIt() throws IOException {
         byte[] text = "It was a dark and stormy night; ".repeat(7).getBytes(StandardCharsets.UTF_8);
-        int windows = (text.length - 1) / 16;
         Path file = Files.write(folder.resolve("night: a = b.txt"), text);
         double nats = 0;
         try (var reader = SavedCheckpoint.open(checkpoint).read()) {
             var truth = PlainGpt.of(SavedRun.MODEL, reader::fill);
-            for (int window = 0; window < windows; window++) {
-                int[] tokens = new int[17];
-                for (int i = 0; i < 17; i++) {
-                    tokens[i] = text[16 * window + i];
+            for (int start = 0; start < text.length - 1; start += 16) {
+                int[] tokens = new int[Math.min(16, text.length - 1 - start)];
+                for (int i = 0; i < tokens.length; i++) {
+                    tokens[i] = text[start + i];
                 }
-                double[][] logits = truth.logits(Arrays.copyOf(tokens, 16));
-                for (int i = 0; i < 16; i++) {
-                    nats += PlainGpt.surprise(logits[i], tokens[i + 1]);
+                double[][] logits = truth.logits(tokens);
+                for (int i = 0; i < tokens.length; i++) {
+                    nats += PlainGpt.surprise(logits[i], text[start + i + 1]);
                 }
             }
         }
@@ -92,14 +92,162 @@ class EvaluateCommandTest {
         JsonNode result = JSON.readTree(evaluate.out());
 
         assertThat(evaluate.exitCode()).as(evaluate.err()).isEqualTo(ExitCode.OK);
-        assertThat(windows).isEqualTo(13);
-        long bytes = 16L * windows;
+        long bytes = text.length - 1L;
         double loss = nats / bytes;
+        assertThat(result.get("step").asLong()).isEqualTo(100);
+        assertThat(result.get("protocol").asText()).isEqualTo("plain");
         assertThat(result.get("tokens").asLong()).isEqualTo(bytes);
         assertThat(result.get("bytes").asLong()).isEqualTo(bytes);
         assertThat(result.get("loss").asDouble()).isCloseTo(loss, within(1e-5 * loss));
         assertThat(result.get("bitsPerByte").asDouble())
                 .isCloseTo(nats / Math.log(2) / bytes, within(1e-5 * loss));
+    }
+
+    /** The exported folder, too: three stages, windows that do not overlap by name. */
+    @Test
+    void aRunAndItsExportedWeightsHaveTheSameFiguresByFileAndInTotal() throws IOException {
+        Path texts = Files.createDirectory(folder.resolve("texts"));
+        Files.writeString(texts.resolve("de.txt"), "Es war eine dunkle und stürmische Nacht");
+        Files.writeString(texts.resolve("en.txt"), "It was a dark and stormy night");
+        Path weights = folder.resolve("weights");
+        try (var reader = SavedCheckpoint.open(checkpoint).read()) {
+            HuggingFaceExport.write(weights.resolve("model.safetensors"), SavedRun.MODEL, reader);
+        }
+
+        Cli ofRun = Cli.run("evaluate", run.toString(), "--data", texts.toString(), "--by-file");
+        String[] words = {
+            "evaluate",
+            weights.toString(),
+            "--data",
+            texts.toString(),
+            "--by-file",
+            "--stride=16",
+            "--stages=3",
+            "--json"
+        };
+        JsonNode ofWeights = JSON.readTree(Cli.run(words).out());
+
+        assertThat(ofWeights.get("files")).hasSize(2);
+        assertThat(ofWeights.get("tokens").asLong())
+                .isEqualTo(
+                        ofWeights.get("files").get(0).get("tokens").asLong()
+                                + ofWeights.get("files").get(1).get("tokens").asLong());
+        List<String> lines = ofRun.out().lines().toList();
+        assertThat(lines).hasSize(5);
+        assertThat(lines.get(0))
+                .startsWith("text of ")
+                .endsWith("by protocol plain, after step 100");
+        assertThat(lines.get(1)).contains("protocol", "tokens", "perplexity", "bits per byte");
+        assertThat(lines.get(2)).startsWith("de.txt  plain ").contains(" 39 ");
+        assertThat(lines.get(3)).startsWith("en.txt  plain ").contains(" 29 ");
+        assertThat(lines.get(4))
+                .startsWith("total")
+                .contains("%.4f".formatted(ofWeights.get("loss").asDouble()));
+    }
+
+    @Test
+    void tasksFollowTheProtocolThatIsNamed() throws IOException {
+        Path passages = folder.resolve("lambada.jsonl");
+        Files.writeString(passages, "{\"text\": \"to be or not to be\"}\n{\"text\": \"one\"}\n");
+        Path questions = folder.resolve("piqa.jsonl");
+        Files.writeString(
+                questions,
+                """
+                {"goal": "to be", "sol1": "or not", "sol2": "and", "label": 0}
+                {"context": "to be", "choices": ["or not", "and", "if"], "answer": 1}
+                {"activity_label": "Being", "ctx_a": "To be.", "ctx_b": "or", "endings": ["so", "no"], "label": "1"}
+                """);
+
+        JsonNode lambada = measured(passages, "--task=lambada", "--protocol=megatron");
+        JsonNode choices = measured(questions, "--task=choices");
+
+        assertThat(lambada.get("texts").asLong()).isEqualTo(2);
+        assertThat(lambada.get("accuracy").isDouble()).isTrue();
+        assertThat(choices.get("protocol").asText()).isEqualTo("lm-eval");
+        assertThat(choices.get("questions").asLong()).isEqualTo(3);
+        assertThat(choices.get("accNorm").isDouble()).isTrue();
+    }
+
+    private JsonNode measured(Path file, String... options) throws IOException {
+        List<String> words =
+                new ArrayList<>(List.of("evaluate", run.toString(), "--json", "--data"));
+        words.add(file.toString());
+        words.addAll(List.of(options));
+        Cli evaluate = Cli.run(words.toArray(String[]::new));
+        assertThat(evaluate.exitCode()).as(evaluate.err()).isEqualTo(ExitCode.OK);
+        return JSON.readTree(evaluate.out());
+    }
+
+    @Test
+    void allThatIsWrongWithOptionsIsToldAtOnce() {
+        Cli evaluate =
+                Cli.run(
+                        "evaluate",
+                        run.toString(),
+                        "--task=lambada",
+                        "--protocol=plain",
+                        "--device=abacus",
+                        "--set=model.width=9",
+                        "--data=" + folder + "/nowhere.jsonl");
+
+        assertThat(evaluate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(evaluate.err())
+                .contains("--protocol: expected megatron or lm-eval", "got plain")
+                .contains("--device: expected auto")
+                .contains("--set: expected a key of data", "got model.width=9")
+                .contains("--data: expected an existing file", "nowhere.jsonl")
+                .contains("penstock: 4 problems");
+    }
+
+    @Test
+    void linesThatAreNotOfTheTaskAreNamed() throws IOException {
+        Path file = folder.resolve("bad.jsonl");
+        Files.writeString(
+                file,
+                """
+                {"context": "a", "choices": ["b", "c"], "answer": 0}
+                {"context": "a",
+
+                {"context": "a", "choices": ["b"], "answer": 0}
+                {"context": "a", "choices": ["b", "c"], "answer": 2}
+                {"choices": ["b", "c"], "answer": 1}
+                {"context": "a", "choices": ["b", "a choice that is too long"], "answer": 1}
+                """);
+
+        Cli evaluate = Cli.run("evaluate", run.toString(), "--task=choices", "--data=" + file);
+
+        assertThat(evaluate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(evaluate.err())
+                .contains("bad.jsonl:2: expected a JSON object, got not JSON")
+                .contains("bad.jsonl:4: expected two choices or more")
+                .contains("bad.jsonl:5: expected an answer from 0 to 1, got 2")
+                .contains("bad.jsonl:6: expected the text member 'context', got none")
+                .contains("bad.jsonl:7: expected 1 to 16 tokens to guess", "got 26");
+    }
+
+    @Test
+    void aStrideBeyondTheContextIsRefused() throws IOException {
+        Path file = Files.writeString(folder.resolve("some.txt"), "some text");
+
+        Cli evaluate = Cli.run("evaluate", run.toString(), "--stride=17", "--data=" + file);
+
+        assertThat(evaluate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(evaluate.err()).contains("--stride: expected 1 to 16 tokens", "got 17");
+    }
+
+    @Test
+    void withoutDataOnlyWhatARunHeldOutIsMeasured() throws IOException {
+        Cli task = Cli.run("evaluate", run.toString(), "--task=lambada", "--protocol=lm-eval");
+        Path weights = folder.resolve("weights");
+        try (var reader = SavedCheckpoint.open(checkpoint).read()) {
+            HuggingFaceExport.write(weights.resolve("model.safetensors"), SavedRun.MODEL, reader);
+        }
+        Cli ofWeights = Cli.run("evaluate", weights.toString());
+
+        assertThat(task.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(task.err()).contains("--data: expected a text");
+        assertThat(ofWeights.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(ofWeights.err()).contains("--data: expected a text", "only a run");
     }
 
     @Test
@@ -113,13 +261,13 @@ class EvaluateCommandTest {
 
     @Test
     void aFileThatIsNotThereOrTooShortIsBadInput() throws IOException {
-        Path tiny = Files.writeString(folder.resolve("tiny.txt"), "0123456789012345");
+        Path tiny = Files.writeString(folder.resolve("tiny.txt"), "0");
 
         for (String file : List.of(tiny.toString(), folder + "/nowhere.txt")) {
             Cli evaluate = Cli.run("evaluate", run.toString(), "--data", file);
 
             assertThat(evaluate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-            assertThat(evaluate.err()).containsAnyOf("nowhere.txt", "at least 17 tokens");
+            assertThat(evaluate.err()).containsAnyOf("nowhere.txt", "at least 2 tokens");
         }
     }
 

@@ -99,6 +99,45 @@ class TokenizerOfARunTest {
         assertThat(generate.err()).contains("data.tokenizer is not where it was", "--tokenizer");
     }
 
+    /** Files count, not where they are. */
+    @Test
+    void aRunGoesOnWithItsTokenizerAtAnotherPlace() throws IOException {
+        Path words = tokenizer();
+        Training training =
+                Training.onText(folder)
+                        .set("data.tokenizer=" + words, "run.steps=2", "checkpoint.every=1");
+        training.complete();
+        Path away = Files.move(words, folder.resolve("away"));
+        Training moved = training.copy().resume().set("data.tokenizer=" + away, "run.steps=3");
+
+        Trained ended = moved.complete();
+        Files.writeString(away.resolve("merges.txt"), "#version: 0.2\nt h\n");
+        Trained changed = moved.copy().set("run.steps=4").run();
+
+        assertThat(ended.losses()).hasSize(3);
+        assertThat(changed.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(changed.err()).contains("data.tokenizer", "away, whose files have changed");
+    }
+
+    /** Of an earlier Penstock, which left no fingerprint: its files tell, as long as they exist. */
+    @Test
+    void aRunWithoutAFingerprintGoesOnWithACopyOfItsTokenizer() throws IOException {
+        Path words = tokenizer();
+        Training training =
+                Training.onText(folder)
+                        .set("data.tokenizer=" + words, "run.steps=1", "checkpoint.every=1");
+        training.complete();
+        Files.delete(training.directory().resolve("tokenizer.sha256"));
+        Path copy = Files.createDirectory(folder.resolve("copy"));
+        for (String file : new String[] {"vocab.json", "merges.txt"}) {
+            Files.copy(words.resolve(file), copy.resolve(file));
+        }
+
+        Training copied = training.copy().resume().set("data.tokenizer=" + copy, "run.steps=2");
+
+        assertThat(copied.complete().losses()).hasSize(2);
+    }
+
     @Test
     void tokensThatTheModelHasNoRowsForAreRefused() throws IOException {
         Trained run =

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.evaluation.Protocol;
+import dev.penstock.runtime.evaluation.TaskKind;
+import dev.penstock.runtime.evaluation.TaskRequest;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -12,6 +15,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -85,7 +89,7 @@ class ConfigLoaderTest {
                                         DeviceSection.VectorBits.AUTO,
                                         Optional.empty(),
                                         false),
-                                new EvaluationSection(50, 8),
+                                new EvaluationSection(50, 8, List.of()),
                                 new CheckpointSection(100, 2),
                                 new DataPlaneSection(
                                         new Bytes(8 << 20),
@@ -149,7 +153,10 @@ class ConfigLoaderTest {
               kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
               vector-bits = 256, memory-limit = 1.5 GiB, graphs = on
             }
-            evaluation { every = 0, batches = 1 }
+            evaluation {
+              every = 14, batches = 1
+              tasks = [ { task = wikitext, protocol = megatron, stride = 32, data = "*.txt" } ]
+            }
             checkpoint { every = 7, retain = 5 }
             data-plane {
               term-length = 64 KiB, mtu = 8192, in-flight = 9, poller = spinning, crc = true
@@ -219,7 +226,16 @@ class ConfigLoaderTest {
                                         DeviceSection.VectorBits.BITS_256,
                                         Optional.of(new Bytes(3L << 29)),
                                         true),
-                                new EvaluationSection(0, 1),
+                                new EvaluationSection(
+                                        14,
+                                        1,
+                                        List.of(
+                                                new EvaluationTask(
+                                                        new TaskRequest(
+                                                                TaskKind.WIKITEXT,
+                                                                Protocol.MEGATRON,
+                                                                OptionalInt.of(32)),
+                                                        folder.resolve("*.txt")))),
                                 new CheckpointSection(7, 5),
                                 new DataPlaneSection(
                                         new Bytes(64 << 10),

@@ -31,7 +31,7 @@ class LayoutChangesTest {
                         "pipeline.partition [2,1] -> [1,2]",
                         "pipeline.stages 1 -> 2",
                         "schedule.kind 1f1b -> zb-h1");
-        assertThat(changes.otherTokenizer()).isEmpty();
+        assertThat(changes.tokenizerBefore()).hasValue("bytes");
     }
 
     @Test
@@ -52,11 +52,29 @@ class LayoutChangesTest {
                                 + " read a second time");
     }
 
+    /** Whether it is the same is told by what it does, not by its name. */
     @Test
-    void anotherTokenizerIsToldApart() {
+    void theTokenizerOfBeforeIsTold() {
         var changes = new LayoutChanges(BEFORE, BEFORE.replace("bytes", "gpt2"));
 
         assertThat(changes.layout()).isEmpty();
-        assertThat(changes.otherTokenizer()).hasValue("bytes");
+        assertThat(changes.tokenizerBefore()).hasValue("bytes");
+        assertThat(new LayoutChanges("run { steps = 5 }", BEFORE).tokenizerBefore()).isEmpty();
+    }
+
+    @Test
+    void sequencesOfAnotherLengthAreTold() {
+        String before = "model { context = 64 }";
+
+        assertThat(new LayoutChanges(before, before).context()).isEmpty();
+        assertThat(new LayoutChanges("", before).context()).isEmpty();
+        assertThat(new LayoutChanges(before, "model { context = 96 }").context())
+                .hasValue(
+                        "sequences have another length, model.context 64 -> 96: the data is cut"
+                                + " anew, and places from 64 on are new to the model");
+        assertThat(new LayoutChanges(before, "model { context = 32 }").context())
+                .hasValue(
+                        "sequences have another length, model.context 64 -> 32: the data is cut"
+                                + " anew");
     }
 }

@@ -135,6 +135,21 @@ class ModelFamilyConfigTest {
     }
 
     @Test
+    void headsThatNoGpuAttendsWithAreRefusedBeforeTheFirstStep() throws IOException {
+        String wide = "model { family = llama, width = 520, heads = 4 }, ";
+        String said = "model { family = qwen3, width = 64, heads = 4, head-size = 256 }, ";
+
+        assertThat(problems(wide + "device.kind = cuda"))
+                .contains("model.heads", "heads of at most 128 columns where device.kind = cuda")
+                .contains("got 130", "use more heads, or device.kind = cpu");
+        assertThat(problems(said + "device.kind = \"cuda:0\""))
+                .contains("model.head-size", "got 256");
+        assertThat(load(wide + "device.kind = cpu").model().heads()).isEqualTo(4);
+        assertThat(load("model { family = llama, width = 512, heads = 4 }, device.kind = cuda"))
+                .isNotNull();
+    }
+
+    @Test
     void shardsTakeWholeGroupsOfHeads() {
         String llama = "model { family = llama, width = 96, heads = 6, key-heads = 3 }";
 

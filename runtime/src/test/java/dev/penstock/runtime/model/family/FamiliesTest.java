@@ -154,6 +154,58 @@ class FamiliesTest {
                 .containsExactly(7, BlockDesign.ALL);
     }
 
+    /** As in transformers, where 0 says that no layer is below those that slide. */
+    @Test
+    void theFirstLayerThatSlidesMayBeTheFirst() {
+        String sliding = "{\"sliding_window\": 7, \"use_sliding_window\": true, ";
+
+        assertThat(windows("qwen2", sliding + "\"max_window_layers\": 0}")).containsExactly(7, 7);
+        assertThat(windows("qwen3", sliding + "\"max_window_layers\": 2}"))
+                .containsExactly(BlockDesign.ALL, BlockDesign.ALL);
+        assertThatThrownBy(() -> windows("qwen2", "{\"max_window_layers\": -1}"))
+                .hasMessageContaining("max_window_layers: expected a whole number from 0, got -1");
+    }
+
+    /** A key that is left out means what transformers takes for it; null means all heads. */
+    @ParameterizedTest
+    @CsvSource({"llama, 64, 64", "mistral, 64, 8", "qwen2, 64, 32", "qwen3, 64, 32"})
+    void headsOfKeysThatAreLeftOutAreAsMany(String type, int heads, int keys) {
+        assertThat(keysLeftOut(type, heads)).isEqualTo(keys);
+        String none = "{\"num_attention_heads\": 64, \"num_key_value_heads\": null}";
+        assertThat(read(small(type, none)).shape().block().heads().keys()).isEqualTo(64);
+    }
+
+    @Test
+    void headsOfKeysThatAreLeftOutAndDoNotDivideAreRefusedByName() {
+        assertThatThrownBy(() -> keysLeftOut("mistral", 4))
+                .hasMessageContaining(
+                        "num_key_value_heads: expected a divisor of num_attention_heads = 4, got"
+                                + " nothing, which means 8");
+    }
+
+    private static int keysLeftOut(String type, int heads) {
+        String json = small(type, "{\"num_attention_heads\": %d}".formatted(heads));
+        return read(json.replace("\"num_key_value_heads\":2,", "")).shape().block().heads().keys();
+    }
+
+    /** Keys that were not read after it are not called unknown. */
+    @ParameterizedTest
+    @CsvSource({"llama, rms_norm_eps", "qwen3, rms_norm_eps", "gpt2, layer_norm_epsilon"})
+    void aBadEpsilonIsTheOnlyProblem(String type, String key) {
+        String json =
+                type.equals("gpt2")
+                        ? "{\"model_type\": \"gpt2\", \"vocab_size\": 9, \"n_positions\": 8,"
+                                + " \"n_embd\": 8, \"n_layer\": 2, \"n_head\": 2}"
+                        : small(type, "{}");
+
+        for (String bad : List.of("5", "0", "-1e-5", "\"small\"")) {
+            assertThatThrownBy(() -> read(with(json, "{\"%s\": %s}".formatted(key, bad))))
+                    .hasMessageMatching(
+                            ".*not a %s that Penstock supports: %s: expected a number above 0[^;]*"
+                                    .formatted(type, key));
+        }
+    }
+
     private static List<Integer> windows(String type, String more) {
         return read(small(type, more)).shape().block().windows();
     }

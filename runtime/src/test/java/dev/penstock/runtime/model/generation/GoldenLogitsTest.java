@@ -115,7 +115,7 @@ class GoldenLogitsTest {
         }
 
         @Override
-        public void choose(int number, float[] chosen) {
+        public void choose(int number, int place, float[] chosen) {
             logits.add(chosen);
         }
 

@@ -160,7 +160,7 @@ class InferenceStageTest {
         }
 
         @Override
-        public void choose(int number, float[] chosen) {
+        public void choose(int number, int place, float[] chosen) {
             logits.add(chosen);
         }
 

@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.shape;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
@@ -10,6 +11,7 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.model.Orders;
 import dev.penstock.runtime.model.PipelineDriver;
+import dev.penstock.runtime.model.TinyFamilies;
 import dev.penstock.runtime.model.TinyRuns;
 import dev.penstock.runtime.model.activations.SlotPool;
 import dev.penstock.runtime.model.parameters.ParameterSource;
@@ -25,9 +27,11 @@ import dev.penstock.schedules.validate.RankBytes;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class StageMemoryTest {
@@ -56,6 +60,60 @@ class StageMemoryTest {
                     assertThat(built.memory()).isEqualTo(predicted);
                     assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
                 }
+            }
+        }
+    }
+
+    /** Grouped keys, gates, no biases, norms of heads, turns and windows take what they take. */
+    @ParameterizedTest
+    @MethodSource("families")
+    void everyFamilysBytesAreThoseAllocated(String family) {
+        ModelShape shape = TinyFamilies.shape(family);
+        for (List<Integer> slices : List.of(List.of(64), List.of(40, 24))) {
+            for (Precision precision : Precision.values()) {
+                for (Set<Integer> again : List.of(Set.<Integer>of(), Set.of(0, 1))) {
+                    for (RankGrid grid : GRIDS) {
+                        var batch = new BatchShape(2, 2, slices, 8);
+                        GptSettings plain =
+                                TinyRuns.settings(shape, grid.pipeline(), batch, precision)
+                                        .onGrid(grid, zero(grid));
+                        expectAllocated(TinyRuns.recomputing(plain, again), grid);
+                    }
+                }
+            }
+        }
+    }
+
+    static Stream<String> families() {
+        return TinyFamilies.NAMES.stream();
+    }
+
+    private static final List<RankGrid> GRIDS =
+            List.of(
+                    new RankGrid(1, 1, 1, 1),
+                    new RankGrid(3, 1, 1, 1),
+                    new RankGrid(2, 2, 1, 1),
+                    new RankGrid(1, 1, 2, 1),
+                    new RankGrid(2, 1, 1, 2));
+
+    private static ZeroSettings zero(RankGrid grid) {
+        return grid.data() > 1
+                ? new ZeroSettings(3, ZeroSettings.Residency.LAYER, 1)
+                : ZeroSettings.OFF;
+    }
+
+    private static void expectAllocated(GptSettings settings, RankGrid grid) {
+        GptStageFactory factory = factory(settings);
+        for (int stage = 0; stage < grid.pipeline(); stage++) {
+            var place =
+                    new RankPlace(stage, grid.tensor() - 1, grid.context() - 1, grid.data() - 1);
+            try (Device device = Devices.open(REFERENCE);
+                    GptStage built = factory.create(stage, place, device)) {
+
+                StageMemory predicted = factory.predictedMemory(stage, place);
+
+                assertThat(built.memory()).as("%s at %s", settings, place).isEqualTo(predicted);
+                assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
             }
         }
     }
@@ -216,9 +274,32 @@ class StageMemoryTest {
                         .withGemm(gemm)
                         .withThreads(threads);
         ModelShape shape = ModelShape.gpt2(301, 16, 64, 3, 4, true);
-        GptSettings settings = TinyRuns.settings(shape, 1, TinyRuns.batch(slices), precision);
+        expectPredictedAfterTraining(
+                cpu, TinyRuns.settings(shape, 1, TinyRuns.batch(slices), precision));
+    }
+
+    @ParameterizedTest
+    @MethodSource("families")
+    void whatADeviceHoldsAfterTrainingAnyFamilyIsPredictedToTheByte(String family) {
+        for (Precision precision : Precision.values()) {
+            for (DeviceSettings.Gemm gemm :
+                    List.of(DeviceSettings.Gemm.AUTO, DeviceSettings.Gemm.JAVA)) {
+                DeviceSettings cpu =
+                        DeviceSettings.DEFAULTS
+                                .withKind(DeviceSettings.Kind.CPU)
+                                .withGemm(gemm)
+                                .withThreads(2);
+                var batch = new BatchShape(2, 3, List.of(40, 24), 8);
+                expectPredictedAfterTraining(
+                        cpu, TinyRuns.settings(TinyFamilies.shape(family), 1, batch, precision));
+            }
+        }
+    }
+
+    private static void expectPredictedAfterTraining(DeviceSettings cpu, GptSettings settings) {
+        int slices = settings.batch().slices();
         for (boolean split : List.of(false, true)) {
-            Schedule whole = Orders.oneForwardOneBackward(1, 3, slices.size());
+            Schedule whole = Orders.oneForwardOneBackward(1, 3, slices);
             Schedule order = split ? Orders.split(whole, 1) : whole;
             Device device = Devices.open(cpu);
             try (PipelineDriver pipeline =
@@ -226,7 +307,7 @@ class StageMemoryTest {
                             device,
                             settings,
                             order,
-                            TinyRuns.tokens(301),
+                            TinyRuns.tokens(settings.shape().vocabulary()),
                             ParameterSource.none())) {
                 GptStage stage = pipeline.stages().getFirst();
                 var counted = Devices.counting(cpu);

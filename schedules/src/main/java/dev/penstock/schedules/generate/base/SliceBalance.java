@@ -1,8 +1,11 @@
 package dev.penstock.schedules.generate.base;
 
+import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * Cuts a sequence into slices of equal work (Sun et al. 2024, "Seq1F1B", section 3.4). A token
@@ -13,10 +16,18 @@ import java.util.List;
  * FLOPs(l, c) = l * (perToken + perPair * (c + l / 2))
  * </pre>
  *
- * @param perToken FLOPs of a token without attention; 24 x width^2 for the forward of a layer
- * @param perPair FLOPs of a token's attention to one token; 4 x width for the forward of a layer
+ * <p>and where layers attend to no more than a window of tokens, the mean over the layers of what
+ * each costs.
+ *
+ * @param perToken FLOPs of a token without attention; for the forward of a layer twice the
+ *     parameters of its matrices, in a GPT-2 24 x width^2
+ * @param perPair FLOPs of a token's attention to one token; 4 x the columns of its queries for the
+ *     forward of a layer
+ * @param windows how many tokens the tokens of each layer attend to, or 0 for all; empty: all
+ *     layers attend to all. Only how often each occurs matters, and they are kept as few as that
+ *     takes.
  */
-public record SliceBalance(long perToken, long perPair) {
+public record SliceBalance(long perToken, long perPair, List<Integer> windows) {
     /** Tokens that lengths are multiples of where nobody says another number, as in TeraPipe. */
     public static final int GRID = 8;
 
@@ -26,16 +37,55 @@ public record SliceBalance(long perToken, long perPair) {
                     "a token costs something, got %d FLOPs and %d for each token before it"
                             .formatted(perToken, perPair));
         }
+        windows = fewest(windows);
     }
 
-    /** The law of transformer layers of this width; the number of layers does not matter. */
+    /** The law of layers that attend to all tokens. */
+    public SliceBalance(long perToken, long perPair) {
+        this(perToken, perPair, List.of());
+    }
+
+    /** Keeps 5 and 0 of 5, 0, 5, 0: sums over 96 layers of long sequences would be too large. */
+    private static List<Integer> fewest(List<Integer> windows) {
+        var counts = new TreeMap<Integer, Integer>();
+        windows.forEach(window -> counts.merge(window, 1, Integer::sum));
+        int divisor = 0;
+        for (int count : counts.values()) {
+            divisor = BigInteger.valueOf(divisor).gcd(BigInteger.valueOf(count)).intValue();
+        }
+        var fewest = new ArrayList<Integer>();
+        for (Map.Entry<Integer, Integer> entry : counts.entrySet()) {
+            fewest.addAll(Collections.nCopies(entry.getValue() / divisor, entry.getKey()));
+        }
+        return fewest.equals(List.of(0)) ? List.of() : List.copyOf(fewest);
+    }
+
+    /** The law of a GPT-2's layers of this width; the number of layers does not matter. */
     public static SliceBalance ofWidth(int width) {
         return new SliceBalance(24L * width * width, 4L * width);
     }
 
-    /** Twice the FLOPs, a whole number, of a slice of so many tokens after so many others. */
+    /**
+     * Twice the FLOPs, a whole number, of a slice of so many tokens after so many others; with
+     * windows the sum of one layer of each.
+     */
     public long doubledFlops(int length, int context) {
-        return length * (2 * perToken + perPair * (2L * context + length));
+        if (windows.isEmpty()) {
+            return length * (2 * perToken + perPair * (2L * context + length));
+        }
+        long pairs = 0;
+        for (int window : windows) {
+            pairs += doubledPairs(length, context, window == 0 ? Long.MAX_VALUE : window);
+        }
+        return 2 * perToken * windows.size() * length + perPair * pairs;
+    }
+
+    /** Twice the area below {@code min(tokens before, window)}, from the context to its end. */
+    private static long doubledPairs(long length, long context, long window) {
+        long begin = Math.min(context, window);
+        long end = Math.min(context + length, window);
+        long rest = length - (end - begin);
+        return (end - begin) * (begin + end) + (rest == 0 ? 0 : 2 * rest * window);
     }
 
     /**

@@ -59,7 +59,7 @@ public final class HardwareSliceCost implements SliceCost {
                         hardware.ranks().get(rank),
                         layout.tensor(),
                         tokens,
-                        context + (length + 1) / 2.0,
+                        request.model().meanContext(context, length),
                         false);
         long ends =
                 (stage == 0 ? 2 * block.embedding() : 0)

@@ -4,12 +4,13 @@ package dev.penstock.schedules.plan.work;
  * What one unit (micro-batch, slice) of work costs on one device of a rank, per block and for the
  * head. All in nanoseconds.
  *
- * <p>A matrix product of n tokens through 12 h^2 weights takes 24 n h^2 FLOPs, attention to k
- * tokens 4 n k h (causal: on average the context and half the slice); a backward is one such for
- * the input and one for the weights, attention's both for the input. It takes as long as these at
- * the achieved rate or as reading the weights and moving the activations, whichever is longer: that
- * is the floor below which shorter slices gain nothing. Two all-reduces each way join the tensor
- * shards (Megatron-LM, arXiv 1909.08053, section 3).
+ * <p>A matrix product of n tokens through w weights (12 h^2 in a GPT-2) takes 2 n w FLOPs,
+ * attention of q columns to k tokens 4 n k q (causal: on average the context and half the slice,
+ * within a window at most that); a backward is one such for the input and one for the weights,
+ * attention's both for the input. It takes as long as these at the achieved rate or as reading the
+ * weights and moving the activations, whichever is longer: that is the floor below which shorter
+ * slices gain nothing. Two all-reduces each way join the tensor shards (Megatron-LM, arXiv
+ * 1909.08053, section 3).
  *
  * @param forward of one block
  * @param backwardInput of one block, a recomputed forward included
@@ -35,9 +36,9 @@ public record BlockWork(
             double meanContext,
             boolean recompute) {
         double h = model.width();
-        double product = 24 * tokens * h * h / tensor;
-        double attention = 4 * tokens * meanContext * h / tensor;
-        double weights = 12 * h * h / tensor;
+        double weights = (double) model.blockMatrixParameters() / tensor;
+        double product = 2 * tokens * weights;
+        double attention = 4 * tokens * meanContext * model.queryColumns() / tensor;
         double moved = UnitBytes.kept(model, bytes, tensor, tokens);
         double reduced = tensor == 1 ? 0 : 2 * allReduce(hardware, tensor, bytes, tokens * h);
         double forward =

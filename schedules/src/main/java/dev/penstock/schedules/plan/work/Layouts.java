@@ -1,6 +1,5 @@
 package dev.penstock.schedules.plan.work;
 
-import dev.penstock.schedules.generate.base.SliceBalance;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -13,15 +12,19 @@ public final class Layouts {
 
     /**
      * Every layout that the cluster has devices for. The shards of a replica are inside one node
-     * and take whole heads; replicas share the batch evenly.
+     * and take whole heads of keys and equal parts of the hidden columns; replicas share the batch
+     * evenly.
      */
     public static List<Layout> of(PlanRequest request) {
         Hardware cluster = request.cluster();
         int devices = cluster.devices();
         var layouts = new ArrayList<Layout>();
-        for (int tensor : divisors(request.model().heads())) {
+        BlockShape block = request.model().block();
+        for (int tensor : divisors(block.keyHeads())) {
             boolean insideNodes =
-                    cluster.groups().stream().allMatch(g -> g.devicesPerNode() % tensor == 0);
+                    block.hidden() % tensor == 0
+                            && cluster.groups().stream()
+                                    .allMatch(g -> g.devicesPerNode() % tensor == 0);
             for (int data : divisors(request.batch())) {
                 int most = Math.min(devices / tensor / data, request.model().layers() + 2);
                 for (int pipeline = 1; insideNodes && pipeline <= most; pipeline++) {
@@ -39,8 +42,7 @@ public final class Layouts {
     /** The ways to cut a sequence that are tried: equal tokens, and equal FLOPs if that differs. */
     public static List<List<Integer>> slicings(ModelShape model, int slices) {
         List<Integer> equal = equalSlices(model.sequence(), slices);
-        List<Integer> balanced =
-                SliceBalance.ofWidth(model.width()).lengths(model.sequence(), slices);
+        List<Integer> balanced = model.sliceBalance().lengths(model.sequence(), slices);
         return equal.equals(balanced) ? List.of(equal) : List.of(equal, balanced);
     }
 

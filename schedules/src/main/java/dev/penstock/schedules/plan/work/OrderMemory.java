@@ -83,8 +83,10 @@ public final class OrderMemory {
     private static long inputBytes(PipelineWork work, int slice, int blocks) {
         TrainingBytes bytes = work.request().bytes();
         ModelShape model = work.request().model();
-        long input = bytes.activation() * work.tokens(slice) * model.width();
-        return input + (work.slices() > 1 ? 2L * blocks * input : 0);
+        long tokens = work.tokens(slice);
+        long input = bytes.activation() * tokens * model.width();
+        return input
+                + (work.slices() > 1 ? blocks * UnitBytes.keysAndValues(model, bytes, tokens) : 0);
     }
 
     private static long layerBytes(

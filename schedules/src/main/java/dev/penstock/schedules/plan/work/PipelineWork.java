@@ -76,7 +76,7 @@ public record PipelineWork(
                             hardware,
                             tensor,
                             (long) sequences * length,
-                            context + (length + 1) / 2.0,
+                            request.model().meanContext(context, length),
                             recompute));
             context += length;
         }
@@ -145,7 +145,7 @@ public record PipelineWork(
         long all =
                 blocks * model.blockParameters()
                         + (first ? model.embeddingParameters() : 0)
-                        + (last ? model.lastNormParameters() + matrix : 0);
+                        + (last ? model.lastNorm() + matrix : 0);
         return Math.ceilDiv(all, (long) layout().tensor());
     }
 }

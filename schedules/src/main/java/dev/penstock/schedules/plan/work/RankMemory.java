@@ -85,7 +85,7 @@ public record RankMemory(int rank, long state, long activations, long working, l
         long tokens = (long) work.sequences() * model.sequence();
         return blocks
                 * Math.ceilDiv(
-                        2L * work.request().bytes().activation() * tokens * model.width(),
+                        UnitBytes.keysAndValues(model, work.request().bytes(), tokens),
                         (long) work.layout().tensor());
     }
 }

@@ -126,6 +126,43 @@ class SliceBalanceTest {
     }
 
     @Test
+    void noOtherCutOfLayersWithWindowsHasACheaperDearestSlice() {
+        for (List<Integer> windows : List.of(List.of(3), List.of(5, 0), List.of(2, 2, 9))) {
+            var law = new SliceBalance(4, 3, windows);
+            for (int tokens = 1; tokens <= 16; tokens++) {
+                for (int slices = 1; slices <= Math.min(4, tokens); slices++) {
+                    List<Integer> lengths = law.lengths(tokens, slices, 1);
+
+                    assertThat(dearest(law, lengths))
+                            .as("%s: %s", law, lengths)
+                            .isEqualTo(bruteForce(law, 0, tokens, slices, 1));
+                }
+            }
+        }
+    }
+
+    /** After the first tokens all cost the same. */
+    @Test
+    void layersWithAShortWindowAreCutAlmostEqually() {
+        List<Integer> dense = SliceBalance.ofWidth(64).lengths(4_096, 4, 1);
+        List<Integer> local = new SliceBalance(24 * 64 * 64, 4 * 64, List.of(16)).lengths(4_096, 4);
+
+        assertThat(dense.getFirst()).isGreaterThan(2 * dense.getLast());
+        assertThat(local.getFirst() - local.getLast()).isBetween(0, 8);
+        assertThat(new SliceBalance(24 * 64 * 64, 4 * 64, List.of(5_000)).lengths(4_096, 4, 1))
+                .isEqualTo(dense);
+    }
+
+    /** Only the mix of windows matters, not how many layers have it. */
+    @Test
+    void windowsAreKeptAsFewAsTheirMixTakes() {
+        assertThat(new SliceBalance(3, 2, List.of(5, 0, 5, 0)))
+                .isEqualTo(new SliceBalance(3, 2, List.of(0, 5)));
+        assertThat(new SliceBalance(3, 2, List.of(0, 0))).isEqualTo(new SliceBalance(3, 2));
+        assertThat(new SliceBalance(3, 2, List.of(5, 5, 0)).windows()).containsExactly(0, 5, 5);
+    }
+
+    @Test
     void attentionAloneCutsAtSquareRoots() {
         // the work of the first n tokens is n^2 / 2: halves meet at 100 / sqrt(2), quarters at
         // 100 x sqrt(i / 4)

@@ -1,0 +1,129 @@
+package dev.penstock.runtime.cli.train;
+
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.runtime.checkpoint.HeldCheckpoint;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.cli.command.RunFailedException;
+import dev.penstock.runtime.cli.command.TemporaryFolder;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.DraftConfig;
+import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.launch.Interrupts;
+import dev.penstock.runtime.launch.PipelineRun;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunParts;
+import dev.penstock.runtime.launch.RunStart;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalDouble;
+
+/** The loss of a run's checkpoint on what the run holds out, in the run's own pipeline. */
+final class HeldOutLoss {
+    private HeldOutLoss() {}
+
+    /**
+     * The answer for programs.
+     *
+     * @param tokens whose loss was measured
+     * @param bytes that these tokens stand for
+     */
+    record Answer(
+            String checkpoint,
+            long step,
+            String task,
+            String protocol,
+            int batches,
+            long tokens,
+            long bytes,
+            double loss,
+            double perplexity,
+            double bitsPerToken,
+            double bitsPerByte) {
+        String forPeople() {
+            return "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token, %.3f bits per byte (%d tokens, %d bytes, %d batches)"
+                    .formatted(
+                            step,
+                            loss,
+                            perplexity,
+                            bitsPerToken,
+                            bitsPerByte,
+                            tokens,
+                            bytes,
+                            batches);
+        }
+    }
+
+    /**
+     * Measures it; empty if the user interrupted.
+     *
+     * @param saved empty if there is none, which the problems say
+     * @param problems found so far
+     * @throws dev.penstock.runtime.config.reading.ConfigException with these and all others
+     */
+    static Optional<Answer> measure(
+            DraftConfig draft, Optional<SavedCheckpoint> saved, List<Problem> problems) {
+        try (HeldCheckpoint held = saved.map(HeldCheckpoint::of).orElse(null)) {
+            Optional<Path> read = Optional.ofNullable(held).map(HeldCheckpoint::path);
+            RunStart start = RunStart.evaluationOf(read);
+            RunParts parts = RunParts.prepare(draft, start, problems);
+            OptionalDouble loss = loss(parts, start);
+            return loss.isEmpty()
+                    ? Optional.empty()
+                    : Optional.of(answer(saved.orElseThrow(), parts, loss.getAsDouble()));
+        }
+    }
+
+    private static Answer answer(SavedCheckpoint saved, RunParts parts, double loss) {
+        RunConfig config = parts.config();
+        int batches = Math.min(config.evaluation().batches(), parts.data().heldOutBatches());
+        int full = config.batch().sequences();
+        long sequences =
+                (batches - 1L) * full
+                        + parts.data().sequences(StepKind.EVALUATE, batches - 1L, full);
+        long tokens = sequences * config.model().context();
+        long bytes = parts.data().heldOutBytes(sequences);
+        return new Answer(
+                saved.path().toString(),
+                saved.step(),
+                "text",
+                "plain",
+                batches,
+                tokens,
+                bytes,
+                loss,
+                Math.exp(loss),
+                loss / Math.log(2),
+                loss * tokens / (Math.log(2) * bytes));
+    }
+
+    /**
+     * The loss; empty if the user interrupted. What processes need to start is not written into the
+     * run's directory: the run may be under way, and start processes of its own from there.
+     */
+    private static OptionalDouble loss(RunParts parts, RunStart start) {
+        var found = new LossListener();
+        String name = parts.config().run().name();
+        RunOutcome outcome;
+        try (var own = TemporaryFolder.make("penstock-evaluation-");
+                var assembly = new RunAssembly(parts, start.in(own.path(), name))) {
+            outcome = new PipelineRun(assembly, found, Interrupts.install()::onInterrupt).run();
+        }
+        if (outcome instanceof RunOutcome.Failed(_, String reason)) {
+            throw new RunFailedException(reason);
+        }
+        return found.loss;
+    }
+
+    /** Waits for the one number that matters. */
+    private static final class LossListener implements RunListener {
+        private volatile OptionalDouble loss = OptionalDouble.empty();
+
+        @Override
+        public void onEvaluation(long step, double newLoss) {
+            loss = OptionalDouble.of(newLoss);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+package dev.penstock.runtime.cli.train;
+
+import dev.penstock.runtime.cli.command.TrainedModel;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.DataSection;
+import dev.penstock.runtime.config.run.DeviceKind;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** With which tokenizer, and on which devices, a trained model is used. */
+final class ModelArguments {
+    @Option(
+            names = "--stages",
+            paramLabel = "P",
+            description = "Stages of the pipeline (default: what the run has, else 1).")
+    private @Nullable Integer stages;
+
+    @Option(
+            names = "--device",
+            paramLabel = "KIND",
+            description =
+                    "auto, cpu, reference (plain scalar code), cuda (GPUs in turn) or cuda:N, for"
+                            + " every stage (default: auto).")
+    private @Nullable String device;
+
+    @Option(
+            names = "--tokenizer",
+            paramLabel = "NAME|PATH",
+            description =
+                    "bytes, gpt2, or a folder with tokenizer.json or vocab.json and merges.txt"
+                            + " (default: the run's, the one beside the weights, or what fits the"
+                            + " model's vocabulary).")
+    private @Nullable String tokenizer;
+
+    /** What is wrong with these options, whatever the model. */
+    List<Problem> problems() {
+        List<Problem> problems = new ArrayList<>();
+        if (tokenizer != null
+                && !Tokenizer.names().contains(tokenizer)
+                && !Files.exists(Path.of(tokenizer))) {
+            problems.add(
+                    Problem.atOption(
+                            "--tokenizer",
+                            "one of %s, or a path to a tokenizer's files"
+                                    .formatted(String.join(", ", Tokenizer.names())),
+                            tokenizer,
+                            ""));
+            tokenizer = null;
+        }
+        if (device != null && !DeviceKind.isKind(device)) {
+            problems.add(
+                    Problem.atOption(
+                            "--device", "auto, cpu, reference, cuda or cuda:N", device, ""));
+        }
+        return problems;
+    }
+
+    /** The device that was asked for; empty: what is usual. */
+    Optional<DeviceKind> device() {
+        return Optional.ofNullable(device).map(DeviceKind::new);
+    }
+
+    /**
+     * Opens the tokenizer that was asked for, else the model's own.
+     *
+     * @param own its name or path; empty where nothing says it
+     */
+    Tokenizer tokenizerOf(TrainedModel model, Optional<String> own) {
+        if (tokenizer != null) {
+            return Tokenizer.open(tokenizer);
+        }
+        int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
+        String fitting = model.config().shape().vocabulary() < gpt2 ? "bytes" : "gpt2";
+        return Tokenizer.open(own.orElse(fitting));
+    }
+
+    /**
+     * The stages that were asked for, else those of the run.
+     *
+     * @param problems receives one if the model cannot be cut into so many
+     */
+    int stagesOf(TrainedModel model, int ofRun, List<Problem> problems) {
+        int wanted = stages == null ? ofRun : stages;
+        int most = model.shape().layers() + 2;
+        if (wanted < 1 || wanted > most) {
+            problems.add(
+                    Problem.atOption(
+                            "--stages",
+                            "1 to %d for a model of %d layers"
+                                    .formatted(most, model.shape().layers()),
+                            "" + wanted,
+                            ""));
+        }
+        return wanted;
+    }
+
+    /** Whether none of these options was given. */
+    boolean areUsual() {
+        return stages == null && device == null && tokenizer == null;
+    }
+}

@@ -1,0 +1,87 @@
+package dev.penstock.runtime.cli.train;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.model.GoldenFamily;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A run whose model comes from a folder goes on with that model, wherever the folder is. */
+class ModelOfARunTest {
+    @TempDir private Path folder;
+
+    private Path model(String golden, String name) throws IOException {
+        Path copy = Files.createDirectories(folder.resolve(name)).resolve("config.json");
+        String text = Files.readString(new GoldenFamily(golden).path("config.json"));
+        Files.writeString(copy, text.replace("\"vocab_size\": 64", "\"vocab_size\": 256"));
+        return folder.resolve(name);
+    }
+
+    /** Without what {@code model} in the tiny run's file says beside the folder. */
+    private Training training(Path model) throws IOException {
+        Training training = Training.onText(folder);
+        Path file = training.configuration();
+        String text = Files.readString(file);
+        Files.writeString(file, text.replaceFirst("model \\{.*\\}", "model { context = 16 }"));
+        return training.set("model.from=" + model, "run.steps=2", "checkpoint.every=1")
+                .set("evaluation.every=0");
+    }
+
+    @Test
+    void aMovedFolderOfTheSameModelDoesNotStopARun() throws IOException {
+        Path first = model("llama", "llama");
+        Training training = training(first);
+        training.complete();
+        Path moved = Files.move(first, folder.resolve("moved"));
+
+        Cli evaluated = Cli.run("evaluate", training.directory().toString());
+        Trained ended =
+                training.copy().resume().set("model.from=" + moved, "run.steps=3").complete();
+
+        assertThat(evaluated.err()).doesNotContain("model.from");
+        assertThat(evaluated.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(ended.losses()).hasSize(3);
+    }
+
+    @Test
+    void anotherModelInTheSameFolderIsRefusedByWhatItHasOtherwise() throws IOException {
+        Path from = model("llama", "model");
+        Training training = training(from);
+        training.complete();
+        Path config = from.resolve("config.json");
+        String theta = "\"rope_theta\": 10000.0";
+        assertThat(Files.readString(config)).contains(theta);
+        Files.writeString(
+                config, Files.readString(config).replace(theta, "\"rope_theta\": 500000.0"));
+
+        Trained other = training.copy().resume().set("run.steps=3").run();
+
+        assertThat(other.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(other.err()).contains("model.theta: the weights have 10000.0");
+    }
+
+    /** Places that turn heads have no table that would not fit. */
+    @Test
+    void sequencesOfAnotherLengthAreToldInALine() throws IOException {
+        Training training =
+                Training.onText(folder)
+                        .set("model={family=llama, heads=2}", "model.positions=64")
+                        .set("run.steps=1", "checkpoint.every=1", "evaluation.every=0");
+        training.complete();
+
+        Trained longer = training.copy().resume().set("model.context=48", "run.steps=2").complete();
+
+        assertThat(longer.err().lines())
+                .containsOnlyOnce(
+                        "penstock: sequences have another length, model.context 32 -> 48: the data"
+                                + " is cut anew, and places from 32 on are new to the model");
+        assertThat(longer.losses()).hasSize(2);
+    }
+}

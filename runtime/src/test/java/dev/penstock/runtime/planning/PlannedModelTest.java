@@ -1,0 +1,74 @@
+package dev.penstock.runtime.planning;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.withinPercentage;
+
+import dev.penstock.runtime.model.GoldenFamily;
+import dev.penstock.runtime.model.shape.ModelShape;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class PlannedModelTest {
+    @TempDir Path folder;
+
+    private final List<String> problems = new ArrayList<>();
+
+    /** As runs count both; a stage that runs a step of a planned model does that work. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3"})
+    void aFoldersModelHasTheParametersAndTheFlopsOfARun(String golden) {
+        var model = new GoldenFamily(golden);
+        ModelShape shape = model.shape();
+
+        var planned =
+                new PlannedModel(problems)
+                        .read(model.folder().toString())
+                        .orElseThrow()
+                        .withSequence(shape.context());
+
+        assertThat(problems).isEmpty();
+        assertThat(planned.parameters()).isEqualTo(shape.parameters());
+        assertThat(planned.blockParameters()).isEqualTo(shape.layerParameters());
+        double attention = 12 * planned.queryColumns() * planned.meanContext(0, shape.context());
+        assertThat(6 * planned.blockMatrixParameters() + attention)
+                .isCloseTo(shape.layerFlopsPerToken(), withinPercentage(0.01));
+    }
+
+    @Test
+    void aRunsConfigurationIsReadWhateverItsFamily() throws Exception {
+        Path run =
+                Files.writeString(
+                        folder.resolve("run.conf"),
+                        """
+                        data { source = "%s" }
+                        model { family = mistral, layers = 3, width = 64, heads = 4, key-heads = 2
+                                hidden = 100, context = 128, tied = false
+                                attention = ["local(16)"] }
+                        """
+                                .formatted(Files.writeString(folder.resolve("a.txt"), "words")));
+
+        var planned = new PlannedModel(problems).read(run.toString()).orElseThrow();
+
+        assertThat(problems).isEmpty();
+        assertThat(planned.block().keyHeads()).isEqualTo(2);
+        assertThat(planned.block().hidden()).isEqualTo(100);
+        assertThat(planned.block().windows()).containsExactly(16, 16, 16);
+        assertThat(planned.places()).isZero();
+        assertThat(planned.blockMatrixParameters())
+                .isEqualTo(64 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 100);
+    }
+
+    @Test
+    void aFolderWithoutAModelIsAProblem() {
+        assertThat(new PlannedModel(problems).read(folder.toString())).isEmpty();
+
+        assertThat(problems).singleElement().asString().startsWith("--model: ").contains("config");
+    }
+}
