@@ -26,15 +26,15 @@ record Exchange(
     /**
      * Copies.
      *
-     * @param outRows rows of {@code out}, which are columns of {@code in}
-     * @param outColumns columns of {@code out}
+     * @param rows of {@code out}, which are columns of {@code in}
+     * @param columns of {@code out}
      * @param bytes of an element, whatever it means
      */
-    void copy(int outRows, int outColumns, int bytes) {
-        for (int row = 0; row < outRows; row += BLOCK) {
-            int rowEnd = Math.min(outRows, row + BLOCK);
-            for (int column = 0; column < outColumns; column += BLOCK) {
-                int columnEnd = Math.min(outColumns, column + BLOCK);
+    void copy(int rows, int columns, int bytes) {
+        for (int row = 0; row < rows; row += BLOCK) {
+            int rowEnd = Math.min(rows, row + BLOCK);
+            for (int column = 0; column < columns; column += BLOCK) {
+                int columnEnd = Math.min(columns, column + BLOCK);
                 switch (bytes) {
                     case Short.BYTES -> shorts(row, rowEnd, column, columnEnd);
                     case Integer.BYTES -> ints(row, rowEnd, column, columnEnd);
