@@ -27,6 +27,7 @@ record Exchange(
      * Copies.
      *
      * @param rows of {@code out}, which are columns of {@code in}
+     * @param columns of {@code out}
      * @param bytes of an element, whatever it means
      */
     void copy(int rows, int columns, int bytes) {

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.checkpoint;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.runtime.checkpoint.WeightsExport.Form;
@@ -52,7 +53,7 @@ public final class HuggingFaceExport {
             Map<String, String> texts) {
         List<TensorSource> tensors = published(model, source);
         Map<String, String> beside = new LinkedHashMap<>(texts);
-        beside.put(ModelConfig.FILE, config(model, tensors, form));
+        beside.put(ModelConfig.FILE, config(model, tensors, form, texts));
         return WeightsExport.write(weights, tensors, beside, form, source::requireWhole);
     }
 
@@ -71,7 +72,8 @@ public final class HuggingFaceExport {
     }
 
     /** Says the type of most elements, which is what transformers loads them as. */
-    private static String config(ModelConfig model, List<TensorSource> tensors, Form form) {
+    private static String config(
+            ModelConfig model, List<TensorSource> tensors, Form form, Map<String, String> texts) {
         StoredType type = form.type().orElse(tensors.getFirst().type());
         String torchName =
                 switch (type) {
@@ -85,9 +87,46 @@ public final class HuggingFaceExport {
         try {
             ObjectNode config = (ObjectNode) JSON.readTree(model.toJson());
             config.put(config.has("dtype") ? "dtype" : "torch_dtype", torchName);
+            config.setAll(specialTokens(texts));
             return config.toPrettyString() + "\n";
         } catch (JsonProcessingException e) {
             throw new AssertionError("a model's own JSON", e);
         }
+    }
+
+    /**
+     * The tokens that begin and end a text, or that there are none, by the tokenizer beside. Where
+     * it is not said, readers take the numbers that the family's first model had.
+     */
+    private static ObjectNode specialTokens(Map<String, String> texts) {
+        ObjectNode special = JSON.createObjectNode();
+        try {
+            JsonNode tokenizer = JSON.readTree(texts.getOrDefault("tokenizer.json", ""));
+            JsonNode names = JSON.readTree(texts.getOrDefault("tokenizer_config.json", ""));
+            if (tokenizer.isObject() && names.isObject()) {
+                for (String kind : List.of("bos", "eos")) {
+                    JsonNode token = names.path(kind + "_token");
+                    JsonNode text = token.isObject() ? token.path("content") : token;
+                    special.set(
+                            kind + "_token_id",
+                            text.isTextual()
+                                    ? number(tokenizer, text.textValue())
+                                    : JSON.nullNode());
+                }
+            }
+        } catch (JsonProcessingException e) {
+            special.removeAll(); // copied as it was; whoever loads it says what is wrong
+        }
+        return special;
+    }
+
+    private static JsonNode number(JsonNode tokenizer, String text) {
+        for (JsonNode added : tokenizer.path("added_tokens")) {
+            if (added.path("content").asText().equals(text)) {
+                return added.path("id");
+            }
+        }
+        JsonNode number = tokenizer.path("model").path("vocab").path(text);
+        return number.isInt() ? number : JSON.nullNode();
     }
 }

@@ -12,6 +12,7 @@ import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -23,6 +24,8 @@ import java.util.Map;
 import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class HuggingFaceTest {
     private static final Path GOLDEN = Path.of("src/test/resources/golden");
@@ -48,6 +51,38 @@ class HuggingFaceTest {
             assertThat(folder.resolve("model").toFile().list())
                     .containsExactlyInAnyOrder("model.safetensors", "config.json");
         }
+    }
+
+    /** Where nothing is said, transformers takes 50256 for any GPT-2, and 2 for any Llama. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{\"bos_token\": \"<s>\", \"eos_token\": {\"content\": \"</s>\"}} | 4 | 5",
+                "{\"eos_token\": \"</s>\"} | null | 5",
+                "{\"eos_token\": null} | null | null",
+                "{\"eos_token\": \"<none>\"} | null | null",
+            })
+    void theConfigSaysWhichTokensBeginAndEndAText(String names, String bos, String eos)
+            throws IOException {
+        Path weights = folder.resolve("model.safetensors");
+        Map<String, String> texts =
+                Map.of(
+                        "tokenizer.json",
+                        "{\"added_tokens\": [{\"id\": 5, \"content\": \"</s>\"}],"
+                                + " \"model\": {\"vocab\": {\"<s>\": 4, \"null\": 9}}}",
+                        "tokenizer_config.json",
+                        names);
+
+        try (HuggingFaceWeights golden =
+                HuggingFaceWeights.open(GOLDEN.resolve("tied.init.safetensors"))) {
+            HuggingFaceExport.write(weights, TIED, golden, WeightsExport.Form.AS_STORED, texts);
+        }
+
+        assertThat(Files.readString(folder.resolve("config.json")))
+                .contains("\"bos_token_id\" : " + bos, "\"eos_token_id\" : " + eos);
+        assertThat(ModelConfig.read(folder.resolve("config.json"))).isEqualTo(TIED);
     }
 
     @Test

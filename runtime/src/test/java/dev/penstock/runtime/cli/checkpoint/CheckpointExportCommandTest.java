@@ -233,6 +233,8 @@ class CheckpointExportCommandTest {
         Cli gguf = export(DurableFiles.folderOf(weights), folder.resolve("gpt.gguf"));
 
         assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
+        assertThat(Files.readString(copied.resolveSibling("config.json")))
+                .contains("\"bos_token_id\" : null", "\"eos_token_id\" : null");
         for (String name : List.of("tokenizer.json", "tokenizer_config.json")) {
             assertThat(copied.resolveSibling(name))
                     .hasSameBinaryContentAs(weights.resolveSibling(name));
