@@ -81,6 +81,7 @@ public final class DataPreparation {
      *     process prepares there
      */
     public Result prepare(int threads, LongConsumer progress) throws IOException {
+        boolean isNew = !Files.exists(folder);
         Files.createDirectories(folder);
         try (FileChannel channel =
                         FileChannel.open(
@@ -91,10 +92,26 @@ public final class DataPreparation {
             if (lock == null) {
                 throw busy();
             }
-            return prepareAlone(threads, progress);
+            try {
+                return prepareAlone(threads, progress);
+            } catch (DataException e) {
+                leaveNothing(isNew);
+                throw e;
+            }
         } catch (OverlappingFileLockException e) {
             throw busy();
         }
+    }
+
+    /** A refused preparation leaves what was there. */
+    private void leaveNothing(boolean isNew) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            if (!isNew || files.anyMatch(file -> !file.endsWith(LOCK))) {
+                return;
+            }
+        }
+        Files.deleteIfExists(folder.resolve(LOCK));
+        Files.delete(folder);
     }
 
     private DataException busy() {

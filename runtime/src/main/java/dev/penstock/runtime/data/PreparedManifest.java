@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -72,6 +73,15 @@ record PreparedManifest(
             return parse(file);
         } catch (JsonProcessingException e) {
             throw damaged(file, e.getOriginalMessage());
+        } catch (NoSuchFileException e) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.source",
+                                    "a folder with %s, which penstock data prepare writes at its end"
+                                            .formatted(FILE),
+                                    folder + " without it",
+                                    "run the same penstock data prepare again to finish it")));
         } catch (IOException e) {
             throw damaged(file, String.valueOf(e.getMessage()));
         }

@@ -20,6 +20,8 @@ import org.jspecify.annotations.Nullable;
 final class ChoicesTask {
     private static final Pattern BRACKETS = Pattern.compile("\\[.*?\\]", Pattern.UNIX_LINES);
 
+    private static final Pattern DIGITS = Pattern.compile("[0-9]{1,9}");
+
     private ChoicesTask() {}
 
     /**
@@ -89,12 +91,13 @@ final class ChoicesTask {
 
     private static @Nullable Question question(TaskFiles reader, TaskFiles.Line line) {
         JsonNode object = line.object();
+        int before = reader.problems();
         List<String> choices = new ArrayList<>();
         String context;
         JsonNode answer;
         if (object.has("endings")) {
             context = hellaSwag(reader, line);
-            object.path("endings").forEach(ending -> choices.add(cleaned(ending.asText())));
+            reader.textsOf(line, "endings").forEach(ending -> choices.add(cleaned(ending)));
             answer = object.path("label");
         } else if (object.has("goal")) {
             context = "Question: " + reader.textOf(line, "goal") + "\nAnswer:";
@@ -103,10 +106,13 @@ final class ChoicesTask {
             answer = object.path("label");
         } else {
             context = reader.textOf(line, "context");
-            object.path("choices").forEach(choice -> choices.add(choice.asText()));
+            choices.addAll(reader.textsOf(line, "choices"));
             answer = object.path("answer");
         }
-        int right = answer.asInt(-1); // HellaSwag's are text
+        if (reader.problems() > before) {
+            return null;
+        }
+        int right = index(answer);
         if (choices.size() < 2 || choices.stream().anyMatch(String::isEmpty)) {
             reader.wrong(line.at(), "two choices or more that are not empty", choices.toString());
             return null;
@@ -119,6 +125,16 @@ final class ChoicesTask {
             return null;
         }
         return new Question(context, choices, right);
+    }
+
+    /** A whole number, which HellaSwag has as text; -1 if it is none. */
+    private static int index(JsonNode answer) {
+        if (answer.isIntegralNumber() && answer.canConvertToInt()) {
+            return answer.intValue();
+        }
+        return answer.isTextual() && DIGITS.matcher(answer.textValue()).matches()
+                ? Integer.parseInt(answer.textValue())
+                : -1;
     }
 
     private static String hellaSwag(TaskFiles reader, TaskFiles.Line line) {

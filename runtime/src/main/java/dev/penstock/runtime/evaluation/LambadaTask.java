@@ -22,16 +22,27 @@ final class LambadaTask {
         List<TaskText> texts = new ArrayList<>();
         for (int file = 0; file < files.size(); file++) {
             for (TaskFiles.Line line : reader.lines(files.get(file))) {
-                String text = reader.textOf(line, "text");
-                String word = Whitespace.lastWord(text);
-                if (word.isEmpty()) {
-                    reader.wrong(line.at(), "a text with at least one word", "none");
-                } else {
+                String text = textOf(reader, line);
+                if (!text.isEmpty()) {
+                    String word = Whitespace.lastWord(text);
                     texts.add(megatron(file, text, word, tokenizer, context));
                 }
             }
         }
         return texts;
+    }
+
+    /** Returns the text of a line; a problem and nothing if it has no word. */
+    private static String textOf(TaskFiles reader, TaskFiles.Line line) {
+        int before = reader.problems();
+        String text = reader.textOf(line, "text");
+        if (!Whitespace.lastWord(text).isEmpty()) {
+            return text;
+        }
+        if (reader.problems() == before) {
+            reader.wrong(line.at(), "a text with at least one word", "none");
+        }
+        return "";
     }
 
     private static TaskText megatron(
@@ -73,7 +84,10 @@ final class LambadaTask {
         List<TaskText> texts = new ArrayList<>();
         for (int file = 0; file < files.size(); file++) {
             for (TaskFiles.Line line : reader.lines(files.get(file))) {
-                String text = reader.textOf(line, "text");
+                String text = textOf(reader, line);
+                if (text.isEmpty()) {
+                    continue;
+                }
                 int blank = text.lastIndexOf(' ');
                 var pair =
                         ContextAndTarget.of(

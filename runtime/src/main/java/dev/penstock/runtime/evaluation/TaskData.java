@@ -23,7 +23,7 @@ import java.util.Optional;
  */
 public record TaskData(Path source, boolean byFile, Optional<DataFormat> format, String field) {
     /** More problems than these would only push the first ones off the screen. */
-    private static final int SHOWN = 10;
+    private static final int SHOWN = 20;
 
     /** Files by their names, texts in their usual place. */
     public static TaskData of(Path source, boolean byFile) {
@@ -58,9 +58,21 @@ public record TaskData(Path source, boolean byFile, Optional<DataFormat> format,
             throw new DataException(problems);
         }
         PreparedTask task = read(request, tokenizer, context, problems);
-        problems.addAll(task.emptyFiles());
+        if (problems.isEmpty()) {
+            problems.addAll(task.emptyFiles());
+        }
+        int more = problems.size() - SHOWN;
+        if (more > 0) {
+            problems.subList(SHOWN, problems.size()).clear();
+            problems.add(
+                    new DataProblem(
+                            source.toString(),
+                            "lines as described",
+                            "%d more that are not".formatted(more),
+                            "repair those above first"));
+        }
         if (!problems.isEmpty()) {
-            throw new DataException(problems.subList(0, Math.min(SHOWN, problems.size())));
+            throw new DataException(problems);
         }
         return task;
     }

@@ -13,11 +13,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.zip.GZIPInputStream;
 
 /** Reads the files of a task whole; they are small. Notes every problem and goes on. */
 final class TaskFiles {
     private static final ObjectMapper JSON = new ObjectMapper();
+
+    private static final Pattern SOURCE = Pattern.compile(" *\\([^()]*\\[Source: .*");
 
     private final List<DataProblem> problems;
 
@@ -79,10 +82,15 @@ final class TaskFiles {
                     wrong(at, "a JSON object", "JSON of another type");
                 }
             } catch (JsonProcessingException e) {
-                wrong(at, "a JSON object", "not JSON: " + e.getOriginalMessage());
+                wrong(at, "a JSON object", "not JSON: " + reason(e));
             }
         }
         return lines;
+    }
+
+    /** Without the place in the line, which the library calls a source. */
+    private static String reason(JsonProcessingException e) {
+        return SOURCE.matcher(e.getOriginalMessage()).replaceAll("");
     }
 
     /** Returns a member that is text; a problem and an empty text if it is not. */
@@ -92,6 +100,26 @@ final class TaskFiles {
             wrong(line.at(), "the text member '%s'".formatted(member), said(value));
         }
         return value.isTextual() ? value.textValue() : "";
+    }
+
+    /** Returns a member that is a list of texts; a problem and an empty list if it is not. */
+    List<String> textsOf(Line line, String member) {
+        JsonNode value = line.object().path(member);
+        List<String> texts = new ArrayList<>();
+        value.forEach(text -> texts.add(text.asText()));
+        boolean good = value.isArray();
+        for (JsonNode text : value) {
+            good &= text.isTextual();
+        }
+        if (!good) {
+            wrong(line.at(), "the member '%s', a list of texts".formatted(member), said(value));
+        }
+        return good ? texts : List.of();
+    }
+
+    /** Returns how many problems have been noted. */
+    int problems() {
+        return problems.size();
     }
 
     static String said(JsonNode value) {

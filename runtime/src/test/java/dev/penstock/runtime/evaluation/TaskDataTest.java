@@ -2,8 +2,10 @@ package dev.penstock.runtime.evaluation;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.penstock.runtime.data.DataException;
+import dev.penstock.runtime.data.DataProblem;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -20,6 +22,8 @@ class TaskDataTest {
     private static final Tokenizer BYTES = Tokenizer.named("bytes");
     private static final TaskRequest CHOICES =
             new TaskRequest(TaskKind.CHOICES, Protocol.LM_EVAL, OptionalInt.empty());
+    private static final TaskRequest LAST_WORDS =
+            new TaskRequest(TaskKind.LAMBADA, Protocol.MEGATRON, OptionalInt.empty());
     private static final TaskRequest PAGES =
             new TaskRequest(TaskKind.WIKITEXT, Protocol.LM_EVAL, OptionalInt.empty());
 
@@ -88,6 +92,45 @@ class TaskDataTest {
         assertThat(gpt2.decode(pair.target())).isEqualTo("  word");
         assertThat(alone.context()).containsExactly(gpt2.endOfText().orElseThrow());
         assertThat(alone.target()).isEqualTo(gpt2.encode(" word"));
+    }
+
+    /** An answer that is rounded or cut to the bits of an int would count as another. */
+    @Test
+    void answersAndChoicesAreWhatTheySayOrRefusedOnce() {
+        for (String answer : List.of("4294967297", "1.7", "true", "\"1.0\"", "null", "-1", "2")) {
+            assertThat(problemsOf("{\"context\":\"a\",\"choices\":[\"b\",\"c\"],\"answer\":%s}", answer))
+                    .singleElement()
+                    .asString()
+                    .contains("expected an answer from 0 to 1");
+        }
+        for (String choices : List.of("[\"b\", 7]", "\"bc\"", "null", "[]", "[\"b\"]")) {
+            assertThat(problemsOf("{\"context\":\"a\",\"choices\":%s,\"answer\":0}", choices))
+                    .hasSize(1);
+        }
+        assertThat(problemsOf("{\"goal\":\"a\",\"sol1\":\"b\",\"label\":%s}", "0")).hasSize(1);
+        assertThat(problemsOf("{\"context\": %s", "\"a\""))
+                .singleElement()
+                .asString()
+                .contains("not JSON")
+                .doesNotContain("Source");
+    }
+
+    private List<DataProblem> problemsOf(String line, String member) {
+        return catchThrowableOfType(
+                        DataException.class,
+                        () -> windows(CHOICES, "one.jsonl", line.formatted(member)))
+                .problems();
+    }
+
+    @Test
+    void atLeastTwentyWrongLinesAreToldAndHowManyMore() {
+        String[] lines = new String[25];
+        Arrays.fill(lines, "{}");
+
+        assertThatThrownBy(() -> windows(LAST_WORDS, "wrong.jsonl", lines))
+                .hasMessageContaining("wrong.jsonl:20: expected the text member 'text'")
+                .hasMessageNotContaining("wrong.jsonl:21")
+                .hasMessageContaining("5 more");
     }
 
     @Test

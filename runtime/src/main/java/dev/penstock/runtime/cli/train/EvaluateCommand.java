@@ -318,7 +318,8 @@ public final class EvaluateCommand extends PenstockCommand {
                                                 "tokens from 0 to %d, which the model knows"
                                                         .formatted(vocabulary - 1),
                                                 "" + token,
-                                                "try the --tokenizer it was trained with")));
+                                                "try the --tokenizer it was trained with, or penstock data verify if"
+                                                        + " they are prepared")));
     }
 
     private static List<Problem> told(Runnable reading) {

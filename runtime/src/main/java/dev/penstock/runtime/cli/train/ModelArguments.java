@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli.train;
 
 import dev.penstock.runtime.cli.command.TrainedModel;
+import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DeviceKind;
@@ -15,6 +16,8 @@ import picocli.CommandLine.Option;
 
 /** With which tokenizer, and on which devices, a trained model is used. */
 final class ModelArguments {
+    private static final int PADDING = 128;
+
     @Option(
             names = "--stages",
             paramLabel = "P",
@@ -70,14 +73,34 @@ final class ModelArguments {
      * Opens the tokenizer that was asked for, else the model's own.
      *
      * @param own its name or path; empty where nothing says it
+     * @throws ConfigException if nothing says it and the vocabulary is of no built-in tokenizer:
+     *     figures and texts would be of something else
      */
     Tokenizer tokenizerOf(TrainedModel model, Optional<String> own) {
         if (tokenizer != null) {
             return Tokenizer.open(tokenizer);
         }
+        return Tokenizer.open(own.orElseGet(() -> fitting(model.config().shape().vocabulary())));
+    }
+
+    /** Vocabularies are often padded, to a multiple of 128 at most. */
+    private static String fitting(int vocabulary) {
+        int bytes = DataSection.Tokenizer.BYTES.vocabulary();
         int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
-        String fitting = model.config().shape().vocabulary() < gpt2 ? "bytes" : "gpt2";
-        return Tokenizer.open(own.orElse(fitting));
+        if (vocabulary == bytes) {
+            return "bytes";
+        }
+        if (vocabulary >= gpt2 && vocabulary < gpt2 + PADDING) {
+            return "gpt2";
+        }
+        throw new ConfigException(
+                List.of(
+                        Problem.atOption(
+                                "--tokenizer",
+                                "the tokenizer of a vocabulary of %,d, as none lies beside the weights"
+                                        .formatted(vocabulary),
+                                "none",
+                                "give the folder of its files, or bytes or gpt2")));
     }
 
     /**
