@@ -98,7 +98,10 @@ class TaskDataTest {
     @Test
     void answersAndChoicesAreWhatTheySayOrRefusedOnce() {
         for (String answer : List.of("4294967297", "1.7", "true", "\"1.0\"", "null", "-1", "2")) {
-            assertThat(problemsOf("{\"context\":\"a\",\"choices\":[\"b\",\"c\"],\"answer\":%s}", answer))
+            assertThat(
+                            problemsOf(
+                                    "{\"context\":\"a\",\"choices\":[\"b\",\"c\"],\"answer\":%s}",
+                                    answer))
                     .singleElement()
                     .asString()
                     .contains("expected an answer from 0 to 1");
