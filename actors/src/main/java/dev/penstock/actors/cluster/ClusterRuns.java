@@ -176,6 +176,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     private final TimerScheduler<Command> timers;
     private final RunMaker maker;
+    private final RunHandover handover = new RunHandover();
     private final NodeContacts nodes;
     private final ClusterCoordinator coordinator;
     private final Map<String, Run> runs = new HashMap<>();
@@ -269,7 +270,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         getContext()
                 .spawnAnonymous(
                         RunSubmission.create(
-                                maker,
+                                text -> handover.opened(maker.make(text)),
                                 submit.submission(),
                                 made -> self.tell(new Made(submit, made))));
     }
@@ -330,7 +331,10 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         getContext()
                 .pipeToSelf(
                         CompletableFuture.supplyAsync(
-                                () -> maker.unfinished(names, run -> self.tell(new Found(run))),
+                                () ->
+                                        maker.unfinished(
+                                                names,
+                                                run -> self.tell(new Found(handover.opened(run)))),
                                 blocking),
                         (kept, error) -> {
                             if (error != null) {
@@ -364,6 +368,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     }
 
     private void keep(ClusterRun made, long now) {
+        handover.taken(made);
         String name = made.name();
         ActorRef<Command> self = getContext().getSelf();
         Behavior<ClusterNode.Report> reports =
@@ -520,6 +525,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     private Behavior<Command> onPostStop() {
         nodes.close();
+        handover.close();
         return this;
     }
 }

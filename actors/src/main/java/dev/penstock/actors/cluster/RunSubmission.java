@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,7 +36,9 @@ final class RunSubmission {
 
     /** Makes a run of this text. */
     static Behavior<Command> create(
-            RunMaker maker, ActorRef<TextSource.Command> text, Consumer<Made> answer) {
+            Function<String, ClusterRun> maker,
+            ActorRef<TextSource.Command> text,
+            Consumer<Made> answer) {
         return Behaviors.setup(
                 context -> {
                     context.spawn(
@@ -50,7 +53,10 @@ final class RunSubmission {
     }
 
     private static Behavior<Command> onCommand(
-            ActorContext<Command> context, Command command, RunMaker maker, Consumer<Made> answer) {
+            ActorContext<Command> context,
+            Command command,
+            Function<String, ClusterRun> maker,
+            Consumer<Made> answer) {
         return switch (command) {
             case TextCame(TextFetch.Lost(String reason)) -> {
                 answer.accept(new Made(Optional.empty(), reason));
@@ -60,7 +66,7 @@ final class RunSubmission {
                 Executor blocking =
                         context.getSystem().dispatchers().lookup(DispatcherSelector.blocking());
                 context.pipeToSelf(
-                        CompletableFuture.supplyAsync(() -> maker.make(text), blocking),
+                        CompletableFuture.supplyAsync(() -> maker.apply(text), blocking),
                         RunSubmission::made);
                 yield Behaviors.same();
             }

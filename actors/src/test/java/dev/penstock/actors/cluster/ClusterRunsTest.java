@@ -10,10 +10,12 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -49,6 +51,63 @@ class ClusterRunsTest {
                 .extracting(RunStanding::run)
                 .containsExactly(RUN);
         assertThat(looksForAll.poll(5, TimeUnit.SECONDS)).as("nothing is locked").isNull();
+    }
+
+    /**
+     * A seed that is taken for dead while it opens a run begins anew in its process, which would
+     * hold the run's lock for ever.
+     */
+    @Test
+    void aRunThatIsOpenedForAKeeperThatHasStoppedIsClosed() throws Exception {
+        var opening = new CountDownLatch(1);
+        var stopped = new CountDownLatch(1);
+        var closed = new CountDownLatch(1);
+        ClusterRun run =
+                new ImaginedRun(RUN, 2, Map.of()) {
+                    @Override
+                    public void close() {
+                        closed.countDown();
+                    }
+                };
+        ActorRef<ClusterRuns.Command> keeper =
+                kit.spawn(
+                        ClusterRuns.create(
+                                new OneRun(
+                                        () -> {
+                                            opening.countDown();
+                                            awaitUninterruptibly(stopped);
+                                            return run;
+                                        }),
+                                "host"));
+        assertThat(opening.await(10, TimeUnit.SECONDS)).isTrue();
+
+        kit.stop(keeper);
+        stopped.countDown();
+
+        assertThat(closed.await(10, TimeUnit.SECONDS)).isTrue();
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Finds one. */
+    private record OneRun(Supplier<ClusterRun> run) implements RunMaker {
+        @Override
+        public ClusterRun make(String submission) {
+            throw new UnsupportedOperationException("nobody submits anything");
+        }
+
+        @Override
+        public Map<String, Set<String>> unfinished(
+                Predicate<String> names, Consumer<ClusterRun> found) {
+            found.accept(run.get());
+            return Map.of();
+        }
     }
 
     private RunMaker maker() {

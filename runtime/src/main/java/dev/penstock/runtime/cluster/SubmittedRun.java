@@ -161,11 +161,14 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public void close() {
-        record.close();
-        if (journal != null) {
-            journal.close();
+        try {
+            record.close();
+            if (journal != null) {
+                journal.close();
+            }
+            assembly.close();
+        } finally {
+            lock.close(); // whatever failed: this process could never open the run again
         }
-        assembly.close();
-        lock.close();
     }
 }
