@@ -92,9 +92,10 @@ public final class PipelineRun {
             } finally {
                 processes.close();
                 SupervisorSystem.terminate(system);
-                LocalCertificate.remove(keyFolder);
-                forget(lastResort);
             }
+        } finally {
+            LocalCertificate.remove(keyFolder);
+            forget(lastResort);
         }
     }
 
