@@ -16,9 +16,11 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
+import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.evaluation.Score;
 import dev.penstock.runtime.evaluation.Window;
 import dev.penstock.runtime.launch.InProcessRun;
+import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.model.generation.InferenceStages;
 import dev.penstock.runtime.model.generation.TextFeed;
@@ -106,6 +108,17 @@ public record PipelineInference(
         var texts = new Texts(request, partition.stages(), shape, SLICE_TOKENS, listener);
         RunPlan plan = plan(InferenceOrder.of(partition.stages(), texts), 1);
         return new Result(run(plan, texts, onInterrupt), texts.continuations());
+    }
+
+    /** Makes a pipeline of one stage, on a device as the ranks of a run have it. */
+    public static PipelineInference of(RunAssembly run, CheckpointReader weights) {
+        ModelShape shape = run.model().shape();
+        return new PipelineInference(
+                shape,
+                StagePartition.byFlops(shape, 1),
+                run.model().precision(),
+                weights::fill,
+                _ -> run.openDevice());
     }
 
     /**

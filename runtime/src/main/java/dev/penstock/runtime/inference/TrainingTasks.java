@@ -13,8 +13,6 @@ import dev.penstock.runtime.evaluation.PreparedTask;
 import dev.penstock.runtime.evaluation.TaskData;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.metrics.TaskMetrics;
-import dev.penstock.runtime.model.shape.ModelShape;
-import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.nio.file.Path;
 import java.time.InstantSource;
@@ -88,22 +86,15 @@ public final class TrainingTasks implements RunListener {
 
     private void measure(long step, List<EvaluationTask> tasks) {
         Path root = assembly.options().directory().resolve(CheckpointFolders.FOLDER);
-        ModelShape shape = assembly.model().shape();
         List<PreparedTask> all = prepared;
         if (all == null) {
-            all = prepare(tasks, assembly.tokenizer(), shape.context());
+            all = prepare(tasks, assembly.tokenizer(), assembly.model().shape().context());
             prepared = all;
         }
         try (HeldCheckpoint held =
                         HeldCheckpoint.of(SavedCheckpoint.open(CheckpointFolders.of(root, step)));
                 CheckpointReader reader = SavedCheckpoint.open(held.path()).read()) {
-            var pipeline =
-                    new PipelineInference(
-                            shape,
-                            StagePartition.byFlops(shape, 1),
-                            assembly.model().precision(),
-                            reader::fill,
-                            _ -> assembly.openDevice());
+            var pipeline = PipelineInference.of(assembly, reader);
             for (int i = 0; i < all.size(); i++) {
                 Optional<TaskMetrics> result =
                         measure(step, all.get(i), tasks.get(i).data(), pipeline);

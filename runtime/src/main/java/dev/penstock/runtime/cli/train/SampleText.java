@@ -9,8 +9,6 @@ import dev.penstock.runtime.inference.InferenceRequest;
 import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.model.generation.Sampling;
-import dev.penstock.runtime.model.shape.ModelShape;
-import dev.penstock.runtime.model.shape.StagePartition;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -41,14 +39,7 @@ final class SampleText {
         }
         int[] prompt = prompt(assembly);
         try (CheckpointReader reader = checkpoint.get().read()) {
-            ModelShape shape = assembly.model().shape();
-            var pipeline =
-                    new PipelineInference(
-                            shape,
-                            StagePartition.byFlops(shape, 1),
-                            assembly.model().precision(),
-                            reader::fill,
-                            _ -> assembly.openDevice());
+            var pipeline = PipelineInference.of(assembly, reader);
             var sampling = new Sampling(TEMPERATURE, TOP_K, 1.0, assembly.config().run().seed());
             PipelineInference.Result result =
                     pipeline.run(
