@@ -137,7 +137,14 @@ public final class EvaluateCommand extends PenstockCommand {
     private static Problem told(DataProblem problem) {
         return switch (problem.key()) {
             case "data.source" ->
-                    Problem.atOption("--data", problem.expected(), problem.got(), "check the path");
+                    Problem.atOption(
+                            "--data",
+                            problem.expected(),
+                            problem.got(),
+                            // a path on the command line is relative to no configuration
+                            problem.advice().startsWith("check the path")
+                                    ? "check the path"
+                                    : problem.advice());
             case "stride" ->
                     Problem.atOption(
                             "--stride", problem.expected(), problem.got(), problem.advice());
@@ -218,7 +225,7 @@ public final class EvaluateCommand extends PenstockCommand {
                 throw new ConfigException(problems);
             }
             PipelineInference pipeline = model.pipeline(usage, problems);
-            Tokenizer tokenizer = model.tokenizer(usage);
+            Tokenizer tokenizer = model.tokenizer(usage, problems);
             List<PreparedTask> task = new ArrayList<>();
             int context = model.model().shape().context();
             problems.addAll(told(() -> task.add(files.prepare(request.get(), tokenizer, context))));

@@ -50,13 +50,18 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
                 TrainedModel.open(path, notes), Optional.empty(), Optional.empty());
     }
 
-    /** Opens the tokenizer that was asked for, else the run's, else what fits the model. */
-    Tokenizer tokenizer(ModelArguments usage) {
+    /**
+     * Opens the tokenizer that was asked for, else the run's, else what fits the model.
+     *
+     * @param problems told as well, if there is none
+     */
+    Tokenizer tokenizer(ModelArguments usage, List<Problem> problems) {
         return usage.tokenizerOf(
                 model,
                 run.isPresent()
                         ? run.map(draft -> draft.draft().config().data().tokenizer().word())
-                        : model.tokenizer());
+                        : model.tokenizer(),
+                problems);
     }
 
     /** A task's files, of which a run's configuration may say what they hold. */

@@ -90,7 +90,7 @@ public final class GenerateCommand extends PenstockCommand {
         try (TrainedModel model = open(problems)) {
             err().flush();
             if (model != null) {
-                Tokenizer tokenizer = usage.tokenizerOf(model, model.tokenizer());
+                Tokenizer tokenizer = usage.tokenizerOf(model, model.tokenizer(), problems);
                 List<int[]> tokens = encode(tokenizer, model.config(), problems);
                 int stages = usage.stagesOf(model, model.stagesOfRun(), problems);
                 if (problems.isEmpty()) {

@@ -73,18 +73,20 @@ final class ModelArguments {
      * Opens the tokenizer that was asked for, else the model's own.
      *
      * @param own its name or path; empty where nothing says it
-     * @throws ConfigException if nothing says it and the vocabulary is of no built-in tokenizer:
-     *     figures and texts would be of something else
+     * @param problems found so far
+     * @throws ConfigException with these and its own, if nothing says it and the vocabulary is of
+     *     no built-in tokenizer: figures and texts would be of something else
      */
-    Tokenizer tokenizerOf(TrainedModel model, Optional<String> own) {
+    Tokenizer tokenizerOf(TrainedModel model, Optional<String> own, List<Problem> problems) {
         if (tokenizer != null) {
             return Tokenizer.open(tokenizer);
         }
-        return Tokenizer.open(own.orElseGet(() -> fitting(model.config().shape().vocabulary())));
+        int vocabulary = model.config().shape().vocabulary();
+        return Tokenizer.open(own.orElseGet(() -> fitting(vocabulary, problems)));
     }
 
     /** Vocabularies are often padded, to a multiple of 128 at most. */
-    private static String fitting(int vocabulary) {
+    private static String fitting(int vocabulary, List<Problem> problems) {
         int bytes = DataSection.Tokenizer.BYTES.vocabulary();
         int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
         if (vocabulary == bytes) {
@@ -93,14 +95,15 @@ final class ModelArguments {
         if (vocabulary >= gpt2 && vocabulary < gpt2 + PADDING) {
             return "gpt2";
         }
-        throw new ConfigException(
-                List.of(
-                        Problem.atOption(
-                                "--tokenizer",
-                                "the tokenizer of a vocabulary of %,d, as none lies beside the weights"
-                                        .formatted(vocabulary),
-                                "none",
-                                "give the folder of its files, or bytes or gpt2")));
+        List<Problem> all = new ArrayList<>(problems);
+        all.add(
+                Problem.atOption(
+                        "--tokenizer",
+                        "the tokenizer of a vocabulary of %,d, as none lies beside the weights"
+                                .formatted(vocabulary),
+                        "none",
+                        "give the folder of its files, or bytes or gpt2"));
+        throw new ConfigException(all);
     }
 
     /**

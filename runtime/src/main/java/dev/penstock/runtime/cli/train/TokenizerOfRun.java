@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli.train;
 
+import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
@@ -31,6 +32,7 @@ record TokenizerOfRun(String word, Optional<String> fingerprint) {
         try {
             return Files.exists(directory.tokenizer())
                     ? Optional.of(Files.readString(directory.tokenizer()).strip())
+                            .filter(text -> !text.isEmpty())
                     : Optional.empty();
         } catch (IOException e) {
             return Optional.empty(); // then its files tell, if they are there
@@ -54,6 +56,6 @@ record TokenizerOfRun(String word, Optional<String> fingerprint) {
 
     /** Leaves behind what a later start compares with. */
     static void write(RunDirectory directory, Tokenizer tokenizer) throws IOException {
-        Files.writeString(directory.tokenizer(), tokenizer.fingerprint() + "\n");
+        DurableFiles.write(directory.tokenizer(), tokenizer.fingerprint() + "\n");
     }
 }

@@ -32,6 +32,17 @@ class DataCommandTest {
     }
 
     @Test
+    void tokensWhosePreparationIsNotFinishedAreToldWithWhatFinishesIt() throws IOException {
+        Path tokens = Files.createDirectory(folder.resolve("tokens"));
+        Files.writeString(tokens.resolve("tokens-00000.bin.part"), "");
+
+        Cli verify = Cli.run("data", "verify", tokens.toString());
+
+        assertThat(verify.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(verify.err()).contains("prepared.json", "run the same penstock data prepare");
+    }
+
+    @Test
     void aRunOnPreparedTokensHasTheSameLossesAsOneOnTheText() throws IOException {
         Training onText = Training.onText(folder.resolve("a")).set("run.steps=6");
         Trained text = onText.complete();

@@ -160,6 +160,22 @@ class GenerateCommandTest {
         assertThat(generate.err()).contains("0 to 255", "--tokenizer");
     }
 
+    /** Read by bytes, the model would write something, and its figures would be of nothing. */
+    @Test
+    void weightsWithoutATokenizerAreRefusedTogetherWithAllElse() throws IOException {
+        String weights = "src/test/resources/golden-models/llama";
+        Path text = Files.writeString(run.resolve("text.txt"), "some text");
+
+        Cli generate = Cli.run("generate", weights, "--top-k=-1");
+        Cli evaluate = Cli.run("evaluate", weights, "--data=" + text, "--stages=99");
+
+        assertThat(generate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(generate.err()).contains("2 problems", "--top-k", "--tokenizer: expected");
+        assertThat(evaluate.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(evaluate.err())
+                .contains("2 problems", "--stages", "the tokenizer of a vocabulary of 64");
+    }
+
     private String tokens(String option) throws IOException {
         return tokensOf(run.toString(), option);
     }
