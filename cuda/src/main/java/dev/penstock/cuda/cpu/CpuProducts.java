@@ -139,15 +139,22 @@ final class CpuProducts {
     static void eachTile(Pieces pieces, int piece, TokenBlocks grid, TileWork work) {
         int endRow = pieces.endRow(piece);
         int endColumn = pieces.endColumn(piece);
-        for (int i = pieces.firstRow(piece); i < endRow; i += TILE_ROWS) {
-            int m = Math.min(TILE_ROWS, endRow - i);
-            for (int j = pieces.firstColumn(piece); j < endColumn; j += TILE_COLUMNS) {
-                int n = Math.min(TILE_COLUMNS, endColumn - j);
+        int m;
+        for (int i = pieces.firstRow(piece); i < endRow; i += m) {
+            m = tile(endRow - i, TILE_ROWS);
+            int n;
+            for (int j = pieces.firstColumn(piece); j < endColumn; j += n) {
+                n = tile(endColumn - j, TILE_COLUMNS);
                 for (int block = 0; block < grid.count(); block++) {
                     work.multiply(i, m, j, n, grid.firstRow(block), grid.rowsOf(block));
                 }
             }
         }
+    }
+
+    /** Leaves no sliver behind: a library adds it up in another way. */
+    private static int tile(int left, int most) {
+        return left < most + RowPadding.LEAST_ROWS ? left : most;
     }
 
     /** An operand of the call under way. */

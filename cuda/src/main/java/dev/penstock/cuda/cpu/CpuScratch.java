@@ -1,5 +1,7 @@
 package dev.penstock.cuda.cpu;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
@@ -148,26 +150,37 @@ public final class CpuScratch extends SilentKernels {
         if (padded) {
             long[] room = bfloats ? bfloatPadding : padding;
             DType factors = bfloats ? DType.BF16 : DType.F32;
-            room[p.thread] = Math.max(room[p.thread], RowPadding.bytes(p.n, p.k, factors));
+            int stride = RowPadding.stride(p.k, p.strideA, factors);
+            room[p.thread] = Math.max(room[p.thread], RowPadding.bytes(p.n, stride, factors));
         }
         if (bfloats) {
-            var shape =
-                    new BFloatMatmul.Shape(
-                            padded ? RowPadding.LEAST_ROWS : p.m,
-                            p.n,
-                            p.k,
-                            p.transposeA,
-                            padded ? p.k : p.strideA,
-                            p.transposeB,
-                            p.strideB,
-                            padded ? p.n : p.strideC,
-                            p.accumulate);
-            products[p.thread] = Math.max(products[p.thread], ofShape(library, shape));
+            int first = OneDnnBFloatProduct.firstDepth(p.k);
+            takeBFloats(p, padded, first, p.accumulate);
+            if (first < p.k) {
+                takeBFloats(p, padded, p.k - first, true);
+            }
         }
     }
 
+    private void takeBFloats(Product p, boolean padded, int depth, boolean accumulate) {
+        var shape =
+                new BFloatMatmul.Shape(
+                        padded ? RowPadding.LEAST_ROWS : p.m,
+                        p.n,
+                        depth,
+                        p.transposeA,
+                        padded ? RowPadding.stride(p.k, p.strideA, DType.BF16) : p.strideA,
+                        p.transposeB,
+                        p.strideB,
+                        padded ? p.n : p.strideC,
+                        accumulate);
+        products[p.thread] = Math.max(products[p.thread], ofShape(requireNonNull(library), shape));
+    }
+
     private int strideOf(DType multiply, Tensor factor) {
-        return converted(multiply, factor) ? FactorConverter.stride(factor) : factor.stride();
+        return converted(multiply, factor)
+                ? FactorConverter.stride(factor.columns())
+                : factor.stride();
     }
 
     private long ofShape(OneDnn oneDnn, BFloatMatmul.Shape shape) {

@@ -51,17 +51,17 @@ final class FactorConverter {
 
     private Operand reserve(Tensor from, boolean transposed, int bytes) {
         long address = scratch.reserve(bytes(from, bytes));
-        return new Operand(address, stride(from), transposed, bytes);
+        return new Operand(address, stride(from.columns()), transposed, bytes);
     }
 
     /** Elements from one converted row to the next. */
-    static int stride(Tensor from) {
-        return (from.columns() + STRIDE_QUANTUM - 1) & -STRIDE_QUANTUM;
+    static int stride(int columns) {
+        return (columns + STRIDE_QUANTUM - 1) & -STRIDE_QUANTUM;
     }
 
     /** Scratch for a factor. */
     static long bytes(Tensor from, int elementBytes) {
-        return Math.max(64, (long) from.rows() * stride(from) * elementBytes);
+        return Math.max(64, (long) from.rows() * stride(from.columns()) * elementBytes);
     }
 
     private static long rowBytes(Tensor tensor, int row) {

@@ -33,13 +33,21 @@ final class RowPadding implements MatrixProduct {
         Arrays.setAll(padded, Product::new);
     }
 
-    private static long leftBytes(int k, DType factors) {
-        return LEAST_ROWS * (long) k * factors.bytes() + 63 & -64;
+    /**
+     * Stride of the padded copy of a. A BF16 product of k below 4 has other bits where rows of a
+     * lie closer together, so there the copy's rows lie as they did.
+     */
+    static int stride(int k, int strideA, DType factors) {
+        return factors == DType.BF16 ? Math.min(strideA, FactorConverter.stride(k)) : k;
+    }
+
+    private static long leftBytes(int stride, DType factors) {
+        return LEAST_ROWS * (long) stride * factors.bytes() + 63 & -64;
     }
 
     /** Scratch for a product that is padded. */
-    static long bytes(int n, int k, DType factors) {
-        return leftBytes(k, factors) + LEAST_ROWS * (long) n * Float.BYTES + 64;
+    static long bytes(int n, int stride, DType factors) {
+        return leftBytes(stride, factors) + LEAST_ROWS * (long) n * Float.BYTES + 64;
     }
 
     @Override
@@ -48,22 +56,24 @@ final class RowPadding implements MatrixProduct {
             product.multiply(p);
             return;
         }
+        int stride = stride(p.k, p.strideA, factors);
         long aRow = (long) p.k * factors.bytes();
+        long aPadded = (long) stride * factors.bytes();
         long aStored = (long) p.strideA * factors.bytes();
-        long aBytes = leftBytes(p.k, factors);
+        long aBytes = leftBytes(stride, factors);
         long cRow = (long) p.n * Float.BYTES;
         long cStored = (long) p.strideC * Float.BYTES;
-        long left = padding[p.thread].reserve(bytes(p.n, p.k, factors));
+        long left = padding[p.thread].reserve(bytes(p.n, stride, factors));
         long result = left + aBytes;
         Addresses.clear(left, aBytes + LEAST_ROWS * cRow);
         for (int i = 0; i < p.m; i++) {
-            Addresses.copy(p.a + i * aStored, left + i * aRow, aRow);
+            Addresses.copy(p.a + i * aStored, left + i * aPadded, aRow);
             Addresses.copy(p.c + i * cStored, result + i * cRow, cRow);
         }
         product.multiply(
                 padded[p.thread]
                         .of(LEAST_ROWS, p.n, p.k)
-                        .a(left, p.k)
+                        .a(left, stride)
                         .b(p.b, p.strideB, p.transposeB)
                         .to(result, p.n, p.accumulate));
         for (int i = 0; i < p.m; i++) {

@@ -16,11 +16,8 @@ public final class OneDnn {
     private static final int BFLOAT16_ISA = 0x80;
     private static final int AVX512_ISA = 0x20;
 
-    /**
-     * AVX-512 with all its extensions, without AMX: with tiles the sum over k of one element
-     * depends on how many rows a call has, so bits would depend on threads and slices.
-     */
-    private static final int MOST_ISA = 0x1ef;
+    /** AVX-512 with all its extensions, and AMX for BF16: what the bits were tried with. */
+    private static final int MOST_ISA = 0xfef;
 
     private final ThreadLocal<Boolean> alone = new ThreadLocal<>();
     private final String version;
