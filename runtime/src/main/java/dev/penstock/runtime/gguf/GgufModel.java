@@ -106,12 +106,18 @@ public final class GgufModel {
 
     private static Map<String, GgufValue> tokenizer(Vocabulary vocabulary) {
         Map<String, GgufValue> values = new LinkedHashMap<>();
-        values.put("tokenizer.ggml.model", new GgufValue.Text("gpt2"));
+        Optional<Vocabulary.Pieces> pieces = vocabulary.pieces();
+        String model = pieces.isPresent() ? "llama" : "gpt2";
+        values.put("tokenizer.ggml.model", new GgufValue.Text(model));
         values.put("tokenizer.ggml.pre", new GgufValue.Text(vocabulary.splitter()));
         values.put("tokenizer.ggml.tokens", new GgufValue.Texts(vocabulary.tokens()));
         List<Integer> kinds = vocabulary.kinds().stream().map(GgufModel::kind).toList();
         values.put("tokenizer.ggml.token_type", new GgufValue.Numbers(kinds));
-        values.put("tokenizer.ggml.merges", new GgufValue.Texts(vocabulary.merges()));
+        pieces.ifPresentOrElse(
+                each -> values.put("tokenizer.ggml.scores", new GgufValue.Reals(each.scores())),
+                () ->
+                        values.put(
+                                "tokenizer.ggml.merges", new GgufValue.Texts(vocabulary.merges())));
         for (Map.Entry<String, String> special : SPECIALS.entrySet()) {
             Integer token = vocabulary.specials().get(special.getKey());
             if (token != null) {
@@ -121,15 +127,24 @@ public final class GgufModel {
             }
         }
         values.put("tokenizer.ggml.add_bos_token", new GgufValue.Flag(vocabulary.addsBeginning()));
+        pieces.ifPresent(
+                each -> {
+                    values.put("tokenizer.ggml.add_eos_token", new GgufValue.Flag(each.addsEnd()));
+                    values.put(
+                            "tokenizer.ggml.add_space_prefix",
+                            new GgufValue.Flag(each.addsSpace()));
+                });
         return values;
     }
 
     private static int kind(Vocabulary.Kind kind) {
         return switch (kind) {
             case NORMAL -> 1;
+            case UNKNOWN -> 2;
             case CONTROL -> 3;
             case USER_DEFINED -> 4;
             case UNUSED -> 5;
+            case BYTE -> 6;
         };
     }
 

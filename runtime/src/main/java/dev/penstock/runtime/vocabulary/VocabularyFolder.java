@@ -19,8 +19,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Reads a byte-level byte-pair tokenizer from a Hugging Face folder: {@code tokenizer.json}, or the
- * older {@code vocab.json} with {@code merges.txt}.
+ * Reads a byte-pair tokenizer, of bytes or as SentencePiece has it, from a Hugging Face folder:
+ * {@code tokenizer.json}, or the older {@code vocab.json} with {@code merges.txt}.
  */
 final class VocabularyFolder {
     private static final String JSON_FILE = "tokenizer.json";
@@ -89,7 +89,7 @@ final class VocabularyFolder {
             problems.add("expected a model of type BPE, got " + model.path("type"));
         }
         if (model.path("byte_fallback").asBoolean()) {
-            problems.add("expected bytes as characters, got byte_fallback (SentencePiece)");
+            return pieces(root);
         }
         if (!root.path("normalizer").isNull() && !root.path("normalizer").isMissingNode()) {
             String type = root.path("normalizer").path("type").asText();
@@ -111,6 +111,19 @@ final class VocabularyFolder {
                 merges,
                 splitter,
                 beginsWithSpecial(root.path("post_processor")));
+    }
+
+    private Vocabulary pieces(JsonNode root) {
+        JsonNode model = root.path("model");
+        SentencePieces pieces = new SentencePieces(root, problems);
+        Vocabulary read =
+                vocabulary(
+                        model.path("vocab"), root.path("added_tokens"), pieces.merges(), "", false);
+        Vocabulary scored =
+                pieces.scored(
+                        read, root.path("post_processor"), model.path("unk_token").asText(""));
+        requireNoProblems();
+        return scored;
     }
 
     private Optional<String> splitterOf(JsonNode node) {
@@ -172,12 +185,7 @@ final class VocabularyFolder {
                     "expected a vocabulary of 1 to %d numbered tokens, got %d"
                             .formatted(MOST_TOKENS, table.size()));
         }
-        if (!problems.isEmpty()) {
-            throw new StoredFileException(
-                    folder,
-                    "its tokenizer is none that Penstock can write elsewhere:\n  "
-                            + String.join("\n  ", problems));
-        }
+        requireNoProblems();
         Map<String, Integer> specials = specials(table);
         specials.values().forEach(token -> kinds.put(token, Kind.CONTROL));
         List<String> tokens = new ArrayList<>();
@@ -188,6 +196,15 @@ final class VocabularyFolder {
             theirs.add(text == null ? Kind.UNUSED : kinds.getOrDefault(number, Kind.NORMAL));
         }
         return new Vocabulary(splitter, tokens, theirs, merges, specials, addsBeginning);
+    }
+
+    private void requireNoProblems() {
+        if (!problems.isEmpty()) {
+            throw new StoredFileException(
+                    folder,
+                    "its tokenizer is none that Penstock can write elsewhere:\n  "
+                            + String.join("\n  ", problems));
+        }
     }
 
     /** A number that is not written as one, or with a fraction, is none. */
