@@ -147,7 +147,7 @@ public record Vocabulary(
      * @throws StoredFileException if it cannot be read or is of another kind, which is said
      */
     public static Optional<Vocabulary> in(Path folder) {
-        return VocabularyFolder.hasTokenizer(folder)
+        return Tokenizer.isIn(folder)
                 ? Optional.of(VocabularyFolder.read(folder))
                 : Optional.empty();
     }

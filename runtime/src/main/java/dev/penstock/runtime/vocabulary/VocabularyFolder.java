@@ -53,13 +53,6 @@ final class VocabularyFolder {
                 + "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
     }
 
-    /** Returns whether a folder has a tokenizer's files. */
-    static boolean hasTokenizer(Path folder) {
-        return Files.exists(folder.resolve(JSON_FILE))
-                || (Files.exists(folder.resolve(VOCABULARY))
-                        && Files.exists(folder.resolve(MERGES)));
-    }
-
     /**
      * Reads the tokenizer.
      *
