@@ -1,6 +1,7 @@
 package dev.penstock.runtime.gguf;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.model.family.ConfigJson;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.TensorSource;
 import dev.penstock.runtime.vocabulary.Vocabulary;
@@ -69,8 +70,9 @@ public final class GgufModel {
             List<? extends TensorSource> published,
             Vocabulary vocabulary,
             Form form) {
-        ConfigFacts facts = new ConfigFacts(config);
-        String modelType = facts.text("model_type");
+        List<String> problems = new ArrayList<>();
+        ConfigJson facts = new ConfigJson(config, problems);
+        String modelType = facts.modelType().orElse("");
         GgufArchitecture architecture =
                 GgufArchitecture.of(modelType)
                         .orElseThrow(
@@ -90,16 +92,17 @@ public final class GgufModel {
         if (form == Form.Q8_0) {
             metadata.put("general.quantization_version", new GgufValue.Count(2));
         }
-        int rows = facts.count("vocab_size");
+        int rows = facts.size("vocab_size");
         if (vocabulary.tokens().size() > rows) {
-            facts.problem(
-                    "vocab_size: expected at least the tokenizer's %d tokens, got %d"
-                            .formatted(vocabulary.tokens().size(), rows));
+            facts.refuse(
+                    "vocab_size",
+                    "at least the tokenizer's %d tokens".formatted(vocabulary.tokens().size()),
+                    "" + rows);
         }
         metadata.putAll(tokenizer(vocabulary.padded(rows)));
-        List<GgufTensor> tensors = tensors(published, architecture, facts, form);
-        if (!facts.problems().isEmpty()) {
-            throw new StoredFileException(source, "cannot be written as GGUF:" + list(facts));
+        List<GgufTensor> tensors = tensors(published, architecture, facts, problems, form);
+        if (!problems.isEmpty()) {
+            throw new StoredFileException(source, "cannot be written as GGUF:" + list(problems));
         }
         return new GgufModel(metadata, tensors);
     }
@@ -151,9 +154,10 @@ public final class GgufModel {
     private static List<GgufTensor> tensors(
             List<? extends TensorSource> published,
             GgufArchitecture architecture,
-            ConfigFacts facts,
+            ConfigJson facts,
+            List<String> problems,
             Form form) {
-        boolean tied = facts.flag("tie_word_embeddings");
+        boolean tied = facts.flagOr("tie_word_embeddings", false);
         List<GgufTensor> tensors = new ArrayList<>();
         for (TensorSource each : published) {
             String name = each.name();
@@ -166,7 +170,7 @@ public final class GgufModel {
             if (translated.isPresent()) {
                 tensors.add(tensor(translated.get(), form));
             } else {
-                facts.problem(
+                problems.add(
                         "%s: GGUF's %s has no such tensor"
                                 .formatted(name, architecture.ggufName()));
             }
@@ -182,8 +186,8 @@ public final class GgufModel {
         return new GgufTensor(source.name(), source.shape(), type, source);
     }
 
-    private static String list(ConfigFacts facts) {
-        List<String> problems = facts.problems().stream().distinct().toList();
+    private static String list(List<String> all) {
+        List<String> problems = all.stream().distinct().toList();
         List<String> shown = problems.subList(0, Math.min(SHOWN, problems.size()));
         String more =
                 problems.size() > SHOWN ? "\n  and %d more".formatted(problems.size() - SHOWN) : "";
