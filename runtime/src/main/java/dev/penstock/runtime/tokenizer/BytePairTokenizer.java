@@ -86,24 +86,13 @@ final class BytePairTokenizer extends FileTokenizer {
         requireSameWords(folder);
         Path file = folder.resolve(VOCABULARY);
         TokenTable vocabulary = new TokenTable(file);
-        addAll(file, vocabulary);
+        JsonFiles.read(file, JsonFiles.numbered(file, vocabulary));
         Path added = folder.resolve(ADDED);
         if (Files.exists(added)) {
-            addAll(added, vocabulary);
+            JsonFiles.read(added, JsonFiles.numbered(added, vocabulary));
         }
         vocabulary.requireFewUnused();
         return vocabulary;
-    }
-
-    private static void addAll(Path file, TokenTable vocabulary) {
-        JsonFiles.read(
-                file,
-                (token, json) -> {
-                    if (!json.currentToken().isNumeric()) {
-                        throw JsonFiles.damaged(file, "'%s' without a number".formatted(token));
-                    }
-                    vocabulary.add(token, json.getLongValue());
-                });
     }
 
     private static void requireSameWords(Path folder) {

@@ -23,8 +23,6 @@ final class PieceScores {
     /** Longer than any real one; time grows with the square. */
     private static final int MOST_CHARACTERS = 512;
 
-    private static final int SHOWN = 5;
-
     private final List<String> tokens;
     private final boolean wordsApart;
     private final Map<String, Integer> numbers = new HashMap<>();
@@ -72,14 +70,9 @@ final class PieceScores {
         }
     }
 
-    /** Returns what no scores can express, the first few of it. */
+    /** Returns what no scores can express. */
     List<String> problems() {
-        if (problems.size() <= SHOWN) {
-            return problems;
-        }
-        List<String> shown = new ArrayList<>(problems.subList(0, SHOWN));
-        shown.add("and %d more".formatted(problems.size() - SHOWN));
-        return shown;
+        return problems;
     }
 
     /**

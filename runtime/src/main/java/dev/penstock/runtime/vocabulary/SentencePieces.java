@@ -22,6 +22,9 @@ final class SentencePieces {
     /** What begins and ends a text where no file beside says it. */
     private static final Map<String, String> USUAL = Map.of("bos", "<s>", "eos", "</s>");
 
+    /** Characters of a step that are shown. */
+    private static final int BRIEF = 80;
+
     private final List<String> problems;
     private final List<List<String>> merges = new ArrayList<>();
     private boolean prefixed;
@@ -85,7 +88,10 @@ final class SentencePieces {
                 && step.path("content").asText().equals(SPACE)) {
             spacesReplaced = true;
         } else {
-            problems.add("expected a normalizer of Prepend and Replace with U+2581, got " + step);
+            String text = step.toString();
+            problems.add(
+                    "expected a normalizer of Prepend and Replace with U+2581, got "
+                            + text.substring(0, Math.min(BRIEF, text.length())));
         }
     }
 

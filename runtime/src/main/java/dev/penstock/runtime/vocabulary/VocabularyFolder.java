@@ -31,6 +31,9 @@ final class VocabularyFolder {
     /** The largest tokenizers of today have 40 MB; in memory they take ten times as much. */
     private static final long MOST_BYTES = 128 << 20;
 
+    /** Problems that are told one by one; a merge or a token may each have one. */
+    private static final int SHOWN = 10;
+
     private static final ObjectMapper JSON =
             JsonMapper.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
 
@@ -193,10 +196,13 @@ final class VocabularyFolder {
 
     private void requireNoProblems() {
         if (!problems.isEmpty()) {
+            List<String> shown = problems.subList(0, Math.min(SHOWN, problems.size()));
+            int more = problems.size() - shown.size();
             throw new StoredFileException(
                     folder,
                     "its tokenizer is none that Penstock can write elsewhere:\n  "
-                            + String.join("\n  ", problems));
+                            + String.join("\n  ", shown)
+                            + (more > 0 ? "\n  and %,d more".formatted(more) : ""));
         }
     }
 

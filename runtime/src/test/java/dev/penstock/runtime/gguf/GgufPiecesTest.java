@@ -273,6 +273,23 @@ class GgufPiecesTest {
     }
 
     @Test
+    void ofManyProblemsTheFirstAreTold() throws IOException {
+        Path source =
+                changed(
+                        json -> {
+                            ArrayNode merges = (ArrayNode) json.at("/model/merges");
+                            merges.removeAll();
+                            for (int i = 0; i < 5000; i++) {
+                                merges.addArray().add("a");
+                            }
+                        });
+
+        assertThatThrownBy(() -> Vocabulary.in(source))
+                .hasMessageContaining("expected merges of two tokens, got [\"a\"]")
+                .hasMessageMatching("(?s).*\\n  and 4,990 more");
+    }
+
+    @Test
     void aTokenThatItsMergesLeaveInTwoIsRefusedByItsName() throws IOException {
         Path source =
                 changed(
