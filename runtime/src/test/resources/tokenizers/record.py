@@ -1,6 +1,6 @@
 """Makes the tokenizers of this folder and records what Hugging Face's library does with them.
 
-    python record.py TEXT_FILE..     (tokenizers 0.23; the texts only decide which tokens there are)
+    python record.py TEXT_FILE..     (tokenizers 0.23, sentencepiece 0.2; the texts only decide which tokens there are)
 """
 import json
 import os
@@ -46,7 +46,39 @@ def trained(file):
     os.remove(os.path.join(os.path.dirname(file), "vocab.json"))
 
 
+def sentencepiece(files):
+    """A tokenizer of SentencePiece as transformers writes it: every two tokens that spell a third are a merge, by its score."""
+    from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+
+    folder = os.path.join(HERE, "sentencepiece")
+    os.makedirs(folder, exist_ok=True)
+    model = os.path.join(folder, "model")
+    SentencePieceTrainer.train(
+        input=files, model_prefix=model, vocab_size=700, model_type="bpe", byte_fallback=True, split_digits=True,
+        allow_whitespace_only_pieces=True, remove_extra_whitespaces=False, normalization_rule_name="identity",
+        num_threads=1, user_defined_symbols=["<tool>"])
+    trained = SentencePieceProcessor(model_file=model + ".model")
+    ids = {trained.id_to_piece(i): i for i in range(trained.get_piece_size())}
+    merges = []
+    for piece, i in ids.items():
+        parts = [(piece[:cut], piece[cut:]) for cut in range(1, len(piece)) if piece[:cut] in ids and piece[cut:] in ids]
+        merges += [(-trained.get_score(i), pair) for pair in sorted(parts, key=lambda pair: (ids[pair[0]], ids[pair[1]]))]
+    merges.sort(key=lambda merge: merge[0])
+    pieces = Tokenizer(models.BPE(ids, [pair for _, pair in merges], unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    pieces.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    pieces.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    pieces.add_special_tokens([AddedToken(token, normalized=False) for token in ("<unk>", "<s>", "</s>")])
+    pieces.add_tokens([AddedToken("<tool>", normalized=False)])
+    pieces.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    saved(pieces)(folder)
+    with open(os.path.join(folder, "tokenizer_config.json"), "w") as out:
+        json.dump({"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}, out)
+    for end in (".model", ".vocab"):
+        os.remove(model + end)
+
+
 def main(files):
+    sentencepiece(files)
     trained(os.path.join(HERE, "trained", "text.txt"))
     pair = ByteLevelBPETokenizer()
     pair.train(files, vocab_size=700, min_frequency=2, special_tokens=["<|endoftext|>"], show_progress=False)

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.gguf;
 
+import dev.penstock.runtime.model.family.ConfigJson;
 import dev.penstock.runtime.safetensors.TensorSource;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -30,26 +31,26 @@ enum GgufArchitecture {
         }
 
         @Override
-        Map<String, GgufValue> facts(ConfigFacts config) {
-            config.require("activation_function", "gelu_new", "gelu_pytorch_tanh");
-            config.require("scale_attn_weights", "true");
-            config.require("scale_attn_by_inverse_layer_idx", "false");
-            for (var layer : config.node("attention_layers")) {
+        Map<String, GgufValue> facts(ConfigJson config) {
+            config.expect("activation_function", "gelu_new", "gelu_pytorch_tanh");
+            config.expect("scale_attn_weights", "true");
+            config.expect("scale_attn_by_inverse_layer_idx", "false");
+            for (var layer : config.value("attention_layers")) {
                 if (!layer.asText().equals("global")) {
-                    config.problem("attention_layers: expected global alone, got " + layer);
+                    config.refuse("attention_layers", "global alone", layer.toString());
                     break;
                 }
             }
-            int width = config.count("n_embd");
+            int width = config.size("n_embd");
             Map<String, GgufValue> facts = new LinkedHashMap<>();
-            facts.put("block_count", count(config.count("n_layer")));
-            facts.put("context_length", count(config.count("n_positions")));
+            facts.put("block_count", count(config.size("n_layer")));
+            facts.put("context_length", count(config.size("n_positions")));
             facts.put("embedding_length", count(width));
-            facts.put("feed_forward_length", count(config.countOr("n_inner", 4 * width)));
-            facts.put("attention.head_count", count(config.count("n_head")));
+            facts.put("feed_forward_length", count(config.sizeOr("n_inner", 4 * width)));
+            facts.put("attention.head_count", count(config.size("n_head")));
             facts.put(
                     "attention.layer_norm_epsilon",
-                    new GgufValue.Real(config.real("layer_norm_epsilon")));
+                    new GgufValue.Real(config.positive("layer_norm_epsilon")));
             return facts;
         }
     },
@@ -62,22 +63,22 @@ enum GgufArchitecture {
         }
 
         @Override
-        Map<String, GgufValue> facts(ConfigFacts config) {
-            if (config.countOr("sliding_window", Integer.MAX_VALUE)
-                    < config.count("max_position_embeddings")) {
-                config.problem(
-                        "sliding_window: expected none below max_position_embeddings, since engines"
-                                + " attend to all positions, got "
-                                + config.node("sliding_window"));
+        Map<String, GgufValue> facts(ConfigJson config) {
+            if (config.sizeOr("sliding_window", Integer.MAX_VALUE)
+                    < config.size("max_position_embeddings")) {
+                config.refuse(
+                        "sliding_window",
+                        "none below max_position_embeddings, since engines attend to all"
+                                + " positions");
             }
             Map<String, GgufValue> facts = rotaryFacts(config);
-            facts.put("vocab_size", count(config.count("vocab_size")));
+            facts.put("vocab_size", count(config.size("vocab_size")));
             facts.put("rope.dimension_count", count(head(config)));
             return facts;
         }
 
         @Override
-        Optional<TensorSource> more(ConfigFacts config) {
+        Optional<TensorSource> more(ConfigJson config) {
             return RotaryScale.factors(config, head(config));
         }
     },
@@ -89,8 +90,8 @@ enum GgufArchitecture {
         }
 
         @Override
-        Map<String, GgufValue> facts(ConfigFacts config) {
-            config.require("use_sliding_window", "false");
+        Map<String, GgufValue> facts(ConfigJson config) {
+            config.expect("use_sliding_window", "false");
             return rotaryFacts(config);
         }
     },
@@ -102,8 +103,8 @@ enum GgufArchitecture {
         }
 
         @Override
-        Map<String, GgufValue> facts(ConfigFacts config) {
-            config.require("use_sliding_window", "false");
+        Map<String, GgufValue> facts(ConfigJson config) {
+            config.expect("use_sliding_window", "false");
             return rotaryFacts(config);
         }
     };
@@ -137,10 +138,10 @@ enum GgufArchitecture {
      * Returns metadata of this architecture, by key without its name; notes in {@code config} what
      * cannot be said.
      */
-    abstract Map<String, GgufValue> facts(ConfigFacts config);
+    abstract Map<String, GgufValue> facts(ConfigJson config);
 
     /** Returns a tensor that has no counterpart among the model's. */
-    Optional<TensorSource> more(ConfigFacts config) {
+    Optional<TensorSource> more(ConfigJson config) {
         return Optional.empty();
     }
 
@@ -166,7 +167,7 @@ enum GgufArchitecture {
      * @param published with Hugging Face's name, without GPT-2's {@code transformer.}
      * @return empty if the table lacks its name
      */
-    Optional<TensorSource> translated(TensorSource published, ConfigFacts config) {
+    Optional<TensorSource> translated(TensorSource published, ConfigJson config) {
         String name = published.name();
         int dot = name.lastIndexOf('.');
         String stem = dot < 0 ? name : name.substring(0, dot);
@@ -185,12 +186,12 @@ enum GgufArchitecture {
                                         .named(rule.ggufName().replace("{}", layer) + part));
     }
 
-    private static TensorSource changed(TensorSource tensor, Change change, ConfigFacts config) {
+    private static TensorSource changed(TensorSource tensor, Change change, ConfigJson config) {
         return switch (change) {
             case NONE -> tensor;
             case TRANSPOSED -> tensor.shape().size() == 2 ? Rearranged.transposed(tensor) : tensor;
             case QUERIES ->
-                    Rearranged.withNeighboursTurned(tensor, config.count("num_attention_heads"));
+                    Rearranged.withNeighboursTurned(tensor, config.size("num_attention_heads"));
             case KEYS -> Rearranged.withNeighboursTurned(tensor, keyHeads(config));
         };
     }
@@ -222,33 +223,33 @@ enum GgufArchitecture {
                 rule("lm_head", "output"));
     }
 
-    private static Map<String, GgufValue> rotaryFacts(ConfigFacts config) {
-        config.require("hidden_act", "silu");
+    private static Map<String, GgufValue> rotaryFacts(ConfigJson config) {
+        config.expect("hidden_act", "silu");
         int head = head(config);
         Map<String, GgufValue> facts = new LinkedHashMap<>();
-        facts.put("block_count", count(config.count("num_hidden_layers")));
-        facts.put("context_length", count(config.count("max_position_embeddings")));
-        facts.put("embedding_length", count(config.count("hidden_size")));
-        facts.put("feed_forward_length", count(config.count("intermediate_size")));
-        facts.put("attention.head_count", count(config.count("num_attention_heads")));
+        facts.put("block_count", count(config.size("num_hidden_layers")));
+        facts.put("context_length", count(config.size("max_position_embeddings")));
+        facts.put("embedding_length", count(config.size("hidden_size")));
+        facts.put("feed_forward_length", count(config.size("intermediate_size")));
+        facts.put("attention.head_count", count(config.size("num_attention_heads")));
         facts.put("attention.head_count_kv", count(keyHeads(config)));
         facts.put("attention.key_length", count(head));
         facts.put("attention.value_length", count(head));
         facts.put(
                 "attention.layer_norm_rms_epsilon",
-                new GgufValue.Real(config.real("rms_norm_eps")));
+                new GgufValue.Real(config.positive("rms_norm_eps")));
         facts.put("rope.freq_base", new GgufValue.Real(RotaryScale.theta(config)));
         facts.putAll(RotaryScale.facts(config));
         return facts;
     }
 
-    private static int head(ConfigFacts config) {
-        return config.countOr(
-                "head_dim", config.count("hidden_size") / config.count("num_attention_heads"));
+    private static int head(ConfigJson config) {
+        return config.sizeOr(
+                "head_dim", config.size("hidden_size") / config.size("num_attention_heads"));
     }
 
-    private static int keyHeads(ConfigFacts config) {
-        return config.countOr("num_key_value_heads", config.count("num_attention_heads"));
+    private static int keyHeads(ConfigJson config) {
+        return config.sizeOr("num_key_value_heads", config.size("num_attention_heads"));
     }
 
     private static GgufValue count(int value) {

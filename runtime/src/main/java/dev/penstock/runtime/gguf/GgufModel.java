@@ -1,6 +1,7 @@
 package dev.penstock.runtime.gguf;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.model.family.ConfigJson;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.TensorSource;
 import dev.penstock.runtime.vocabulary.Vocabulary;
@@ -69,8 +70,9 @@ public final class GgufModel {
             List<? extends TensorSource> published,
             Vocabulary vocabulary,
             Form form) {
-        ConfigFacts facts = new ConfigFacts(config);
-        String modelType = facts.text("model_type");
+        List<String> problems = new ArrayList<>();
+        ConfigJson facts = new ConfigJson(config, problems);
+        String modelType = facts.modelType().orElse("");
         GgufArchitecture architecture =
                 GgufArchitecture.of(modelType)
                         .orElseThrow(
@@ -90,28 +92,35 @@ public final class GgufModel {
         if (form == Form.Q8_0) {
             metadata.put("general.quantization_version", new GgufValue.Count(2));
         }
-        int rows = facts.count("vocab_size");
+        int rows = facts.size("vocab_size");
         if (vocabulary.tokens().size() > rows) {
-            facts.problem(
-                    "vocab_size: expected at least the tokenizer's %d tokens, got %d"
-                            .formatted(vocabulary.tokens().size(), rows));
+            facts.refuse(
+                    "vocab_size",
+                    "at least the tokenizer's %d tokens".formatted(vocabulary.tokens().size()),
+                    "" + rows);
         }
         metadata.putAll(tokenizer(vocabulary.padded(rows)));
-        List<GgufTensor> tensors = tensors(published, architecture, facts, form);
-        if (!facts.problems().isEmpty()) {
-            throw new StoredFileException(source, "cannot be written as GGUF:" + list(facts));
+        List<GgufTensor> tensors = tensors(published, architecture, facts, problems, form);
+        if (!problems.isEmpty()) {
+            throw new StoredFileException(source, "cannot be written as GGUF:" + list(problems));
         }
         return new GgufModel(metadata, tensors);
     }
 
     private static Map<String, GgufValue> tokenizer(Vocabulary vocabulary) {
         Map<String, GgufValue> values = new LinkedHashMap<>();
-        values.put("tokenizer.ggml.model", new GgufValue.Text("gpt2"));
+        Optional<Vocabulary.Pieces> pieces = vocabulary.pieces();
+        String model = pieces.isPresent() ? "llama" : "gpt2";
+        values.put("tokenizer.ggml.model", new GgufValue.Text(model));
         values.put("tokenizer.ggml.pre", new GgufValue.Text(vocabulary.splitter()));
         values.put("tokenizer.ggml.tokens", new GgufValue.Texts(vocabulary.tokens()));
         List<Integer> kinds = vocabulary.kinds().stream().map(GgufModel::kind).toList();
         values.put("tokenizer.ggml.token_type", new GgufValue.Numbers(kinds));
-        values.put("tokenizer.ggml.merges", new GgufValue.Texts(vocabulary.merges()));
+        pieces.ifPresentOrElse(
+                each -> values.put("tokenizer.ggml.scores", new GgufValue.Reals(each.scores())),
+                () ->
+                        values.put(
+                                "tokenizer.ggml.merges", new GgufValue.Texts(vocabulary.merges())));
         for (Map.Entry<String, String> special : SPECIALS.entrySet()) {
             Integer token = vocabulary.specials().get(special.getKey());
             if (token != null) {
@@ -121,24 +130,34 @@ public final class GgufModel {
             }
         }
         values.put("tokenizer.ggml.add_bos_token", new GgufValue.Flag(vocabulary.addsBeginning()));
+        pieces.ifPresent(
+                each -> {
+                    values.put("tokenizer.ggml.add_eos_token", new GgufValue.Flag(each.addsEnd()));
+                    values.put(
+                            "tokenizer.ggml.add_space_prefix",
+                            new GgufValue.Flag(each.addsSpace()));
+                });
         return values;
     }
 
     private static int kind(Vocabulary.Kind kind) {
         return switch (kind) {
             case NORMAL -> 1;
+            case UNKNOWN -> 2;
             case CONTROL -> 3;
             case USER_DEFINED -> 4;
             case UNUSED -> 5;
+            case BYTE -> 6;
         };
     }
 
     private static List<GgufTensor> tensors(
             List<? extends TensorSource> published,
             GgufArchitecture architecture,
-            ConfigFacts facts,
+            ConfigJson facts,
+            List<String> problems,
             Form form) {
-        boolean tied = facts.flag("tie_word_embeddings");
+        boolean tied = facts.flagOr("tie_word_embeddings", false);
         List<GgufTensor> tensors = new ArrayList<>();
         for (TensorSource each : published) {
             String name = each.name();
@@ -151,7 +170,7 @@ public final class GgufModel {
             if (translated.isPresent()) {
                 tensors.add(tensor(translated.get(), form));
             } else {
-                facts.problem(
+                problems.add(
                         "%s: GGUF's %s has no such tensor"
                                 .formatted(name, architecture.ggufName()));
             }
@@ -167,8 +186,8 @@ public final class GgufModel {
         return new GgufTensor(source.name(), source.shape(), type, source);
     }
 
-    private static String list(ConfigFacts facts) {
-        List<String> problems = facts.problems().stream().distinct().toList();
+    private static String list(List<String> all) {
+        List<String> problems = all.stream().distinct().toList();
         List<String> shown = problems.subList(0, Math.min(SHOWN, problems.size()));
         String more =
                 problems.size() > SHOWN ? "\n  and %d more".formatted(problems.size() - SHOWN) : "";

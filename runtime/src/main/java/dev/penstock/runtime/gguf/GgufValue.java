@@ -30,6 +30,13 @@ public sealed interface GgufValue {
         }
     }
 
+    /** A list of numbers with fractions, 32 bits each. */
+    record Reals(List<Float> values) implements GgufValue {
+        public Reals {
+            values = List.copyOf(values);
+        }
+    }
+
     /** A list of another kind in a file that is read; its elements are not kept. */
     record Skipped(String what, long length) implements GgufValue {}
 }

@@ -160,6 +160,10 @@ final class GgufWriter {
                     array(GgufKind.I32, numbers.values().size());
                     numbers.values().forEach(this::u32);
                 }
+                case GgufValue.Reals reals -> {
+                    array(GgufKind.F32, reals.values().size());
+                    reals.values().forEach(each -> u32(Float.floatToRawIntBits(each)));
+                }
                 case GgufValue.Skipped skipped ->
                         throw new IllegalArgumentException("not kept: " + skipped.what());
             }

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.gguf;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.model.family.ConfigJson;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorSource;
 import java.util.LinkedHashMap;
@@ -17,26 +18,26 @@ final class RotaryScale {
 
     private RotaryScale() {}
 
-    private static JsonNode scaling(ConfigFacts config) {
+    private static JsonNode scaling(ConfigJson config) {
         return config.has("rope_parameters")
-                ? config.node("rope_parameters")
-                : config.node("rope_scaling");
+                ? config.value("rope_parameters")
+                : config.value("rope_scaling");
     }
 
-    private static String type(ConfigFacts config) {
+    private static String type(ConfigJson config) {
         JsonNode scaling = scaling(config);
         String older = scaling.path("type").asText("default");
         return scaling.path("rope_type").asText(older);
     }
 
-    static double theta(ConfigFacts config) {
-        JsonNode newer = config.node("rope_parameters").path("rope_theta");
-        JsonNode given = newer.isNumber() ? newer : config.node("rope_theta");
+    static double theta(ConfigJson config) {
+        JsonNode newer = config.value("rope_parameters").path("rope_theta");
+        JsonNode given = newer.isNumber() ? newer : config.value("rope_theta");
         return given.asDouble(USUAL_THETA);
     }
 
     /** Returns what metadata says; Llama 3's way is a tensor. */
-    static Map<String, GgufValue> facts(ConfigFacts config) {
+    static Map<String, GgufValue> facts(ConfigJson config) {
         Map<String, GgufValue> facts = new LinkedHashMap<>();
         switch (type(config)) {
             case "default", "llama3" -> {}
@@ -46,9 +47,7 @@ final class RotaryScale {
                         "rope.scaling.factor",
                         new GgufValue.Real(scaling(config).path("factor").asDouble(1)));
             }
-            default ->
-                    config.problem(
-                            "rope_type: expected default, linear or llama3, got " + type(config));
+            default -> config.refuse("rope_type", "default, linear or llama3", type(config));
         }
         return facts;
     }
@@ -59,7 +58,7 @@ final class RotaryScale {
      *
      * @param head elements of a head
      */
-    static Optional<TensorSource> factors(ConfigFacts config, int head) {
+    static Optional<TensorSource> factors(ConfigJson config, int head) {
         if (!type(config).equals("llama3")) {
             return Optional.empty();
         }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * relatives have them: GPT-2's cut into words, another vocabulary. Text that spells a special token
  * is encoded as text.
  */
-final class BytePairTokenizer implements Tokenizer {
+final class BytePairTokenizer extends FileTokenizer {
     static final String VOCABULARY = "vocab.json";
     static final String MERGES = "merges.txt";
 
@@ -35,35 +35,16 @@ final class BytePairTokenizer implements Tokenizer {
     /** From here on a text has words that come again. */
     private static final int LONG_TEXT = 1_000;
 
-    private final String name;
-    private final String fingerprint;
     private final int[] ofByte;
-    private final byte[] @Nullable [] bytes;
     private final WordMerger merger;
-    private final int endOfText;
-    private final int textStart;
 
-    private BytePairTokenizer(
-            String name,
-            String fingerprint,
-            TokenTable vocabulary,
-            MergeTable merges,
-            int end,
-            int start) {
-        this.name = name;
-        this.fingerprint = fingerprint;
+    private BytePairTokenizer(String name, Known known, TokenTable vocabulary, MergeTable merges) {
+        super(name, known);
         this.ofByte =
                 IntStream.range(0, 256)
                         .map(value -> vocabulary.id("" + ByteSymbols.of(value)))
                         .toArray();
-        this.bytes = new byte[vocabulary.size()][];
-        for (int id = 0; id < bytes.length; id++) {
-            String token = vocabulary.token(id);
-            bytes[id] = token == null ? null : ByteSymbols.bytes(token);
-        }
         this.merger = new WordMerger(merges);
-        this.endOfText = end;
-        this.textStart = start;
     }
 
     /**
@@ -81,13 +62,23 @@ final class BytePairTokenizer implements Tokenizer {
         Path mergesFile = folder.resolve(MERGES);
         MergeTable merges = merges(mergesFile, vocabulary);
         int end = EndOfText.of(file, vocabulary);
-        return new BytePairTokenizer(
-                name,
-                Fingerprint.of(List.of(file, mergesFile), "end " + end),
-                vocabulary,
-                merges,
-                end,
-                EndOfText.beginning(file, vocabulary).orElse(end));
+        var known =
+                new Known(
+                        Fingerprint.of(List.of(file, mergesFile), "end " + end),
+                        bytes(vocabulary),
+                        end,
+                        OptionalInt.of(end),
+                        EndOfText.beginning(file, vocabulary));
+        return new BytePairTokenizer(name, known, vocabulary, merges);
+    }
+
+    private static byte[] @Nullable [] bytes(TokenTable vocabulary) {
+        byte[] @Nullable [] bytes = new byte[vocabulary.size()][];
+        for (int id = 0; id < bytes.length; id++) {
+            String token = vocabulary.token(id);
+            bytes[id] = token == null ? null : ByteSymbols.bytes(token);
+        }
+        return bytes;
     }
 
     /** Reads the tokens alone, those that were added later included. */
@@ -95,24 +86,13 @@ final class BytePairTokenizer implements Tokenizer {
         requireSameWords(folder);
         Path file = folder.resolve(VOCABULARY);
         TokenTable vocabulary = new TokenTable(file);
-        addAll(file, vocabulary);
+        JsonFiles.read(file, JsonFiles.numbered(file, vocabulary));
         Path added = folder.resolve(ADDED);
         if (Files.exists(added)) {
-            addAll(added, vocabulary);
+            JsonFiles.read(added, JsonFiles.numbered(added, vocabulary));
         }
         vocabulary.requireFewUnused();
         return vocabulary;
-    }
-
-    private static void addAll(Path file, TokenTable vocabulary) {
-        JsonFiles.read(
-                file,
-                (token, json) -> {
-                    if (!json.currentToken().isNumeric()) {
-                        throw JsonFiles.damaged(file, "'%s' without a number".formatted(token));
-                    }
-                    vocabulary.add(token, json.getLongValue());
-                });
     }
 
     private static void requireSameWords(Path folder) {
@@ -206,36 +186,6 @@ final class BytePairTokenizer implements Tokenizer {
     }
 
     @Override
-    public String name() {
-        return name;
-    }
-
-    @Override
-    public String fingerprint() {
-        return fingerprint;
-    }
-
-    @Override
-    public int vocabulary() {
-        return bytes.length;
-    }
-
-    @Override
-    public int documentSeparator() {
-        return endOfText;
-    }
-
-    @Override
-    public int textStart() {
-        return textStart;
-    }
-
-    @Override
-    public OptionalInt endOfText() {
-        return OptionalInt.of(endOfText);
-    }
-
-    @Override
     public int[] encode(String text) {
         var tokens = new GrowingInts(text.length() / 3 + 8);
         if (text.length() < LONG_TEXT) {
@@ -260,12 +210,6 @@ final class BytePairTokenizer implements Tokenizer {
     @Override
     public TextPieces pieces(InputStream text) {
         return new Utf8Pieces(text, Utf8Pieces.Cut.AT_INK).encodedBy(this::encode);
-    }
-
-    @Override
-    public byte[] bytes(int token) {
-        byte[] known = token < 0 || token >= bytes.length ? null : bytes[token];
-        return known == null ? Tokenizer.unknown() : known.clone();
     }
 
     /** Tokens in the order in which they come. */

@@ -65,6 +65,16 @@ final class JsonFiles {
         }
     }
 
+    /** Returns what adds members of an object, tokens with their numbers, to a table. */
+    static Members numbered(Path file, TokenTable table) {
+        return (token, json) -> {
+            if (!json.currentToken().isNumeric()) {
+                throw damaged(file, "'%s' without a number".formatted(token));
+            }
+            table.add(token, json.getLongValue());
+        };
+    }
+
     /** Reads a small file; one that does not exist is an empty object. */
     static JsonNode readIfThere(Path file) {
         if (!Files.exists(file)) {

@@ -8,14 +8,13 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What a {@code tokenizer.json} describes, as Hugging Face's library does it: the same tokens,
  * without those that its post-processor puts around a text. Text that spells an added token is that
  * token there, and so it is here.
  */
-final class JsonTokenizer implements Tokenizer {
+final class JsonTokenizer extends FileTokenizer {
     /**
      * Characters of a text from which on it is encoded alone: the library keeps about a hundred
      * bytes for each token.
@@ -25,32 +24,14 @@ final class JsonTokenizer implements Tokenizer {
     private static final List<String> BEFORE = List.of("some words", "Wort 9", "слово", "a1");
     private static final List<String> AFTER = List.of("next word", "Über 2", "слово", "7b");
 
-    private final String name;
-    private final String fingerprint;
     private final NativeTokenizers.Handle library;
-    private final byte[][] bytes;
-    private final int separator;
-    private final OptionalInt endOfText;
-    private final OptionalInt beginning;
     private final boolean canBeCut;
     private final Object longTexts = new Object();
 
     private JsonTokenizer(
-            String name,
-            String fingerprint,
-            NativeTokenizers.Handle library,
-            byte[][] bytes,
-            OptionalInt endOfText,
-            OptionalInt beginning,
-            int separator,
-            boolean cutsWords) {
-        this.name = name;
-        this.fingerprint = fingerprint;
+            String name, Known known, NativeTokenizers.Handle library, boolean cutsWords) {
+        super(name, known);
         this.library = library;
-        this.bytes = bytes;
-        this.endOfText = endOfText;
-        this.beginning = beginning;
-        this.separator = separator;
         this.canBeCut = cutsWords && cutsLeaveTokens();
     }
 
@@ -65,17 +46,16 @@ final class JsonTokenizer implements Tokenizer {
         try {
             String json = Files.readString(file);
             NativeTokenizers.Handle library = NativeTokenizers.open(file, json);
-            return new JsonTokenizer(
-                    name,
-                    Fingerprint.of(
-                            List.of(file),
-                            "end " + (end.isPresent() ? "" + end.getAsInt() : "none")),
-                    library,
-                    content.bytes(),
-                    end,
-                    EndOfText.beginning(file, content.vocabulary()),
-                    end.orElseGet(() -> newline(file, library)),
-                    content.cutsWords());
+            var known =
+                    new Known(
+                            Fingerprint.of(
+                                    List.of(file),
+                                    "end " + (end.isPresent() ? "" + end.getAsInt() : "none")),
+                            content.bytes(),
+                            end.orElseGet(() -> newline(file, library)),
+                            end,
+                            EndOfText.beginning(file, content.vocabulary()));
+            return new JsonTokenizer(name, known, library, content.cutsWords());
         } catch (IOException e) {
             throw JsonFiles.unreadable(file, e);
         }
@@ -112,36 +92,6 @@ final class JsonTokenizer implements Tokenizer {
     }
 
     @Override
-    public String name() {
-        return name;
-    }
-
-    @Override
-    public String fingerprint() {
-        return fingerprint;
-    }
-
-    @Override
-    public int vocabulary() {
-        return bytes.length;
-    }
-
-    @Override
-    public int documentSeparator() {
-        return separator;
-    }
-
-    @Override
-    public int textStart() {
-        return beginning.orElse(separator);
-    }
-
-    @Override
-    public OptionalInt endOfText() {
-        return endOfText;
-    }
-
-    @Override
     public int[] encode(String text) {
         if (text.length() < LONG) {
             return library.encode(wellFormed(text));
@@ -161,11 +111,5 @@ final class JsonTokenizer implements Tokenizer {
         return canBeCut
                 ? new Utf8Pieces(text, Utf8Pieces.Cut.AT_LETTERS).encodedBy(this::encode)
                 : Utf8Pieces.whole(text).encodedBy(this::encode);
-    }
-
-    @Override
-    public byte[] bytes(int token) {
-        byte @Nullable [] known = token < 0 || token >= bytes.length ? null : bytes[token];
-        return known == null ? Tokenizer.unknown() : known.clone();
     }
 }

@@ -75,14 +75,7 @@ final class TokenizerJson {
         if (!name.equals("vocab")) {
             json.skipChildren();
         } else if (json.currentToken() == JsonToken.START_OBJECT) {
-            JsonFiles.readObject(
-                    json,
-                    (token, number) -> {
-                        if (!number.currentToken().isNumeric()) {
-                            throw JsonFiles.damaged(file, "'%s' without a number".formatted(token));
-                        }
-                        vocabulary.add(token, number.getLongValue());
-                    });
+            JsonFiles.readObject(json, JsonFiles.numbered(file, vocabulary));
         } else if (json.currentToken() == JsonToken.START_ARRAY) {
             rows(json);
         } else {

@@ -1,6 +1,5 @@
 package dev.penstock.runtime.tokenizer;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -48,63 +47,19 @@ public final class TrainedPairs {
      * and gives the same tokens. The {@link #decisiveFiles} come last.
      */
     public Map<String, String> texts() {
-        ObjectNode vocabulary = JsonFiles.MAPPER.createObjectNode();
-        for (int id = 0; id < tokens.size(); id++) {
-            vocabulary.put(tokens.get(id), id);
-        }
+        List<String> pairs =
+                merges.stream()
+                        .map(merge -> tokens.get(merge[0]) + " " + tokens.get(merge[1]))
+                        .toList();
+        ObjectNode whole = ByteLevelJson.of(tokens, List.of(tokens.size() - 1), pairs);
         StringBuilder lines = new StringBuilder("#version: 0.2\n");
-        ArrayNode pairs = JsonFiles.MAPPER.createArrayNode();
-        for (int[] merge : merges) {
-            String line = tokens.get(merge[0]) + " " + tokens.get(merge[1]);
-            lines.append(line).append('\n');
-            pairs.add(line);
-        }
+        pairs.forEach(pair -> lines.append(pair).append('\n'));
         Map<String, String> texts = new LinkedHashMap<>();
-        texts.put(BytePairTokenizer.VOCABULARY, vocabulary.toString());
+        texts.put(BytePairTokenizer.VOCABULARY, whole.path("model").path("vocab").toString());
         texts.put(CONFIG, config().toString());
         texts.put(BytePairTokenizer.MERGES, lines.toString());
-        texts.put(TokenizerJson.FILE, whole(vocabulary, pairs).toString());
+        texts.put(TokenizerJson.FILE, whole.toString());
         return texts;
-    }
-
-    private ObjectNode whole(ObjectNode vocabulary, ArrayNode pairs) {
-        ObjectNode whole = JsonFiles.MAPPER.createObjectNode();
-        whole.put("version", "1.0");
-        whole.putNull("truncation");
-        whole.putNull("padding");
-        whole.putArray("added_tokens")
-                .addObject()
-                .put("id", tokens.size() - 1)
-                .put("content", END)
-                .put("single_word", false)
-                .put("lstrip", false)
-                .put("rstrip", false)
-                .put("normalized", false)
-                .put("special", true);
-        whole.putNull("normalizer");
-        whole.set("pre_tokenizer", byteLevel());
-        whole.set("post_processor", byteLevel());
-        whole.set("decoder", byteLevel());
-        ObjectNode model = whole.putObject("model");
-        model.put("type", "BPE");
-        model.putNull("dropout");
-        model.putNull("unk_token");
-        model.putNull("continuing_subword_prefix");
-        model.putNull("end_of_word_suffix");
-        model.put("fuse_unk", false);
-        model.put("byte_fallback", false);
-        model.set("vocab", vocabulary);
-        model.set("merges", pairs);
-        return whole;
-    }
-
-    private static ObjectNode byteLevel() {
-        return JsonFiles.MAPPER
-                .createObjectNode()
-                .put("type", "ByteLevel")
-                .put("add_prefix_space", false)
-                .put("trim_offsets", true)
-                .put("use_regex", true);
     }
 
     private static ObjectNode config() {

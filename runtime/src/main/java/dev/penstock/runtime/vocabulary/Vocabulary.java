@@ -12,15 +12,18 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * A byte-level byte-pair tokenizer.
+ * A byte-pair tokenizer, of bytes or of characters.
  *
  * @param splitter llama.cpp's name for how text is cut before it is encoded, such as {@code gpt-2}
- * @param tokens by number; bytes are written as GPT-2's files write them
+ * @param tokens by number; one of bytes writes them as GPT-2's files do, one of characters writes a
+ *     space as U+2581 and a byte as {@code <0x0A>}
  * @param kinds of the tokens, by number
  * @param merges in order: two tokens with a blank between
  * @param specials numbers of tokens with a meaning: {@code bos}, {@code eos}, {@code unk}, {@code
  *     pad}
  * @param addsBeginning whether a text begins with the {@code bos} token
+ * @param pieces what a tokenizer of characters has beside, as SentencePiece's; one of bytes has
+ *     none
  */
 public record Vocabulary(
         String splitter,
@@ -28,7 +31,8 @@ public record Vocabulary(
         List<Kind> kinds,
         List<String> merges,
         Map<String, Integer> specials,
-        boolean addsBeginning) {
+        boolean addsBeginning,
+        Optional<Pieces> pieces) {
     /** How GPT-2 cuts text. */
     public static final String GPT2 = "gpt-2";
 
@@ -37,9 +41,48 @@ public record Vocabulary(
         NORMAL,
         /** Means something, and stands for no text. */
         CONTROL,
+        /** Stands for text that no other token has. */
+        UNKNOWN,
         /** Added by a user, and stands for its text. */
         USER_DEFINED,
-        UNUSED
+        UNUSED,
+        /** One byte of a character without a token. */
+        BYTE
+    }
+
+    /**
+     * What SentencePiece says of a tokenizer of characters.
+     *
+     * @param scores by token: of all neighbours that spell a token, those with the highest are
+     *     merged first
+     * @param addsSpace whether a text gets a space in front
+     * @param addsEnd whether a text ends with the {@code eos} token
+     */
+    public record Pieces(List<Float> scores, boolean addsSpace, boolean addsEnd) {
+        public Pieces {
+            scores = List.copyOf(scores);
+        }
+
+        /** The same for more tokens, which no text becomes. */
+        private Pieces padded(int size) {
+            List<Float> more = new ArrayList<>(scores);
+            float lowest = scores.stream().min(Float::compare).orElse(0f);
+            while (more.size() < size) {
+                more.add(lowest);
+            }
+            return new Pieces(more, addsSpace, addsEnd);
+        }
+    }
+
+    /** A tokenizer of bytes. */
+    public Vocabulary(
+            String splitter,
+            List<String> tokens,
+            List<Kind> kinds,
+            List<String> merges,
+            Map<String, Integer> specials,
+            boolean addsBeginning) {
+        this(splitter, tokens, kinds, merges, specials, addsBeginning, Optional.empty());
     }
 
     public Vocabulary {
@@ -104,7 +147,7 @@ public record Vocabulary(
      * @throws StoredFileException if it cannot be read or is of another kind, which is said
      */
     public static Optional<Vocabulary> in(Path folder) {
-        return VocabularyFolder.hasTokenizer(folder)
+        return Tokenizer.isIn(folder)
                 ? Optional.of(VocabularyFolder.read(folder))
                 : Optional.empty();
     }
@@ -131,6 +174,13 @@ public record Vocabulary(
             more.add("[PAD%d]".formatted(more.size()));
             theirs.add(Kind.UNUSED);
         }
-        return new Vocabulary(splitter, more, theirs, merges, specials, addsBeginning);
+        return new Vocabulary(
+                splitter,
+                more,
+                theirs,
+                merges,
+                specials,
+                addsBeginning,
+                pieces.map(each -> each.padded(more.size())));
     }
 }

@@ -1,10 +1,12 @@
 package dev.penstock.runtime.vocabulary;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.penstock.runtime.tokenizer.ByteLevelJson;
 import dev.penstock.runtime.vocabulary.Vocabulary.Kind;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /** Writes {@code tokenizer.json} and {@code tokenizer_config.json}. */
 final class VocabularyFiles {
@@ -24,52 +26,12 @@ final class VocabularyFiles {
     }
 
     private static ObjectNode tokenizer(Vocabulary vocabulary) {
-        ObjectNode root = JSON.createObjectNode();
-        root.put("version", "1.0");
-        root.putNull("truncation");
-        root.putNull("padding");
-        ArrayNode added = root.putArray("added_tokens");
-        ObjectNode model = JSON.createObjectNode();
-        model.put("type", "BPE");
-        model.putNull("dropout");
-        model.putNull("unk_token");
-        model.put("continuing_subword_prefix", "");
-        model.put("end_of_word_suffix", "");
-        model.put("fuse_unk", false);
-        model.put("byte_fallback", false);
-        ObjectNode numbers = model.putObject("vocab");
-        for (int token = 0; token < vocabulary.tokens().size(); token++) {
-            String text = vocabulary.tokens().get(token);
-            numbers.put(text, token);
-            if (vocabulary.kinds().get(token) == Kind.CONTROL) {
-                added(added.addObject(), token, text);
-            }
-        }
-        ArrayNode merges = model.putArray("merges");
-        vocabulary.merges().forEach(merges::add);
-        root.putNull("normalizer");
-        bytes(root.putObject("pre_tokenizer"), true);
-        bytes(root.putObject("post_processor"), false);
-        bytes(root.putObject("decoder"), true);
-        root.set("model", model);
-        return root;
-    }
-
-    private static void added(ObjectNode node, int token, String text) {
-        node.put("id", token);
-        node.put("content", text);
-        node.put("single_word", false);
-        node.put("lstrip", false);
-        node.put("rstrip", false);
-        node.put("normalized", false);
-        node.put("special", true);
-    }
-
-    private static void bytes(ObjectNode node, boolean trimsOffsets) {
-        node.put("type", "ByteLevel");
-        node.put("add_prefix_space", false);
-        node.put("trim_offsets", trimsOffsets);
-        node.put("use_regex", true);
+        List<Integer> specials =
+                IntStream.range(0, vocabulary.tokens().size())
+                        .filter(token -> vocabulary.kinds().get(token) == Kind.CONTROL)
+                        .boxed()
+                        .toList();
+        return ByteLevelJson.of(vocabulary.tokens(), specials, vocabulary.merges());
     }
 
     private static ObjectNode config(Vocabulary vocabulary) {

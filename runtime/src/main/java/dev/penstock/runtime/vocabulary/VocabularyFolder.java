@@ -19,8 +19,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Reads a byte-level byte-pair tokenizer from a Hugging Face folder: {@code tokenizer.json}, or the
- * older {@code vocab.json} with {@code merges.txt}.
+ * Reads a byte-pair tokenizer, of bytes or as SentencePiece has it, from a Hugging Face folder:
+ * {@code tokenizer.json}, or the older {@code vocab.json} with {@code merges.txt}.
  */
 final class VocabularyFolder {
     private static final String JSON_FILE = "tokenizer.json";
@@ -30,6 +30,9 @@ final class VocabularyFolder {
 
     /** The largest tokenizers of today have 40 MB; in memory they take ten times as much. */
     private static final long MOST_BYTES = 128 << 20;
+
+    /** Problems that are told one by one; a merge or a token may each have one. */
+    private static final int SHOWN = 10;
 
     private static final ObjectMapper JSON =
             JsonMapper.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
@@ -51,13 +54,6 @@ final class VocabularyFolder {
         return "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
                 + digits
                 + "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-    }
-
-    /** Returns whether a folder has a tokenizer's files. */
-    static boolean hasTokenizer(Path folder) {
-        return Files.exists(folder.resolve(JSON_FILE))
-                || (Files.exists(folder.resolve(VOCABULARY))
-                        && Files.exists(folder.resolve(MERGES)));
     }
 
     /**
@@ -89,7 +85,7 @@ final class VocabularyFolder {
             problems.add("expected a model of type BPE, got " + model.path("type"));
         }
         if (model.path("byte_fallback").asBoolean()) {
-            problems.add("expected bytes as characters, got byte_fallback (SentencePiece)");
+            return pieces(root);
         }
         if (!root.path("normalizer").isNull() && !root.path("normalizer").isMissingNode()) {
             String type = root.path("normalizer").path("type").asText();
@@ -111,6 +107,19 @@ final class VocabularyFolder {
                 merges,
                 splitter,
                 beginsWithSpecial(root.path("post_processor")));
+    }
+
+    private Vocabulary pieces(JsonNode root) {
+        JsonNode model = root.path("model");
+        SentencePieces pieces = new SentencePieces(root, problems);
+        Vocabulary read =
+                vocabulary(
+                        model.path("vocab"), root.path("added_tokens"), pieces.merges(), "", false);
+        Vocabulary scored =
+                pieces.scored(
+                        read, root.path("post_processor"), model.path("unk_token").asText(""));
+        requireNoProblems();
+        return scored;
     }
 
     private Optional<String> splitterOf(JsonNode node) {
@@ -172,12 +181,7 @@ final class VocabularyFolder {
                     "expected a vocabulary of 1 to %d numbered tokens, got %d"
                             .formatted(MOST_TOKENS, table.size()));
         }
-        if (!problems.isEmpty()) {
-            throw new StoredFileException(
-                    folder,
-                    "its tokenizer is none that Penstock can write elsewhere:\n  "
-                            + String.join("\n  ", problems));
-        }
+        requireNoProblems();
         Map<String, Integer> specials = specials(table);
         specials.values().forEach(token -> kinds.put(token, Kind.CONTROL));
         List<String> tokens = new ArrayList<>();
@@ -188,6 +192,18 @@ final class VocabularyFolder {
             theirs.add(text == null ? Kind.UNUSED : kinds.getOrDefault(number, Kind.NORMAL));
         }
         return new Vocabulary(splitter, tokens, theirs, merges, specials, addsBeginning);
+    }
+
+    private void requireNoProblems() {
+        if (!problems.isEmpty()) {
+            List<String> shown = problems.subList(0, Math.min(SHOWN, problems.size()));
+            int more = problems.size() - shown.size();
+            throw new StoredFileException(
+                    folder,
+                    "its tokenizer is none that Penstock can write elsewhere:\n  "
+                            + String.join("\n  ", shown)
+                            + (more > 0 ? "\n  and %,d more".formatted(more) : ""));
+        }
     }
 
     /** A number that is not written as one, or with a fraction, is none. */

@@ -105,6 +105,7 @@ record ModelFacts(
             case GgufValue.Text text -> text.value();
             case GgufValue.Texts texts -> texts.values();
             case GgufValue.Numbers numbers -> numbers.values();
+            case GgufValue.Reals reals -> reals.values();
             case GgufValue.Skipped skipped ->
                     "%d of %s".formatted(skipped.length(), skipped.what());
         };

@@ -2,7 +2,6 @@ package dev.penstock.runtime.model.family;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -89,12 +88,12 @@ public final class ConfigJson {
     /**
      * @param problems receives what is wrong
      */
-    ConfigJson(ObjectNode root, List<String> problems) {
+    public ConfigJson(JsonNode root, List<String> problems) {
         this("", root, problems);
     }
 
     /** Returns the name of the family that the model belongs to. */
-    Optional<String> modelType() {
+    public Optional<String> modelType() {
         return Optional.ofNullable(root.path("model_type").textValue());
     }
 
@@ -256,6 +255,13 @@ public final class ConfigJson {
         }
     }
 
+    /** Refuses any other value than these, the only ones that engines compute. */
+    public void expect(String key, String... only) {
+        if (has(key) && !List.of(only).contains(root.path(key).asText(""))) {
+            refuse(key, String.join(" or ", only) + ", which is what engines compute");
+        }
+    }
+
     /** Names keys of a family that change nothing of what Penstock computes. */
     public void withoutEffect(String... keys) {
         read.addAll(List.of(keys));
@@ -290,6 +296,11 @@ public final class ConfigJson {
         String shown = found.isMissingNode() ? "nothing" : found.toString();
         String brief = shown.length() > 80 ? shown.substring(0, 77) + "..." : shown;
         refuse(key, expected, brief);
+    }
+
+    /** Returns what a key says, as it is; missing where nothing is said. */
+    public JsonNode value(String key) {
+        return root.path(key);
     }
 
     private JsonNode node(String key) {
