@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.cluster.ClusterRun;
+import dev.penstock.actors.cluster.RunMaker;
 import dev.penstock.actors.cluster.RunRefusedException;
 import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.JournalRecord;
@@ -61,6 +62,52 @@ class UnfinishedRunsTest {
                             taken ->
                                     assertThat(taken.run().placed()).isEqualTo(Map.of(0, PROCESS)));
         }
+    }
+
+    /** For those who ask for such a run. */
+    @Test
+    void theFinderIsToldWhoHasARunAndWhatCannotBeOpened() throws IOException {
+        ClusterRun kept = afterTwoSteps();
+        List<String> told = new ArrayList<>();
+        var finder =
+                new RunMaker.Finder() {
+                    @Override
+                    public void opens(String run) {
+                        told.add("opens " + run);
+                    }
+
+                    @Override
+                    public void opened(ClusterRun run) {
+                        told.add("opened " + run.name());
+                        run.close();
+                    }
+
+                    @Override
+                    public void cannotOpen(String run, String reason) {
+                        told.add("cannot open %s: %s".formatted(run, reason));
+                    }
+
+                    @Override
+                    public void held(String run, String holder) {
+                        told.add(run + holder);
+                    }
+                };
+
+        runs.unfinished(_ -> true, finder);
+        kept.close();
+        runs.unfinished(_ -> true, finder);
+        Files.delete(kept.directory().resolve("launch.conf"));
+        runs.unfinished(_ -> true, finder);
+
+        assertThat(told).hasSize(5);
+        assertThat(told.get(0))
+                .startsWith(kept.name() + " (process %d on ".formatted(ProcessHandle.current().pid()));
+        assertThat(told.subList(1, 4))
+                .containsExactly(
+                        "opens " + kept.name(), "opened " + kept.name(), "opens " + kept.name());
+        assertThat(told.get(4))
+                .startsWith("cannot open %s: ".formatted(kept.name()))
+                .contains("launch.conf");
     }
 
     @Test
