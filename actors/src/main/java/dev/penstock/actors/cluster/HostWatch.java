@@ -40,7 +40,8 @@ public final class HostWatch implements AutoCloseable {
             try {
                 write(channel, MOVED);
             } catch (IOException e) {
-                LOG.debug("a lifeline moves without a word", e); // it is gone, or full: nobody reads
+                LOG.debug(
+                        "a lifeline moves without a word", e); // it is gone, or full: nobody reads
             }
             close();
         }

@@ -101,7 +101,9 @@ public final class ClusterClient implements AutoCloseable {
                                         : "; start one with penstock node sample-configs/cluster/seed.conf"));
     }
 
-    /** The one that answers comes first, then those that were not asked, then those that are gone. */
+    /**
+     * The one that answers comes first, then those that were not asked, then those that are gone.
+     */
     private static Stream<String> fromThere(List<String> seeds, String first) {
         int at = seeds.indexOf(first);
         return Stream.concat(seeds.stream().skip(at), seeds.stream().limit(at));
@@ -236,7 +238,9 @@ public final class ClusterClient implements AutoCloseable {
                 AskPattern.ask(desks.getFirst(), question::apply, limit, system.scheduler())
                         .toCompletableFuture();
         return await(
-                answer, limit.plusSeconds(1), "the seed answered the greeting and nothing since: none keeps the cluster's runs; try again when its log says that one does, or name another seed with --cluster");
+                answer,
+                limit.plusSeconds(1),
+                "the seed answered the greeting and nothing since: none keeps the cluster's runs; try again when its log says that one does, or name another seed with --cluster");
     }
 
     private static <T> T await(CompletableFuture<T> answer, Duration limit, String otherwise) {

@@ -22,7 +22,12 @@ class RunFollowerTest {
         try {
             var events = new LinkedBlockingQueue<FollowEvent>();
             seed.systemActorOf(
-                    RunFollower.of("lost", List.of(seed), events, Duration.ofSeconds(3), Duration.ofSeconds(3)),
+                    RunFollower.of(
+                            "lost",
+                            List.of(seed),
+                            events,
+                            Duration.ofSeconds(3),
+                            Duration.ofSeconds(3)),
                     "follower",
                     Props.empty());
 

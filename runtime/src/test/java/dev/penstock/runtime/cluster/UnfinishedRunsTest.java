@@ -101,7 +101,8 @@ class UnfinishedRunsTest {
 
         assertThat(told).hasSize(5);
         assertThat(told.get(0))
-                .startsWith(kept.name() + " (process %d on ".formatted(ProcessHandle.current().pid()));
+                .startsWith(
+                        kept.name() + " (process %d on ".formatted(ProcessHandle.current().pid()));
         assertThat(told.subList(1, 4))
                 .containsExactly(
                         "opens " + kept.name(), "opened " + kept.name(), "opens " + kept.name());
