@@ -14,6 +14,7 @@ import dev.penstock.actors.supervisor.SupervisorServices;
 import dev.penstock.runtime.inference.TrainingTasks;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.LinuxVitals;
+import dev.penstock.runtime.launch.ConfiguredRecovery;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.ListenerFanOut;
@@ -25,6 +26,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,7 +91,11 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public List<String> banner() {
-        return record.banner();
+        return Stream.concat(
+                        record.banner().stream(),
+                        ConfiguredRecovery.mirrorNoteOfRanks(assembly.config()).stream()
+                                .map(note -> "note: " + note))
+                .toList();
     }
 
     @Override

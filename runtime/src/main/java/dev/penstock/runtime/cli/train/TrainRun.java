@@ -4,9 +4,11 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.Terminal;
 import dev.penstock.runtime.inference.TrainingTasks;
+import dev.penstock.runtime.launch.ConfiguredRecovery;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.ConfiguredRecovery;
 import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.ProgressListener;
@@ -46,6 +48,7 @@ final class TrainRun {
         long start = System.nanoTime();
         try (var record = new RunRecord(assembly, directory, false)) {
             record.banner().forEach(out::println);
+            ConfiguredRecovery.mirrorNote(assembly.config()).ifPresent(note -> out.println("note: " + note));
             out.flush();
             RunOutcome outcome;
             try (var progress =
