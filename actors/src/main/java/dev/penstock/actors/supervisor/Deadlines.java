@@ -1,9 +1,9 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.spi.RunPlan;
-import java.util.concurrent.TimeUnit;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /** What becomes of a run because time passes and something does not happen. */
@@ -78,9 +78,11 @@ final class Deadlines {
                                             plan.timeouts().start().toSeconds(),
                                             TimeUnit.NANOSECONDS.toSeconds(waiting),
                                             ranks.missing(),
-                                            2 * Math.max(
-                                                    plan.timeouts().start().toSeconds(),
-                                                    TimeUnit.NANOSECONDS.toSeconds(waiting))),
+                                            2
+                                                    * Math.max(
+                                                            plan.timeouts().start().toSeconds(),
+                                                            TimeUnit.NANOSECONDS.toSeconds(
+                                                                    waiting))),
                             now);
                 }
             }

@@ -66,9 +66,7 @@ final class RecoveryCauses {
     private NextAction onDead(RecoveryAttempt before, List<Integer> gone, String cause, long now) {
         gone.forEach(ranks::vacate);
         Optional<String> refused =
-                recovery.isUnderWay() && before.bears(gone)
-                        ? Optional.empty()
-                        : spend(cause, now);
+                recovery.isUnderWay() && before.bears(gone) ? Optional.empty() : spend(cause, now);
         if (refused.isPresent()) {
             return new NextAction.Broken(refused.get());
         }

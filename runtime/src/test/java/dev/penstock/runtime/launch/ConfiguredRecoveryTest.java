@@ -36,11 +36,8 @@ class ConfiguredRecoveryTest {
 
     @Test
     void mirrorsWithoutRecoveryAreSaidToProtectNothing() {
-        assertThat(
-                        ConfiguredRecovery.mirrorNote(
-                                config(MIRROR, PROCESSES, "recovery.enabled=off")))
-                .hasValueSatisfying(
-                        note -> assertThat(note).contains("try recovery.enabled = on"));
+        assertThat(ConfiguredRecovery.mirrorNote(config(MIRROR, PROCESSES, "recovery.enabled=off")))
+                .hasValueSatisfying(note -> assertThat(note).contains("try recovery.enabled = on"));
     }
 
     @Test

@@ -8,7 +8,6 @@ import dev.penstock.runtime.launch.ConfiguredRecovery;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
-import dev.penstock.runtime.launch.ConfiguredRecovery;
 import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.ProgressListener;
@@ -48,7 +47,8 @@ final class TrainRun {
         long start = System.nanoTime();
         try (var record = new RunRecord(assembly, directory, false)) {
             record.banner().forEach(out::println);
-            ConfiguredRecovery.mirrorNote(assembly.config()).ifPresent(note -> out.println("note: " + note));
+            ConfiguredRecovery.mirrorNote(assembly.config())
+                    .ifPresent(note -> out.println("note: " + note));
             out.flush();
             RunOutcome outcome;
             try (var progress =
