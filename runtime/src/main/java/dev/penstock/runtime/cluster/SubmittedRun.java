@@ -134,7 +134,8 @@ final class SubmittedRun implements ClusterRun {
     @Override
     public String finish(RunOutcome outcome, Duration took) {
         JournalFile own = journal;
-        if (own != null && own.isTaken()) { // its files, and its ending, are another's
+        boolean another = !lock.isMine() || (own != null && own.isTaken());
+        if (another) { // the run's files, and its ending, are that one's
             return "another supervisor goes on with " + name();
         }
         writeEnding(outcome);

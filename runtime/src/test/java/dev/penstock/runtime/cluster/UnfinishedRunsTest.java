@@ -152,6 +152,24 @@ class UnfinishedRunsTest {
         kept.close();
     }
 
+    /** It may read the run's data for minutes before it writes into the journal. */
+    @Test
+    void aSeedWhoseLeaseAnotherHasDoesNotEndTheRunThatTheOtherOpens() throws IOException {
+        ClusterRun kept = afterTwoSteps();
+        Path lease = kept.directory().resolve("run.lease");
+        String others = Files.readString(lease).replaceFirst("held by .{8}", "held by 00000000");
+        Files.writeString(lease, others);
+
+        String said = kept.finish(new RunOutcome.Failed(2, "superseded"), Duration.ZERO);
+
+        assertThat(said).isEqualTo("another supervisor goes on with quickstart-1");
+        assertThat(JournalFile.read(kept.directory().resolve(JournalFile.NAME)))
+                .noneMatch(JournalRecord.Failed.class::isInstance);
+        assertThat(kept.directory().resolve("summary.json")).doesNotExist();
+        kept.close();
+        assertThat(lease).content().isEqualTo(others);
+    }
+
     /** Else another seed would take it up as what was refused. */
     @Test
     void aRefusedResumeLeavesWhatTheRunIsStartedFrom() throws IOException {
