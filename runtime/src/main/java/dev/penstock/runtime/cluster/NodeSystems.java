@@ -282,7 +282,7 @@ final class NodeSystems {
             return NetworkInterface.networkInterfaces()
                     .flatMap(NetworkInterface::inetAddresses)
                     .filter(address -> !address.isLinkLocalAddress())
-                    .map(InetAddress::getHostAddress)
+                    .map(address -> address.getHostAddress().replaceFirst("%.*", ""))
                     .sorted()
                     .limit(MOST_ADDRESSES)
                     .collect(Collectors.joining(", ", ", such as ", ""));

@@ -56,20 +56,20 @@ class NodeSystemsTest {
                 .containsExactly(7, 7, 10, 13, 17, 30);
     }
 
-    /** 192.0.2.0/24 is for documents: no machine has an address of it. */
+    /** Of a network that is for documents. */
     @Test
     void anAddressThatIsNotOfThisMachineIsNamedWithThoseThatAre(@TempDir Path folder)
             throws Exception {
         Path file = folder.resolve("node.conf");
         Files.writeString(
-                file, "cluster { role = seed, port = 0, bind = 192.0.2.9, insecure = true }");
+                file, "cluster { role = seed, port = 0, bind = 203.0.113.250, insecure = true }");
         NodeConfig node = NodeLoader.load(file, List.of());
 
         assertThatThrownBy(() -> new NodeProcess(node, _ -> {}).run(new CompletableFuture<>()))
                 .isInstanceOf(ClusterException.class)
                 .hasMessageContaining("cluster.bind: expected an address of this machine")
                 .hasMessageContaining("127.0.0.1")
-                .hasMessageContaining("got 192.0.2.9");
+                .hasMessageContaining("got 203.0.113.250");
     }
 
     /** With Akka's own answer, seven seconds of changes would end all nodes and all runs. */
