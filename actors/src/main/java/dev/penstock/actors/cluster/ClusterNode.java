@@ -259,7 +259,7 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
 
     private void onIntroduce(Introduce introduce) {
         if (introduce.host().equals(offer.host()) && !introduce.lifeline().equals(linedTo)) {
-            cut();
+            move();
             linedTo = introduce.lifeline();
             hold(linedTo);
         }
@@ -318,6 +318,19 @@ public final class ClusterNode extends AbstractBehavior<ClusterNode.Command> {
         HostWatch.Line old = line;
         if (old != null) {
             old.close();
+            line = null;
+        }
+    }
+
+    /**
+     * Another seed keeps the runs now. The one before it may only have stood still: a line that
+     * ends without a word would tell it that this process died, and its vote would then count for
+     * more than it has.
+     */
+    private void move() {
+        HostWatch.Line old = line;
+        if (old != null) {
+            old.move();
             line = null;
         }
     }

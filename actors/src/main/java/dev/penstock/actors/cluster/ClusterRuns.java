@@ -75,10 +75,18 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     /** There will be no run. */
     public record Refused(String reason) implements SubmitAnswer {}
 
-    /** The answer to {@link ListRuns}. */
-    public record RunList(List<RunStanding> runs, List<NodeOffer> nodes) implements WireMessage {
+    /**
+     * The answer to {@link ListRuns}.
+     *
+     * @param unkept runs that have not ended and that the seed does not keep
+     * @param looking whether it does not know yet what runs there are
+     */
+    public record RunList(
+            List<RunStanding> runs, List<NodeOffer> nodes, List<Unkept> unkept, boolean looking)
+            implements WireMessage {
         public RunList {
             runs = List.copyOf(runs);
+            unkept = List.copyOf(unkept);
             nodes = List.copyOf(nodes);
         }
     }
@@ -106,6 +114,26 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             banner = List.copyOf(banner);
         }
     }
+
+    /** Why nobody answers for a run. */
+    public enum WhyUnkept {
+        /** The seed does not know yet what runs there are. */
+        LOOKS,
+        /** The seed opens it. */
+        OPENS,
+        /** Somebody who is not a seed of this cluster any more has its directory. */
+        HELD,
+        /** The seed cannot open it. */
+        BROKEN
+    }
+
+    /**
+     * There may be such a run, but no seed keeps it yet.
+     *
+     * @param line for people: who answers, what is known, and what to do
+     */
+    public record Unkept(String run, WhyUnkept why, String line)
+            implements FollowAnswer, StopAnswer, RebalanceAnswer {}
 
     /** There is no such run, but those. */
     public record NotThere(String run, List<String> others)
@@ -179,10 +207,8 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     private final RunHandover handover = new RunHandover();
     private final NodeContacts nodes;
     private final ClusterCoordinator coordinator;
+    private final UnkeptRuns unkept;
     private final Map<String, Run> runs = new HashMap<>();
-
-    /** Whether runs of a seed that died are looked for: until then, nobody knows what there is. */
-    private boolean looking = true;
 
     /** Runs that have not ended and that somebody else still has. */
     private Set<String> keptElsewhere = Set.of();
@@ -201,6 +227,10 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                         host,
                         context.messageAdapter(ClusterNode.Introduction.class, Introduced::new),
                         process -> self.tell(new LineCut(process)));
+        this.unkept =
+                new UnkeptRuns(
+                        Cluster.get(context.getSystem()).selfMember().address().hostPort(),
+                        run -> self.tell(new Found(handover.opened(run))));
         this.coordinator = new ClusterCoordinator(members());
         coordinator.onLooking(System.nanoTime());
         timers.startSingleTimer(new LookOnceMore(), ClusterRun.LEAST_PATIENCE);
@@ -208,7 +238,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         context.getSystem().receptionist().tell(Receptionist.subscribe(ClusterNode.KEY, listings));
         timers.startTimerWithFixedDelay(new Tick(), TICK);
         LOG.info("this seed keeps the cluster's runs");
-        look();
+        lookForAll();
     }
 
     /**
@@ -239,14 +269,18 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
             case Made(Submit submit, RunSubmission.Made what) -> onMade(submit, what, now);
             case ListRuns(ActorRef<RunList> replyTo) ->
                     replyTo.tell(
-                            new RunList(coordinator.standings(), List.copyOf(coordinator.nodes())));
-            case Follow follow -> onFollow(follow);
+                            new RunList(
+                                    coordinator.standings(),
+                                    List.copyOf(coordinator.nodes()),
+                                    unkept.all(now),
+                                    unkept.isLooking()));
+            case Follow follow -> onFollow(follow, now);
             case StopRun stop -> onStopRun(stop, now);
-            case RebalanceRun rebalance -> onRebalanceRun(rebalance);
+            case RebalanceRun rebalance -> onRebalanceRun(rebalance, now);
             case Found(ClusterRun run) -> keep(run, now);
             case AllFound(var kept) -> onAllFound(kept, now);
             case Look _ -> look();
-            case LookOnceMore _ -> lookOnceMore();
+            case LookOnceMore _ -> lookForAll();
             case RunSaid(String run, RunManager.Said what) -> onSaid(run, what, now);
             case Reported(String run, ClusterNode.Report report) ->
                     coordinator.onReport(run, report, now);
@@ -286,12 +320,16 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         keep(made, now);
     }
 
-    private void onFollow(Follow follow) {
+    private void onFollow(Follow follow, long now) {
         Run run = runs.get(follow.run());
         if (run != null) {
             run.manager().tell(new RunManager.Followed(follow));
-        } else if (!looking && !keptElsewhere.contains(follow.run())) { // else it asks again
-            follow.replyTo().tell(notThere(follow.run()));
+        } else {
+            follow.replyTo()
+                    .tell(
+                            unkept.why(follow.run(), now)
+                                    .<FollowAnswer>map(known -> known)
+                                    .orElseGet(() -> notThere(follow.run())));
         }
     }
 
@@ -301,10 +339,11 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         stop.replyTo()
                 .tell(
                         standing.<StopAnswer>map(Stopping::new)
+                                .or(() -> unkept.why(stop.run(), now))
                                 .orElseGet(() -> notThere(stop.run())));
     }
 
-    private void onRebalanceRun(RebalanceRun rebalance) {
+    private void onRebalanceRun(RebalanceRun rebalance, long now) {
         String run = rebalance.run();
         rebalance
                 .replyTo()
@@ -312,6 +351,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                         coordinator
                                 .rebalance(run)
                                 .<RebalanceAnswer>map(line -> new Rebalancing(run, line))
+                                .or(() -> unkept.why(run, now))
                                 .orElseGet(() -> notThere(run)));
     }
 
@@ -323,19 +363,15 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
 
     /** Looks for runs whose seed is gone: for all, then for those that somebody else still had. */
     private void look() {
-        ActorRef<Command> self = getContext().getSelf();
         Set<String> own = Set.copyOf(runs.keySet());
-        Predicate<String> names = looking ? name -> !own.contains(name) : keptElsewhere::contains;
+        Predicate<String> names =
+                unkept.isLooking() ? name -> !own.contains(name) : keptElsewhere::contains;
         Executor blocking =
                 getContext().getSystem().dispatchers().lookup(DispatcherSelector.blocking());
         getContext()
                 .pipeToSelf(
                         CompletableFuture.supplyAsync(
-                                () ->
-                                        maker.unfinished(
-                                                names,
-                                                run -> self.tell(new Found(handover.opened(run)))),
-                                blocking),
+                                () -> maker.unfinished(names, unkept), blocking),
                         (kept, error) -> {
                             if (error != null) {
                                 LOG.error("runs of a seed that died cannot be looked for", error);
@@ -345,8 +381,8 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
     }
 
     /** A seed that was replaced may have begun a run before it heard that it was. */
-    private void lookOnceMore() {
-        looking = true;
+    private void lookForAll() {
+        unkept.looksForAll(System.nanoTime());
         look();
     }
 
@@ -357,7 +393,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
         if (!kept.isEmpty() && !kept.keySet().equals(keptElsewhere)) {
             LOG.info("runs {} have not ended, and somebody keeps them", kept.keySet());
         }
-        looking = false;
+        unkept.looked(kept.keySet(), now);
         keptElsewhere = Set.copyOf(kept.keySet());
         if (!kept.isEmpty()) {
             timers.startSingleTimer(new Look(), LOOK_AGAIN);
@@ -377,6 +413,7 @@ public final class ClusterRuns extends AbstractBehavior<ClusterRuns.Command> {
                             self.tell(new Reported(name, report));
                             return Behaviors.same();
                         });
+        unkept.kept(name);
         runs.put(
                 name,
                 new Run(

@@ -23,7 +23,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Finds the death of a process of this host at once: each holds a local connection to the seed's
  * process, which the system closes when the process ends, however it ends. A closed connection is
- * proof; missing heartbeats never are, unless the cluster removes the member because of them.
+ * proof; missing heartbeats never are, unless the cluster removes the member because of them. One
+ * who moves to another seed says so first: it lives, and it is this seed that was taken for dead.
  */
 public final class HostWatch implements AutoCloseable {
     /** A connection held by the one who may die. */
@@ -32,6 +33,17 @@ public final class HostWatch implements AutoCloseable {
 
         private Line(SocketChannel channel) {
             this.channel = channel;
+        }
+
+        /** Closes it for another one; whoever held it lives. */
+        void move() {
+            try {
+                write(channel, MOVED);
+            } catch (IOException e) {
+                LOG.debug(
+                        "a lifeline moves without a word", e); // it is gone, or full: nobody reads
+            }
+            close();
         }
 
         @Override
@@ -47,6 +59,7 @@ public final class HostWatch implements AutoCloseable {
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(HostWatch.class);
+    private static final String MOVED = "moved";
     private static final int LONGEST_NAME = 512;
     private static final Duration PAUSE = Duration.ofMillis(100);
 
@@ -123,15 +136,19 @@ public final class HostWatch implements AutoCloseable {
         SocketChannel channel = open();
         try {
             channel.connect(UnixDomainSocketAddress.of(address));
-            ByteBuffer text = ByteBuffer.wrap((name + '\n').getBytes(StandardCharsets.UTF_8));
-            while (text.hasRemaining()) {
-                channel.write(text);
-            }
+            write(channel, name);
             return Optional.of(new Line(channel));
         } catch (IOException e) {
             LOG.info("no lifeline to {}: {}", address, e.getMessage());
             closeQuietly(channel);
             return Optional.empty();
+        }
+    }
+
+    private static void write(SocketChannel channel, String line) throws IOException {
+        ByteBuffer text = ByteBuffer.wrap((line + '\n').getBytes(StandardCharsets.UTF_8));
+        while (text.hasRemaining()) {
+            channel.write(text);
         }
     }
 
@@ -170,9 +187,14 @@ public final class HostWatch implements AutoCloseable {
             LOG.debug("a lifeline broke", e);
         }
         if (server.isOpen()) { // else its holders have moved to another
-            onCut.accept(
+            String said =
                     new String(buffer.array(), 0, buffer.position(), StandardCharsets.UTF_8)
-                            .strip());
+                            .strip();
+            if (said.endsWith('\n' + MOVED)) {
+                LOG.info("{} has moved to another seed", said.lines().findFirst().orElse(""));
+            } else {
+                onCut.accept(said);
+            }
         }
     }
 

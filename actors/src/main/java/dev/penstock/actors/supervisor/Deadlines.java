@@ -3,6 +3,7 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.spi.RunPlan;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /** What becomes of a run because time passes and something does not happen. */
@@ -72,9 +73,16 @@ final class Deadlines {
                 }
                 if (waiting > limit) {
                     course.fail(
-                            "the ranks did not open within %d s: %s"
+                            "the ranks did not open within timeouts.start = %d s (%d s have passed since their start was ordered): %s; a machine that is busy, or a large model, needs longer: try timeouts.start = %d s"
                                     .formatted(
-                                            plan.timeouts().start().toSeconds(), ranks.missing()),
+                                            plan.timeouts().start().toSeconds(),
+                                            TimeUnit.NANOSECONDS.toSeconds(waiting),
+                                            ranks.missing(),
+                                            2
+                                                    * Math.max(
+                                                            plan.timeouts().start().toSeconds(),
+                                                            TimeUnit.NANOSECONDS.toSeconds(
+                                                                    waiting))),
                             now);
                 }
             }

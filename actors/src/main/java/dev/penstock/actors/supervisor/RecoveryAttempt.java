@@ -96,6 +96,17 @@ record RecoveryAttempt(
 
     // ---- questions ------------------------------------------------------------------------------
 
+    /**
+     * Whether these deaths are of one recovery with those that began it, as of processes that were
+     * killed at once. A rank has only one such death: one that was started again and dies again is
+     * no part of what began it, so that a recovery cannot go on for ever.
+     */
+    boolean bears(List<Integer> gone) {
+        return origin.reason() instanceof Reason.Loss
+                && !dead.isEmpty()
+                && gone.stream().noneMatch(dead::contains);
+    }
+
     String cause() {
         return origin.cause();
     }

@@ -65,7 +65,8 @@ final class RecoveryCauses {
 
     private NextAction onDead(RecoveryAttempt before, List<Integer> gone, String cause, long now) {
         gone.forEach(ranks::vacate);
-        Optional<String> refused = spend(cause, now);
+        Optional<String> refused =
+                recovery.isUnderWay() && before.bears(gone) ? Optional.empty() : spend(cause, now);
         if (refused.isPresent()) {
             return new NextAction.Broken(refused.get());
         }

@@ -116,7 +116,7 @@ final class RecoveryPatience {
                     waiting <= start.toNanos()
                             ? Optional.empty()
                             : Optional.of(
-                                    "%s; the run did not come back within %d s: %s"
+                                    "%s; the run did not come back within %d s: %s; timeouts.start is that limit: try more where machines are busy"
                                             .formatted(cause, start.toSeconds(), notBack(under)));
         };
     }

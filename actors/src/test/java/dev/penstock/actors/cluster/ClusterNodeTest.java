@@ -12,6 +12,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -99,6 +102,29 @@ class ClusterNodeTest {
     private ClusterNode.HostRanks hostNone(long order) {
         return new ClusterNode.HostRanks(
                 RUN, order, List.of(), "driver-1", Optional.empty(), seed.getRef());
+    }
+
+    /**
+     * A seed that stood still finds, when it goes on, that its nodes keep their line to another:
+     * none of them is dead.
+     */
+    @Test
+    void aNodeThatMovesToAnotherSeedIsNotDeadForTheFirst() throws Exception {
+        BlockingQueue<String> cutAtFirst = new LinkedBlockingQueue<>();
+        BlockingQueue<String> cutAtSecond = new LinkedBlockingQueue<>();
+        TestProbe<ClusterNode.Introduction> answers = kit.createTestProbe();
+        try (HostWatch first = HostWatch.open(cutAtFirst::add);
+                HostWatch second = HostWatch.open(cutAtSecond::add)) {
+            for (HostWatch seedOf : List.of(first, second)) {
+                node.tell(new ClusterNode.Introduce("host", seedOf.address(), answers.getRef()));
+                answers.receiveMessage();
+            }
+
+            assertThat(cutAtFirst.poll(QUIET.toMillis(), TimeUnit.MILLISECONDS)).isNull();
+            kit.stop(node);
+            assertThat(cutAtSecond.poll(10, TimeUnit.SECONDS)).isEqualTo("a/1/7");
+        }
+        assertThat(cutAtFirst).isEmpty();
     }
 
     @Test

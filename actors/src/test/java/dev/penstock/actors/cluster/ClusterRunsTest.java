@@ -13,7 +13,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
@@ -87,6 +86,60 @@ class ClusterRunsTest {
         assertThat(closed.await(10, TimeUnit.SECONDS)).isTrue();
     }
 
+    /** Silence would look like a dead cluster, though the keeper is there. */
+    @Test
+    void whoeverAsksForARunThatIsNotKeptYetIsToldWhy() throws Exception {
+        var opening = new CountDownLatch(1);
+        var go = new CountDownLatch(1);
+        ActorRef<ClusterRuns.Command> keeper =
+                kit.spawn(
+                        ClusterRuns.create(
+                                new OneRun(
+                                        () -> {
+                                            opening.countDown();
+                                            awaitUninterruptibly(go);
+                                            return new ImaginedRun(RUN, 2, Map.of());
+                                        }),
+                                "host"));
+        assertThat(opening.await(10, TimeUnit.SECONDS)).isTrue();
+
+        assertThat(unkept(follow(keeper, RUN)).why()).isEqualTo(ClusterRuns.WhyUnkept.OPENS);
+        assertThat(unkept(follow(keeper, "run-2")).why()).isEqualTo(ClusterRuns.WhyUnkept.LOOKS);
+        TestProbe<ClusterRuns.StopAnswer> stop = kit.createTestProbe();
+        keeper.tell(new ClusterRuns.StopRun(RUN, stop.getRef()));
+        assertThat(stop.receiveMessage(Duration.ofSeconds(10)))
+                .isInstanceOf(ClusterRuns.Unkept.class);
+        ClusterRuns.RunList list = list(keeper);
+        assertThat(list.looking()).isTrue();
+        assertThat(list.unkept()).extracting(ClusterRuns.Unkept::run).containsExactly(RUN);
+
+        go.countDown();
+        while (list(keeper).looking()) {
+            Thread.sleep(20);
+        }
+        assertThat(list(keeper).runs()).extracting(RunStanding::run).containsExactly(RUN);
+        assertThat(follow(keeper, "run-2")).isInstanceOf(ClusterRuns.NotThere.class);
+        assertThat(list(keeper).unkept()).isEmpty();
+    }
+
+    private ClusterRuns.FollowAnswer follow(ActorRef<ClusterRuns.Command> keeper, String run) {
+        TestProbe<ClusterRuns.FollowAnswer> answer = kit.createTestProbe();
+        TestProbe<RunNews> news = kit.createTestProbe();
+        keeper.tell(new ClusterRuns.Follow(run, news.getRef(), answer.getRef()));
+        return answer.receiveMessage(Duration.ofSeconds(10));
+    }
+
+    private static ClusterRuns.Unkept unkept(ClusterRuns.FollowAnswer answer) {
+        assertThat(answer).isInstanceOf(ClusterRuns.Unkept.class);
+        return (ClusterRuns.Unkept) answer;
+    }
+
+    private ClusterRuns.RunList list(ActorRef<ClusterRuns.Command> keeper) {
+        TestProbe<ClusterRuns.RunList> list = kit.createTestProbe();
+        keeper.tell(new ClusterRuns.ListRuns(list.getRef()));
+        return list.receiveMessage(Duration.ofSeconds(10));
+    }
+
     private static void awaitUninterruptibly(CountDownLatch latch) {
         try {
             assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
@@ -103,9 +156,9 @@ class ClusterRunsTest {
         }
 
         @Override
-        public Map<String, Set<String>> unfinished(
-                Predicate<String> names, Consumer<ClusterRun> found) {
-            found.accept(run.get());
+        public Map<String, Set<String>> unfinished(Predicate<String> names, RunMaker.Finder found) {
+            found.opens(RUN);
+            found.opened(run.get());
             return Map.of();
         }
     }
@@ -121,13 +174,13 @@ class ClusterRunsTest {
 
             @Override
             public Map<String, Set<String>> unfinished(
-                    Predicate<String> names, Consumer<ClusterRun> found) {
+                    Predicate<String> names, RunMaker.Finder found) {
                 if (locked) {
                     locked = false;
                     looksForAll.add(names.test("other-1"));
                     return Map.of(RUN, Set.of());
                 }
-                found.accept(new ImaginedRun(RUN, 2, Map.of()));
+                found.opened(new ImaginedRun(RUN, 2, Map.of()));
                 looksForAll.add(names.test("other-1"));
                 return Map.of();
             }

@@ -28,6 +28,19 @@ class HostWatchTest {
         }
     }
 
+    /** A seed that stood still must not take those for dead who found another one meanwhile. */
+    @Test
+    void whoeverMovesToAnotherSeedIsNotDead() throws Exception {
+        BlockingQueue<String> cut = new LinkedBlockingQueue<>();
+        try (HostWatch lifeline = HostWatch.open(cut::add)) {
+            hold(lifeline, "moves").move();
+            hold(lifeline, "goes").close();
+
+            assertThat(cut.poll(10, TimeUnit.SECONDS)).isEqualTo("goes");
+            assertThat(cut.poll(300, TimeUnit.MILLISECONDS)).isNull();
+        }
+    }
+
     @Test
     void nothingIsLeftBehind() throws IOException {
         HostWatch lifeline = HostWatch.open(_ -> {});

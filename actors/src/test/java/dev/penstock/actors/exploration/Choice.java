@@ -20,6 +20,11 @@ record Choice(boolean wrong, Move move, String what, Object... of) {
         return new Choice(true, move, what, of);
     }
 
+    @Override
+    public String toString() {
+        return name();
+    }
+
     String name() {
         return what.formatted(of);
     }

@@ -180,6 +180,25 @@ final class Choices {
         }
         if (world.owns(s)) {
             addTakeOvers();
+            addTakeOversWithin(supervisor);
+        }
+    }
+
+    /** A supervisor may stand still anywhere; where it matters is before what it writes. */
+    private void addTakeOversWithin(ModelSupervisor supervisor) {
+        if (world.faults().takeOvers() == 0
+                || !supervisor.lives()
+                || world.files().run(0).filter(run -> run.ending().isEmpty()).isEmpty()) {
+            return;
+        }
+        var steps = new Choices(world);
+        steps.addOfSupervisor(supervisor.number);
+        for (Choice step : steps.choices) {
+            choices.add(
+                    Choice.mishap(
+                            then -> then.takeUpBeforeTheRecordOf(step.move()),
+                            "B takes the run up before a record of this: %s",
+                            step));
         }
     }
 

@@ -143,8 +143,11 @@ final class ModelSupervisor {
             world.reachesBound();
         }
         for (Effect effect : effects) {
-            if (effect instanceof Effect.Journal && !world.owns(number)) {
-                leaves(world); // its journal is another's
+            if (effect instanceof Effect.Journal) {
+                world.takeUpBeforeARecord();
+                if (!world.owns(number)) {
+                    leaves(world); // its journal is another's
+                }
             }
             if (!lives) {
                 return;
@@ -170,6 +173,7 @@ final class ModelSupervisor {
                 Stage stage = stages.get(rank);
                 world.require(stage != null, "rank %d is told %s and lives nowhere", rank, command);
                 if (stage != null) {
+                    world.tells(command);
                     order(world, stage.process(), new Order.Tell(stage.birth(), command));
                 }
             }

@@ -6,6 +6,7 @@ import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
+import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunOutcome;
@@ -62,6 +63,12 @@ final class ModelWorld {
 
     /** By epoch, the supervisor in whose name ranks opened links. */
     private final Map<Integer, Integer> owners = new TreeMap<>();
+
+    /** The newest step that a rank was told to apply and that nobody has gone back behind. */
+    private long told;
+
+    /** Whether another supervisor takes the run up before the next record reaches the disk. */
+    private boolean awaitsRecord;
 
     private @Nullable RunOutcome outcome;
     private boolean reachedBound;
@@ -229,9 +236,44 @@ final class ModelWorld {
         supervisor.onTick(this, false); // with what it said when it began
     }
 
+    /** A supervisor is told to have a rank apply a step. */
+    void tells(RankCommand command) {
+        if (command instanceof RankCommand.Commit commit) {
+            told = Math.max(told, commit.step());
+        }
+    }
+
+    /**
+     * Another supervisor takes the run up while this one does what follows from what it hears: at
+     * its next record, or when it has written none.
+     */
+    void takeUpBeforeTheRecordOf(Choice.Move move) {
+        awaitsRecord = true;
+        move.happen(this);
+        takeUpBeforeARecord();
+    }
+
+    /** Has the other supervisor come first if it is to. */
+    void takeUpBeforeARecord() {
+        if (awaitsRecord) {
+            awaitsRecord = false;
+            if (files.look().run(0).filter(run -> run.ending().isEmpty()).isPresent()) {
+                takeUp(0);
+            }
+        }
+    }
+
     void takeUp(int lost) {
         faults = faults.afterATakeOver();
         files.change().lose(lost);
+        if (lost > 0) {
+            told = Math.min(told, files.look().commit());
+        }
+        require(
+                told <= files.look().commit(),
+                "ranks were told to apply step %d, and the journal has %d",
+                told,
+                files.look().commit());
         JournalledRun run =
                 files.look().run(0).orElseThrow().withPublished(files.look().newestCheckpoint());
         enter(TestCoordinators.takeUpNamed(run, PLAN, RecoveryPolicy.DEFAULT, now), run.placed());
@@ -244,7 +286,8 @@ final class ModelWorld {
 
     void write(List<JournalRecord> entries) {
         for (JournalRecord entry : entries) {
-            if (entry instanceof JournalRecord.RolledBack(int epoch, long _)) {
+            if (entry instanceof JournalRecord.RolledBack(int epoch, long step)) {
+                told = Math.min(told, step);
                 long commit = files.look().commit();
                 var states = held.getOrDefault(epoch, Map.of()).values();
                 boolean all =

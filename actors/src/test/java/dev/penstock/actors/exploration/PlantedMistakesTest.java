@@ -16,6 +16,11 @@ import org.junit.jupiter.params.provider.EnumSource;
 class PlantedMistakesTest {
     /** A mistake: what stands in the source once, and what would be wrong in its place. */
     enum Mistake {
+        COMMIT_TOLD_BEFORE_IT_IS_JOURNALLED(
+                "supervisor/StepDriver",
+                "lastCommit = round.step();",
+                "lastCommit = round.step();"
+                        + "out.tellAll(new RankCommand.Commit(ranks.epoch(), round.step(), clipFactor));"),
         EPOCH_IS_USED_AGAIN_AFTER_A_TAKE_OVER(
                 "supervisor/RecoveryDriver",
                 "int epoch = ranks.epoch() + 1;",

@@ -398,7 +398,8 @@ class RunCoordinatorTest {
                         Duration.ZERO,
                         RecoveryPolicy.NonFinite.HALT);
         var short_ = new CoordinatedRun(4, strict);
-        short_.open().dies(1).dies(2).stopped(0, 3);
+        short_.open().dies(1).prepared(0, 2, 3).joins(1).resumed(0, 2, 3).opens(1);
+        short_.dies(2).stopped(0, 1, 3);
 
         assertThat(short_.outcome())
                 .isInstanceOfSatisfying(
@@ -448,6 +449,52 @@ class RunCoordinatorTest {
         run.hosted(1).resumed(0, 2, 3).opens(1);
 
         assertThat(run.started()).containsExactly(Optional.empty());
+    }
+
+    @Test
+    void ranksThatDieTogetherAreOneRecovery() {
+        run.open().step();
+        for (int time = 0; time < RecoveryPolicy.DEFAULT.maxRestarts(); time++) {
+            run.dies(1).dies(2).prepared(0, 3).joins(1).joins(2).resumed(0, 3).opens(1).opens(2);
+
+            assertThat(run.outcome()).as("outcome after %d times", time).isNull();
+            assertThat(run.recovery().replaced()).containsExactly(1, 2);
+            run.step();
+        }
+
+        run.dies(1).stopped(0, 2, 3);
+
+        assertThat(run.outcome()).isInstanceOf(RunOutcome.Failed.class);
+    }
+
+    /** Else a process that dies whenever it starts would be started for ever. */
+    @Test
+    void aRankThatDiesAgainInItsRecoveryCountsAgain() {
+        run.open().step().dies(2).dies(1);
+        for (int time = 1; time < RecoveryPolicy.DEFAULT.maxRestarts(); time++) {
+            run.prepared(0, 3).joins(1).dies(1);
+            assertThat(run.outcome()).as("outcome after %d times", time).isNull();
+        }
+        run.prepared(0, 3).joins(1).dies(1).stopped(0, 3);
+
+        assertThat(run.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed -> assertThat(failed.reason()).contains("max-restarts = 5"));
+    }
+
+    @Test
+    void ranksThatDoNotOpenNameTheKeyOfTheirLimitAndWhatPassed() {
+        run.now += Duration.ofSeconds(200).toNanos();
+        run.take(run.coordinator.onTick(run.now));
+
+        assertThat(run.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed ->
+                                assertThat(failed.reason())
+                                        .contains("within timeouts.start = 60 s (200 s have passed")
+                                        .contains("try timeouts.start = 400 s"));
     }
 
     @Test

@@ -29,6 +29,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 /**
  * Talks to a cluster from outside: no member, so that its coming and going moves nothing there.
@@ -79,7 +80,8 @@ public final class ClusterClient implements AutoCloseable {
                 Optional<String> difference = greet(system, seed);
                 if (difference.isEmpty()) {
                     return new ClusterClient(
-                            system, seeds.stream().map(each -> desk(system, each)).toList());
+                            system,
+                            fromThere(seeds, seed).map(each -> desk(system, each)).toList());
                 }
                 answered = true;
                 failures.add(difference.get());
@@ -97,6 +99,14 @@ public final class ClusterClient implements AutoCloseable {
                                 answered
                                         ? ""
                                         : "; start one with penstock node sample-configs/cluster/seed.conf"));
+    }
+
+    /**
+     * The one that answers comes first, then those that were not asked, then those that are gone.
+     */
+    private static Stream<String> fromThere(List<String> seeds, String first) {
+        int at = seeds.indexOf(first);
+        return Stream.concat(seeds.stream().skip(at), seeds.stream().limit(at));
     }
 
     /**
@@ -228,7 +238,9 @@ public final class ClusterClient implements AutoCloseable {
                 AskPattern.ask(desks.getFirst(), question::apply, limit, system.scheduler())
                         .toCompletableFuture();
         return await(
-                answer, limit.plusSeconds(1), "the seed answered the greeting and nothing since");
+                answer,
+                limit.plusSeconds(1),
+                "the seed answered the greeting and nothing since: none keeps the cluster's runs; try again when its log says that one does, or name another seed with --cluster");
     }
 
     private static <T> T await(CompletableFuture<T> answer, Duration limit, String otherwise) {

@@ -15,6 +15,9 @@ public sealed interface FollowEvent {
     /** The seeds fell silent, or answer again: a line for people. */
     record Contact(String line) implements FollowEvent {}
 
+    /** The last event where no seed has kept the run for too long: a line for people. */
+    record NotKept(String line) implements FollowEvent {}
+
     /** The last event where no seed has answered for too long: a line for people. */
     record GivenUp(String line) implements FollowEvent {}
 

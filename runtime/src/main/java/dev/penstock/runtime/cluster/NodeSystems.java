@@ -16,8 +16,13 @@ import dev.penstock.runtime.certificates.NodeTls;
 import dev.penstock.runtime.config.node.ClusterSection;
 import dev.penstock.runtime.config.node.NodeConfig;
 import dev.penstock.runtime.config.node.TlsSection;
+import java.io.IOException;
 import java.net.BindException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.ServerSocket;
+import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.List;
@@ -25,6 +30,9 @@ import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Akka's settings for nodes of a cluster and for clients, which are no members. */
 final class NodeSystems {
@@ -120,6 +128,9 @@ final class NodeSystems {
     private static final NavigableMap<Integer, Integer> ADVISED =
             new TreeMap<>(Map.of(5, 7, 10, 10, 20, 13, 50, 17, 100, 20, 1_000, 30));
 
+    private static final Logger LOG = LoggerFactory.getLogger(NodeSystems.class);
+    private static final int MOST_ADDRESSES = 8;
+
     private NodeSystems() {}
 
     /** Who a process of this version is. */
@@ -174,6 +185,7 @@ final class NodeSystems {
                         .withFallback(tls(files(node.tls()), node.host()))
                         .withFallback(identityConfig(identity))
                         .withFallback(ConfigFactory.parseString(MEMBER));
+        requireOfThisMachine(cluster.bind());
         return start(guardian, config, cluster.bind(), port);
     }
 
@@ -243,6 +255,39 @@ final class NodeSystems {
             return InetAddress.getByName(host).isLoopbackAddress();
         } catch (UnknownHostException e) {
             return false; // listening there will fail
+        }
+    }
+
+    /** Akka would say it, too, but later, and that the port may be taken. */
+    private static void requireOfThisMachine(String bind) {
+        try (var socket = new ServerSocket()) {
+            socket.bind(new InetSocketAddress(InetAddress.getByName(bind), 0));
+        } catch (UnknownHostException e) {
+            throw new ClusterException(
+                    "cluster.bind: expected an address of this machine%s, got %s, which no name service knows"
+                            .formatted(addresses(), bind),
+                    e);
+        } catch (BindException e) {
+            throw new ClusterException(
+                    "cluster.bind: expected an address of this machine%s, got %s; an address that others reach this node under and that is not its own goes to cluster.advertise"
+                            .formatted(addresses(), bind),
+                    e);
+        } catch (IOException e) {
+            LOG.debug("whether {} is of this machine is seen when it listens there", bind, e);
+        }
+    }
+
+    private static String addresses() {
+        try {
+            return NetworkInterface.networkInterfaces()
+                    .flatMap(NetworkInterface::inetAddresses)
+                    .filter(address -> !address.isLinkLocalAddress())
+                    .map(address -> address.getHostAddress().replaceFirst("%.*", ""))
+                    .sorted()
+                    .limit(MOST_ADDRESSES)
+                    .collect(Collectors.joining(", ", ", such as ", ""));
+        } catch (SocketException e) {
+            return "";
         }
     }
 

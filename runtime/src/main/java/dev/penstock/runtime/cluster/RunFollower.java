@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Follows a run from outside its cluster: says every other second that it wants to, at the next
  * seed when one falls silent, and first of all fetches the run's program. Gives up when all have
- * been silent for as long as a seed on another machine may take to be there again.
+ * been silent for as long as a seed on another machine may take to be there again, and when they
+ * answer that none keeps the run for as long as one may take to open it, or its lock to be free.
  */
 final class RunFollower extends AbstractBehavior<RunFollower.Command> {
     /** What it understands; never leaves its process. */
@@ -37,6 +38,13 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
     private static final Duration RENEWAL = Duration.ofSeconds(2);
     private static final Duration SILENCE = Duration.ofSeconds(10);
     private static final Duration PATIENCE = Duration.ofMinutes(10);
+
+    /** A lease on another host is void after 15 s, and a seed looks for it every 3 s. */
+    private static final Duration HELD = Duration.ofMinutes(1);
+
+    /** What passes sooner is not worth a line. */
+    private static final Duration WORTH_A_LINE = Duration.ofSeconds(3);
+
     private static final int MOST_CHARS = 256 << 20;
 
     private final String run;
@@ -52,6 +60,13 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
     private boolean silent;
     private long heardNanos = System.nanoTime();
     private long turnedNanos = heardNanos;
+    private final Duration heldPatience;
+
+    /** Why no seed keeps the run, since when, and whether that was said. */
+    private ClusterRuns.@Nullable WhyUnkept why;
+
+    private long whyNanos;
+    private boolean saidWhy;
 
     private RunFollower(
             ActorContext<Command> context,
@@ -59,8 +74,10 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
             String run,
             List<ActorRef<ClusterRuns.Command>> desks,
             Queue<FollowEvent> events,
-            Duration patience) {
+            Duration patience,
+            Duration heldPatience) {
         super(context);
+        this.heldPatience = heldPatience;
         this.run = run;
         this.desks = desks;
         this.events = events;
@@ -72,20 +89,27 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
 
     static Behavior<Command> of(
             String run, List<ActorRef<ClusterRuns.Command>> desks, Queue<FollowEvent> events) {
-        return of(run, desks, events, PATIENCE);
+        return of(run, desks, events, PATIENCE, HELD);
     }
 
     static Behavior<Command> of(
             String run,
             List<ActorRef<ClusterRuns.Command>> desks,
             Queue<FollowEvent> events,
-            Duration patience) {
+            Duration patience,
+            Duration heldPatience) {
         return Behaviors.setup(
                 context ->
                         Behaviors.withTimers(
                                 timers ->
                                         new RunFollower(
-                                                context, timers, run, desks, events, patience)));
+                                                context,
+                                                timers,
+                                                run,
+                                                desks,
+                                                events,
+                                                patience,
+                                                heldPatience)));
     }
 
     @Override
@@ -95,7 +119,9 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
 
     private Behavior<Command> onCommand(Command command) {
         switch (command) {
-            case Answered(ClusterRuns.FollowAnswer answer) -> onAnswer(answer);
+            case Answered(ClusterRuns.FollowAnswer answer) -> {
+                return onAnswer(answer);
+            }
             case NewsCame(RunNews item) -> onNews(item);
             case ProgramCame(TextFetch.Result result) -> onProgram(result);
             case Renew _ -> {
@@ -105,7 +131,7 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
         return this;
     }
 
-    private void onAnswer(ClusterRuns.FollowAnswer answer) {
+    private Behavior<Command> onAnswer(ClusterRuns.FollowAnswer answer) {
         heardNanos = System.nanoTime();
         if (silent) {
             silent = false;
@@ -113,7 +139,11 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
         }
         switch (answer) {
             case ClusterRuns.NotThere notThere -> events.add(new FollowEvent.NotThere(notThere));
+            case ClusterRuns.Unkept unkept -> {
+                return onUnkept(unkept);
+            }
             case ClusterRuns.Following known -> {
+                why = null;
                 if (following == null) {
                     following = known;
                     getContext()
@@ -128,6 +158,35 @@ final class RunFollower extends AbstractBehavior<RunFollower.Command> {
                 }
             }
         }
+        return this;
+    }
+
+    private Behavior<Command> onUnkept(ClusterRuns.Unkept unkept) {
+        long now = System.nanoTime();
+        if (why != unkept.why()) {
+            why = unkept.why();
+            whyNanos = now;
+            saidWhy = false;
+        }
+        Duration waited = Duration.ofNanos(now - whyNanos);
+        Duration limit =
+                switch (unkept.why()) {
+                    case LOOKS, OPENS -> patience;
+                    case HELD -> heldPatience;
+                    case BROKEN -> Duration.ZERO;
+                };
+        if (waited.compareTo(limit) >= 0) {
+            events.add(new FollowEvent.NotKept(unkept.line()));
+            return Behaviors.stopped();
+        }
+        if (!saidWhy && waited.compareTo(WORTH_A_LINE) >= 0) {
+            saidWhy = true;
+            events.add(
+                    new FollowEvent.Contact(
+                            "%s; still waiting, for up to %d s"
+                                    .formatted(unkept.line(), limit.toSeconds())));
+        }
+        return this;
     }
 
     private void onProgram(TextFetch.Result result) {

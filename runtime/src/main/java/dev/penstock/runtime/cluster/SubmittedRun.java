@@ -12,6 +12,7 @@ import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import dev.penstock.runtime.inference.TrainingTasks;
+import dev.penstock.runtime.launch.ConfiguredRecovery;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.LinuxVitals;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -25,6 +26,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,7 +91,11 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public List<String> banner() {
-        return record.banner();
+        return Stream.concat(
+                        record.banner().stream(),
+                        ConfiguredRecovery.mirrorNoteOfRanks(assembly.config()).stream()
+                                .map(note -> "note: " + note))
+                .toList();
     }
 
     @Override
@@ -128,7 +134,8 @@ final class SubmittedRun implements ClusterRun {
     @Override
     public String finish(RunOutcome outcome, Duration took) {
         JournalFile own = journal;
-        if (own != null && own.isTaken()) { // its files, and its ending, are another's
+        boolean another = !lock.isMine() || (own != null && own.isTaken());
+        if (another) { // the run's files, and its ending, are that one's
             return "another supervisor goes on with " + name();
         }
         writeEnding(outcome);

@@ -28,7 +28,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -86,9 +85,8 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
     }
 
     @Override
-    public Map<String, Set<String>> unfinished(
-            Predicate<String> names, Consumer<ClusterRun> found) {
-        return new UnfinishedRuns(root, clusterId).open(names, found);
+    public Map<String, Set<String>> unfinished(Predicate<String> names, Finder finder) {
+        return new UnfinishedRuns(root, clusterId).open(names, finder);
     }
 
     private RunDirectory directory(Submission submission) {

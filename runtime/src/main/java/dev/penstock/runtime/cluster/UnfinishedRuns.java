@@ -1,9 +1,11 @@
 package dev.penstock.runtime.cluster;
 
 import dev.penstock.actors.cluster.ClusterRun;
+import dev.penstock.actors.cluster.RunMaker;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.DurableFiles;
+import dev.penstock.runtime.config.reading.FileCause;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -23,7 +25,6 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
@@ -51,10 +52,10 @@ record UnfinishedRuns(Path root, String clusterId) {
      * that a holder on another host is gone, so all are tried at once.
      *
      * @param names of the directories that are looked at
-     * @param found told each as soon as it is open
+     * @param finder told of each as soon as something is known
      * @return by their names those that are locked, with the processes where their ranks are
      */
-    Map<String, Set<String>> open(Predicate<String> names, Consumer<ClusterRun> found) {
+    Map<String, Set<String>> open(Predicate<String> names, RunMaker.Finder finder) {
         Map<Path, CompletableFuture<Optional<RunLock>>> locks = new LinkedHashMap<>();
         Map<String, Set<String>> locked = new TreeMap<>();
         try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
@@ -65,10 +66,21 @@ record UnfinishedRuns(Path root, String clusterId) {
                     (each, lock) ->
                             lock.join()
                                     .ifPresentOrElse(
-                                            held -> open(each, held, found),
-                                            () -> locked.put(name(each), processes(each))));
+                                            held -> open(each, held, finder),
+                                            () -> {
+                                                finder.held(name(each), holder(each));
+                                                locked.put(name(each), processes(each));
+                                            }));
         }
         return locked;
+    }
+
+    private static String holder(Path directory) {
+        try {
+            return new RunDirectory(directory).holder();
+        } catch (RunDirectoryException e) {
+            return ""; // whoever has it gives it back
+        }
     }
 
     /** Read while somebody may write it. */
@@ -87,13 +99,19 @@ record UnfinishedRuns(Path root, String clusterId) {
         }
     }
 
-    private static void open(Path each, RunLock lock, Consumer<ClusterRun> found) {
+    private static void open(Path each, RunLock lock, RunMaker.Finder finder) {
         boolean taken = false;
+        finder.opens(name(each));
         try {
-            found.accept(opened(new RunDirectory(each), lock));
+            finder.opened(opened(new RunDirectory(each), lock));
             taken = true;
         } catch (RuntimeException | IOException | LinkageError e) {
             LOG.error("run {} has not ended, but cannot be taken up", name(each), e);
+            finder.cannotOpen(
+                    name(each),
+                    e instanceof IOException file
+                            ? FileCause.withFile(file)
+                            : String.valueOf(e.getMessage()));
         } finally {
             if (!taken) {
                 lock.close();

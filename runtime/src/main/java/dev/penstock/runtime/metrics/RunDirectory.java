@@ -166,6 +166,19 @@ public record RunDirectory(Path path) {
         }
     }
 
+    /**
+     * Words about the process that took this directory for a run, with a space before them; empty
+     * if nobody has it.
+     */
+    public String holder() {
+        try {
+            return RunLock.holderOf(path);
+        } catch (IOException e) {
+            throw new RunDirectoryException(
+                    path, "cannot read who has %s: %s".formatted(path, FileCause.of(e)), e);
+        }
+    }
+
     /** Removes a directory that was created for a run that never began. */
     public void removeIfEmpty() {
         try {

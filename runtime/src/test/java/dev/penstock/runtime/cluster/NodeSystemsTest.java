@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cluster;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import akka.actor.typed.ActorSystem;
 import akka.actor.typed.javadsl.Behaviors;
@@ -12,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -52,6 +54,22 @@ class NodeSystemsTest {
     void aLargerClusterSettlesForLonger() {
         assertThat(List.of(1, 5, 6, 20, 21, 1_000).stream().map(NodeSystems::stableAfter))
                 .containsExactly(7, 7, 10, 13, 17, 30);
+    }
+
+    /** Of a network that is for documents. */
+    @Test
+    void anAddressThatIsNotOfThisMachineIsNamedWithThoseThatAre(@TempDir Path folder)
+            throws Exception {
+        Path file = folder.resolve("node.conf");
+        Files.writeString(
+                file, "cluster { role = seed, port = 0, bind = 203.0.113.250, insecure = true }");
+        NodeConfig node = NodeLoader.load(file, List.of());
+
+        assertThatThrownBy(() -> new NodeProcess(node, _ -> {}).run(new CompletableFuture<>()))
+                .isInstanceOf(ClusterException.class)
+                .hasMessageContaining("cluster.bind: expected an address of this machine")
+                .hasMessageContaining("127.0.0.1")
+                .hasMessageContaining("got 203.0.113.250");
     }
 
     /** With Akka's own answer, seven seconds of changes would end all nodes and all runs. */

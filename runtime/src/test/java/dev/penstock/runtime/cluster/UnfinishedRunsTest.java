@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.cluster.ClusterRun;
+import dev.penstock.actors.cluster.RunMaker;
 import dev.penstock.actors.cluster.RunRefusedException;
 import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.JournalRecord;
@@ -63,6 +64,53 @@ class UnfinishedRunsTest {
         }
     }
 
+    /** For those who ask for such a run. */
+    @Test
+    void theFinderIsToldWhoHasARunAndWhatCannotBeOpened() throws IOException {
+        ClusterRun kept = afterTwoSteps();
+        List<String> told = new ArrayList<>();
+        var finder =
+                new RunMaker.Finder() {
+                    @Override
+                    public void opens(String run) {
+                        told.add("opens " + run);
+                    }
+
+                    @Override
+                    public void opened(ClusterRun run) {
+                        told.add("opened " + run.name());
+                        run.close();
+                    }
+
+                    @Override
+                    public void cannotOpen(String run, String reason) {
+                        told.add("cannot open %s: %s".formatted(run, reason));
+                    }
+
+                    @Override
+                    public void held(String run, String holder) {
+                        told.add(run + holder);
+                    }
+                };
+
+        runs.unfinished(_ -> true, finder);
+        kept.close();
+        runs.unfinished(_ -> true, finder);
+        Files.delete(kept.directory().resolve("launch.conf"));
+        runs.unfinished(_ -> true, finder);
+
+        assertThat(told).hasSize(5);
+        assertThat(told.get(0))
+                .startsWith(
+                        kept.name() + " (process %d on ".formatted(ProcessHandle.current().pid()));
+        assertThat(told.subList(1, 4))
+                .containsExactly(
+                        "opens " + kept.name(), "opened " + kept.name(), "opens " + kept.name());
+        assertThat(told.get(4))
+                .startsWith("cannot open %s: ".formatted(kept.name()))
+                .contains("launch.conf");
+    }
+
     @Test
     void onlyRunsThatAreLookedForAreOpened() {
         afterTwoSteps().close();
@@ -102,6 +150,24 @@ class UnfinishedRunsTest {
             assertThat(kept.directory().resolve("summary.json")).doesNotExist();
         }
         kept.close();
+    }
+
+    /** It may read the run's data for minutes before it writes into the journal. */
+    @Test
+    void aSeedWhoseLeaseAnotherHasDoesNotEndTheRunThatTheOtherOpens() throws IOException {
+        ClusterRun kept = afterTwoSteps();
+        Path lease = kept.directory().resolve("run.lease");
+        String others = Files.readString(lease).replaceFirst("held by .{8}", "held by 00000000");
+        Files.writeString(lease, others);
+
+        String said = kept.finish(new RunOutcome.Failed(2, "superseded"), Duration.ZERO);
+
+        assertThat(said).isEqualTo("another supervisor goes on with quickstart-1");
+        assertThat(JournalFile.read(kept.directory().resolve(JournalFile.NAME)))
+                .noneMatch(JournalRecord.Failed.class::isInstance);
+        assertThat(kept.directory().resolve("summary.json")).doesNotExist();
+        kept.close();
+        assertThat(lease).content().isEqualTo(others);
     }
 
     /** Else another seed would take it up as what was refused. */

@@ -82,6 +82,33 @@ class KilledSeedIT {
     }
 
     /**
+     * The others take it for dead, and it must not take them for dead when it goes on: there would
+     * be two clusters, of which one had the run and the other the node for its ranks.
+     */
+    @Test
+    void aSeedThatStoodStillJoinsTheOthersAgainWhoGoOnWithItsRun() throws Exception {
+        try (ForkedCli first = joined(seedProcess("one", freePort()));
+                HostedCli second = seed("two", freePort(), address(first));
+                HostedCli worker = worker(List.of(address(first), address(second)))) {
+            second.awaitOutput("joined");
+            worker.awaitOutput("joined");
+            try (HostedCli train =
+                    cluster.trainSteadily(List.of(address(first), address(second)))) {
+                cluster.awaitSteps(10);
+                first.signal("STOP");
+                second.awaitOutput(address(first) + " is out of the cluster");
+                worker.awaitOutput(address(first) + " is out of the cluster");
+                first.signal("CONT");
+                first.awaitOutput("it starts anew and joins again");
+                first.awaitOutput("joined the cluster: 2 seeds, 1 worker");
+                awaitTakeOver();
+                cluster.stopAfterMoreSteps(address(first), train);
+            }
+        }
+        cluster.expectTheBitsOfACalmRun();
+    }
+
+    /**
      * Waits until a seed has joined: the one that joins first is the older one, and the older one
      * takes over.
      */

@@ -6,6 +6,7 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.launch.ConfiguredRecovery;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.launch.SliceNote;
@@ -60,6 +61,8 @@ final class ConfigCheckCommand extends PenstockCommand {
                 SliceNote.of(
                                 parts.schedule().sliceTokens(),
                                 parts.config().device().reductionBlock())
+                        .ifPresent(note -> err().println("note: " + note));
+                ConfiguredRecovery.mirrorNote(parts.config())
                         .ifPresent(note -> err().println("note: " + note));
                 long most = traffic.stream().mapToLong(StepTraffic::bytes).max().orElse(0);
                 if (most > 0) {

@@ -74,6 +74,13 @@ final class FollowRun implements NewsReader.Reader {
                                 .formatted(line, run, String.join(" --cluster ", seeds)));
                 exitCode = ExitCode.FAILURE;
             }
+            case FollowEvent.NotKept(String line) -> {
+                closeProgress();
+                warn(
+                        "%s: gave up; to follow it once a seed keeps it: penstock attach %s --cluster %s"
+                                .formatted(line, run, String.join(" --cluster ", seeds)));
+                exitCode = ExitCode.FAILURE;
+            }
             case FollowEvent.NotThere(ClusterRuns.NotThere answer) -> {
                 warn(notThere(answer));
                 exitCode = ExitCode.BAD_INPUT;

@@ -25,6 +25,8 @@ public final class RebalanceCommand extends PenstockCommand {
             return switch (client.rebalance(where.run())) {
                 case ClusterRuns.NotThere notThere ->
                         throw new BadInputException(FollowRun.notThere(notThere));
+                case ClusterRuns.Unkept unkept ->
+                        throw new BadInputException(unkept.line() + "; try again then");
                 case ClusterRuns.Rebalancing(String name, String line) -> {
                     out().printf("%s: %s%n", name, line);
                     yield ExitCode.OK;

@@ -49,7 +49,12 @@ public final class RunsCommand extends PenstockCommand {
                             run.directory(),
                             run.detail().isEmpty() ? "" : "\n    " + run.detail());
         }
-        if (list.runs().isEmpty()) {
+        for (ClusterRuns.Unkept run : list.unkept()) {
+            out().printf("%-24s not kept%n    %s%n", run.run(), run.line());
+        }
+        if (list.looking()) {
+            out().println("the seed still looks for runs of the seed before it");
+        } else if (list.runs().isEmpty() && list.unkept().isEmpty()) {
             out().println("no runs");
         }
         for (NodeOffer node : list.nodes()) {

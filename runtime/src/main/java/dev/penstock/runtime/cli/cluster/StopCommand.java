@@ -23,6 +23,8 @@ public final class StopCommand extends PenstockCommand {
             return switch (client.stop(where.run())) {
                 case ClusterRuns.NotThere notThere ->
                         throw new BadInputException(FollowRun.notThere(notThere));
+                case ClusterRuns.Unkept unkept ->
+                        throw new BadInputException(unkept.line() + "; try again then");
                 case ClusterRuns.Stopping(RunStanding standing) -> {
                     out().printf(
                                     standing.state().hasEnded()

@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.Terminal;
 import dev.penstock.runtime.inference.TrainingTasks;
+import dev.penstock.runtime.launch.ConfiguredRecovery;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -46,6 +47,8 @@ final class TrainRun {
         long start = System.nanoTime();
         try (var record = new RunRecord(assembly, directory, false)) {
             record.banner().forEach(out::println);
+            ConfiguredRecovery.mirrorNote(assembly.config())
+                    .ifPresent(note -> out.println("note: " + note));
             out.flush();
             RunOutcome outcome;
             try (var progress =
