@@ -24,6 +24,11 @@ public final class SavedRun {
 
     /** The checkpoint's folder. */
     public static Path write(Path runDirectory, long step) {
+        return writeWithNan(runDirectory, step, "no parameter");
+    }
+
+    /** The same, with a NaN in a parameter. */
+    public static Path writeWithNan(Path runDirectory, long step, String parameter) {
         Path root = runDirectory.resolve(CheckpointFolders.FOLDER);
         try (DeviceScope memory = CpuScope.root("test", Long.MAX_VALUE, false);
                 CheckpointDirectory directory =
@@ -38,18 +43,24 @@ public final class SavedRun {
                                     1,
                                     0,
                                     RankPlace.single(0),
-                                    state(memory, new Random(7)))));
+                                    state(memory, new Random(7), parameter))));
         }
         return CheckpointFolders.of(root, step);
     }
 
-    private static List<NamedTensor> state(DeviceScope memory, Random random) {
+    private static List<NamedTensor> state(DeviceScope memory, Random random, String broken) {
         List<NamedTensor> state = new ArrayList<>();
         MODEL.parameters()
                 .forEach(
                         (name, shape) -> {
                             for (String kind : List.of("", "optimizer.m.", "optimizer.v.")) {
-                                state.add(tensor(memory, random, kind + name, shape));
+                                NamedTensor tensor = tensor(memory, random, kind + name, shape);
+                                if (tensor.name().equals(broken)) {
+                                    tensor.tensor()
+                                            .segment()
+                                            .setAtIndex(ValueLayout.JAVA_FLOAT, 5, Float.NaN);
+                                }
+                                state.add(tensor);
                             }
                         });
         return state;

@@ -295,6 +295,27 @@ class EvaluateCommandTest {
         assertThat(evaluate.err()).contains("[256, 12]", "[256, 8]");
     }
 
+    @Test
+    void weightsThatAreNoNumbersEndEveryUseOfThemByTheirName() throws IOException {
+        Path broken = folder.resolve("broken");
+        Files.createDirectory(broken);
+        SavedRun.writeWithNan(broken, 100, "h.0.mlp.c_fc.weight");
+        Files.copy(run.resolve("resolved.conf"), broken.resolve("resolved.conf"));
+        String text = folder.resolve("corpus.txt").toString();
+
+        Cli heldOut = Cli.run("evaluate", broken.toString());
+        Cli file = Cli.run("evaluate", broken.toString(), "--data", text);
+        Cli generate = Cli.run("generate", broken.toString(), "--prompt=to", "--tokens=3");
+
+        for (Cli cli : List.of(heldOut, file, generate)) {
+            assertThat(cli.exitCode()).as(cli.out()).isEqualTo(ExitCode.FAILURE);
+            assertThat(cli.err())
+                    .contains("h.0.mlp.c_fc.weight: expected finite numbers, got NaN")
+                    .doesNotContain("Exception");
+            assertThat(cli.out()).doesNotContain("NaN");
+        }
+    }
+
     private String loss(String override) throws IOException {
         Cli evaluate = Cli.run("evaluate", run.toString(), override, "--json");
         return JSON.readTree(evaluate.out()).get("loss").toString();
