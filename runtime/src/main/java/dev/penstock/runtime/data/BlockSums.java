@@ -11,9 +11,9 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * CRC-32C of each block of a shard's tokens. They follow the tokens, 4 bytes each and little-endian,
- * and after them their own. With them a reader can tell a damaged token from another one without
- * reading the whole shard.
+ * CRC-32C of each block of a shard's tokens. They follow the tokens, 4 bytes each and
+ * little-endian, and after them their own. With them a reader can tell a damaged token from another
+ * one without reading the whole shard.
  */
 final class BlockSums {
     /** What Linux reads of a mapped file at a first touch anyway. Whole tokens, of 2 or 4 bytes. */

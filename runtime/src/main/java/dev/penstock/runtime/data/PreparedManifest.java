@@ -116,7 +116,8 @@ record PreparedManifest(
                     List.of(
                             new DataProblem(
                                     "data.source",
-                                    "%s of version %d to %d".formatted(file, FIRST_VERSION, VERSION),
+                                    "%s of version %d to %d"
+                                            .formatted(file, FIRST_VERSION, VERSION),
                                     "version " + version,
                                     "use the Penstock that wrote it")));
         }

@@ -16,8 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The first 128 bytes of a shard of prepared tokens, little-endian; the tokens follow, then the
- * sums of their blocks. See {@code
- * docs/formats.md}.
+ * sums of their blocks. See {@code docs/formats.md}.
  *
  * @param tokenBytes bytes of a token, 2 or 4
  * @param vocabulary every token is below it

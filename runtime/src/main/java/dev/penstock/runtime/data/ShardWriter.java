@@ -28,6 +28,7 @@ final class ShardWriter implements AutoCloseable {
     /** Whole blocks, so that only the last flush ends within one. */
     private final ByteBuffer buffer =
             ByteBuffer.allocateDirect(8 * BlockSums.BLOCK).order(ByteOrder.LITTLE_ENDIAN);
+
     private final CRC32C crc = new CRC32C();
     private final BlockSums.Writer sums = new BlockSums.Writer();
     private long tokens;

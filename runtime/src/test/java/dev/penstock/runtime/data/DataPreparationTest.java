@@ -582,8 +582,7 @@ class DataPreparationTest {
         CRC32C block = new CRC32C();
         block.update(new byte[BlockSums.BLOCK]);
         int blocks = Math.toIntExact(bytes / BlockSums.BLOCK);
-        ByteBuffer sums =
-                ByteBuffer.allocate(4 * blocks + 4).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer sums = ByteBuffer.allocate(4 * blocks + 4).order(ByteOrder.LITTLE_ENDIAN);
         for (int i = 0; i < blocks; i++) {
             sums.putInt((int) block.getValue());
         }

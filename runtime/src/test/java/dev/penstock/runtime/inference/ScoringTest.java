@@ -194,8 +194,7 @@ class ScoringTest {
                     return has;
                 };
 
-        PipelineInference.Scores scores =
-                pipeline(2, broken).score(windows(), _ -> {}, _ -> {});
+        PipelineInference.Scores scores = pipeline(2, broken).score(windows(), _ -> {}, _ -> {});
 
         assertThat(scores.scores()).isEmpty();
         assertThat(scores.outcome())
@@ -226,8 +225,7 @@ class ScoringTest {
         PipelineInference.Result text =
                 pipeline(1, huge)
                         .run(
-                                InferenceRequest.of(
-                                        List.of(new int[] {1}), 3, Sampling.greedy()),
+                                InferenceRequest.of(List.of(new int[] {1}), 3, Sampling.greedy()),
                                 (_, _) -> true,
                                 _ -> {});
 

@@ -114,8 +114,7 @@ final class HeldOutLoss {
             outcome = new PipelineRun(assembly, found, Interrupts.install()::onInterrupt).run();
         }
         if (outcome instanceof RunOutcome.Failed(_, String reason)) {
-            throw new RunFailedException(
-                    reason.contains("not finite") ? notFinite(saved) : reason);
+            throw new RunFailedException(reason.contains("not finite") ? notFinite(saved) : reason);
         }
         if (found.loss.isPresent() && !Double.isFinite(found.loss.getAsDouble())) {
             throw new RunFailedException(notFinite(saved));
