@@ -175,7 +175,7 @@ public final class EvaluateCommand extends PenstockCommand {
             throw new ConfigException(problems);
         }
         RunDirectory directory = RunDirectory.open(path);
-        DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), overrides);
+        DraftConfig draft = ConfigLoader.draftOfRun(directory.resolvedConfiguration(), overrides);
         ExposedDataPlane.ofLocalRun(draft.draft()).ifPresent(problems::add);
         Optional<SavedCheckpoint> saved = checkpoint(directory, problems);
         Optional<HeldOutLoss.Answer> answer = HeldOutLoss.measure(draft, saved, problems);
@@ -251,7 +251,7 @@ public final class EvaluateCommand extends PenstockCommand {
             boolean lines = file.toString().matches(".*\\.jsonl(\\.gz)?");
             all.add("data.format=" + (lines ? "jsonl" : "text"));
             all.addAll(usedOverrides(problems));
-            DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), all);
+            DraftConfig draft = ConfigLoader.draftOfRun(directory.resolvedConfiguration(), all);
             draft.problems().stream()
                     .filter(problem -> !problem.key().equals("data.source")) // told as --data
                     .forEach(problems::add);
