@@ -184,7 +184,10 @@ public final class DataPreparation {
 
     private Result finish(long resumed) throws IOException {
         if (written == 0) {
-            throw refused("text in the files", "none", "check the files");
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.source", "text in the files", "none", "check the files")));
         }
         List<PreparedManifest.Shard> shards = new ArrayList<>();
         for (ShardHeader header : done) {

@@ -10,6 +10,8 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
@@ -105,6 +107,10 @@ final class CheckpointConvertCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
+        List<Problem> problems = arguments.problems(false);
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
         WeightsExport.Form weightsForm = arguments.form();
         if (form.format == null && !weightsForm.equals(WeightsExport.Form.AS_STORED)) {
             throw new BadInputException(

@@ -316,6 +316,32 @@ class EvaluateCommandTest {
         }
     }
 
+    @Test
+    void optionsPathsAndWeightsAreToldTogether() throws IOException {
+        Path nowhere = folder.resolve("nowhere");
+
+        Cli task =
+                Cli.run(
+                        "evaluate",
+                        nowhere.toString(),
+                        "--data=none.txt",
+                        "--task=riddles",
+                        "--device=tpu");
+        Cli stages =
+                Cli.run(
+                        "evaluate",
+                        checkpoint.toString(),
+                        "--data=none.txt",
+                        "--task=riddles",
+                        "--stages=9");
+        Cli heldOut = Cli.run("evaluate", nowhere.toString(), "--stride=3");
+
+        assertThat(task.err())
+                .contains("4 problems", "--task", "--device", nowhere.toString(), "none.txt");
+        assertThat(stages.err()).contains("3 problems", "--task", "--stages", "none.txt");
+        assertThat(heldOut.err()).contains("2 problems", "--data", "RUN: cannot open a run", nowhere.toString());
+    }
+
     private String loss(String override) throws IOException {
         Cli evaluate = Cli.run("evaluate", run.toString(), override, "--json");
         return JSON.readTree(evaluate.out()).get("loss").toString();
