@@ -187,7 +187,10 @@ public final class DataPreparation {
             throw new DataException(
                     List.of(
                             new DataProblem(
-                                    "data.source", "text in the files", "none", "check the files")));
+                                    "data.source",
+                                    "text in the files",
+                                    "none",
+                                    "check the files")));
         }
         List<PreparedManifest.Shard> shards = new ArrayList<>();
         for (ShardHeader header : done) {

@@ -86,8 +86,7 @@ public record TaskData(Path source, boolean byFile, Optional<DataFormat> format,
         List<Path> files = find();
         var reader = new TaskFiles(problems);
         List<TaskText> texts =
-                request.protocol()
-                        .read(request.task(), reader, files, tokenizer, context, stride);
+                request.protocol().read(request.task(), reader, files, tokenizer, context, stride);
         return new PreparedTask(request, files.stream().map(this::name).toList(), texts);
     }
 

@@ -193,8 +193,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
                                 .formatted(name, type, shape, wanted, bytes));
     }
 
-    private static void checkCoverage(
-            List<Entry> entries, long dataBytes, List<String> problems) {
+    private static void checkCoverage(List<Entry> entries, long dataBytes, List<String> problems) {
         List<Entry> sorted =
                 entries.stream()
                         .sorted(Comparator.comparingLong(Entry::begin).thenComparing(Entry::end))

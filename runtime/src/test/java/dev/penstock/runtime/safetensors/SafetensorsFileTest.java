@@ -177,7 +177,8 @@ class SafetensorsFileTest {
                 .contains("5 problems", "__metadata__.x is not text", "a: dtype is 'F31'")
                 .contains("a: shape holds -2", "a: data_offsets are [8, 0]", "b: F32 [3] takes 12");
         assertThat(many).contains("95 problems", "\n  and 75 more").doesNotContain("c20:");
-        assertThat(gaps).contains("3 problems", "a begins at data byte 2", "b begins at data byte 5");
+        assertThat(gaps)
+                .contains("3 problems", "a begins at data byte 2", "b begins at data byte 5");
     }
 
     private String problemsOf(String header) throws Exception {
@@ -185,10 +186,11 @@ class SafetensorsFileTest {
         byte[] json = header.getBytes(StandardCharsets.UTF_8);
         ByteBuffer bytes = ByteBuffer.allocate(16 + json.length).order(ByteOrder.LITTLE_ENDIAN);
         Files.write(path, bytes.putLong(json.length).put(json).array());
-        return assertThatThrownBy(() -> SafetensorsFile.open(path))
-                .isInstanceOf(StoredFileException.class)
-                .actual()
-                .getMessage();
+        Throwable thrown =
+                assertThatThrownBy(() -> SafetensorsFile.open(path))
+                        .isInstanceOf(StoredFileException.class)
+                        .actual();
+        return String.valueOf(thrown.getMessage());
     }
 
     @Test

@@ -156,15 +156,15 @@ public final class EvaluateCommand extends PenstockCommand {
                                                     " (data.format = jsonl)",
                                                     ", in a file whose name ends with .jsonl")
                                             .replace(
-                                                    "data.tokenizer = bytes",
-                                                    "--tokenizer bytes"));
+                                                    "data.tokenizer = bytes", "--tokenizer bytes"));
             case "data.tokenizer" ->
                     Problem.atOption(
                             "--data",
                             problem.expected(),
                             problem.got(),
                             problem.advice()
-                                    .replace("use data.tokenizer = bytes", "try --tokenizer bytes"));
+                                    .replace(
+                                            "use data.tokenizer = bytes", "try --tokenizer bytes"));
             case "stride" ->
                     Problem.atOption(
                             "--stride", problem.expected(), problem.got(), problem.advice());
@@ -219,8 +219,7 @@ public final class EvaluateCommand extends PenstockCommand {
             RunDirectory.open(path);
             return Optional.empty();
         } catch (RunDirectoryException e) {
-            return Optional.of(
-                    Problem.atOption("RUN", "", String.valueOf(e.getMessage()), ""));
+            return Optional.of(Problem.atOption("RUN", "", String.valueOf(e.getMessage()), ""));
         }
     }
 

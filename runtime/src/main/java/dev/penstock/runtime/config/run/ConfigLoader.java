@@ -141,10 +141,7 @@ public final class ConfigLoader {
         reportConflicts(config);
         reportImpossible(config, faults);
         return new DraftConfig(
-                new LoadedConfig(config, written, places),
-                problems.sorted(),
-                broken,
-                modelMissing);
+                new LoadedConfig(config, written, places), problems.sorted(), broken, modelMissing);
     }
 
     private SortedMap<Integer, FaultEntry> faults() {

@@ -24,10 +24,7 @@ public final class DraftConfig {
      * @param modelMissing whether {@code model.from} names nothing
      */
     DraftConfig(
-            LoadedConfig loaded,
-            List<Problem> problems,
-            Set<String> broken,
-            boolean modelMissing) {
+            LoadedConfig loaded, List<Problem> problems, Set<String> broken, boolean modelMissing) {
         this.modelMissing = modelMissing;
         this.loaded = loaded;
         this.problems = List.copyOf(problems);

@@ -48,8 +48,7 @@ public final class LayoutChanges {
             for (Map.Entry<String, ConfigValue> key : config.getConfig(MODEL).entrySet()) {
                 String path = MODEL + "." + key.getKey();
                 if (!path.equals(CONTEXT)) {
-                    settings.add(
-                            path + "=" + key.getValue().render(ConfigRenderOptions.concise()));
+                    settings.add(path + "=" + key.getValue().render(ConfigRenderOptions.concise()));
                 }
             }
             return Optional.of(settings);

@@ -123,7 +123,12 @@ class DataCommandTest {
         Cli texts = prepare("gpt2", bad.toString(), lines.toString());
         Cli train =
                 Cli.run(
-                        "tokenizer", "train", "--vocabulary=300", "--output", words, bad.toString());
+                        "tokenizer",
+                        "train",
+                        "--vocabulary=300",
+                        "--output",
+                        words,
+                        bad.toString());
         Cli none = prepare("bytes", empty.toString());
         Cli number = prepare("bytes", bad.toString(), "--shard-tokens=99999999999");
 

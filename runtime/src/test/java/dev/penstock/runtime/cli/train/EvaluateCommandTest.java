@@ -339,7 +339,8 @@ class EvaluateCommandTest {
         assertThat(task.err())
                 .contains("4 problems", "--task", "--device", nowhere.toString(), "none.txt");
         assertThat(stages.err()).contains("3 problems", "--task", "--stages", "none.txt");
-        assertThat(heldOut.err()).contains("2 problems", "--data", "RUN: cannot open a run", nowhere.toString());
+        assertThat(heldOut.err())
+                .contains("2 problems", "--data", "RUN: cannot open a run", nowhere.toString());
     }
 
     private String loss(String override) throws IOException {

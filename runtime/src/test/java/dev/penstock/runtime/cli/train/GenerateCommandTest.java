@@ -89,7 +89,8 @@ class GenerateCommandTest {
         SavedRun.write(wide, 3, ModelConfig.gpt2(256, 16, 132, 1, 1, true));
         Path text = Files.writeString(run.resolve("x.txt"), "to be or not to be");
 
-        Cli generate = Cli.run("generate", wide.toString(), "--prompt=a", "--device=cuda", "--stages=9");
+        Cli generate =
+                Cli.run("generate", wide.toString(), "--prompt=a", "--device=cuda", "--stages=9");
         Cli evaluate =
                 Cli.run("evaluate", checkpointOf(wide), "--data", text.toString(), "--device=cuda");
 
