@@ -20,6 +20,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -173,7 +174,10 @@ final class CheckpointConvertCommand extends PenstockCommand {
         Path weights = to.resolve("model.safetensors");
         Path config = to.resolve(ModelConfig.FILE);
         Path index = to.resolve(weights.getFileName() + WeightsFiles.INDEX);
-        List<Path> there = Stream.of(to, weights, index, config).filter(Files::exists).toList();
+        Set<Path> left = WeightsExport.leftBehind(weights);
+        List<Path> there = Stream.of(to, weights, index, config)
+                        .filter(file -> Files.exists(file) && !left.contains(file))
+                        .toList();
         if (there.size() > 1 || Files.isRegularFile(to)) {
             throw new BadInputException(
                     "expected a folder without %s, got %s; try another"

@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
@@ -193,11 +194,12 @@ final class CheckpointExportCommand extends PenstockCommand {
             return problems;
         }
         Path index = output.resolveSibling(output.getFileName() + WeightsFiles.INDEX);
+        Set<Path> left = gguf ? Set.of() : WeightsExport.leftBehind(output);
         problems.addAll(
                 problemsOf(
                         Stream.of(output, index, config)
                                 .distinct()
-                                .filter(Files::exists)
+                                .filter(file -> Files.exists(file) && !left.contains(file))
                                 .toList()));
         return problems;
     }

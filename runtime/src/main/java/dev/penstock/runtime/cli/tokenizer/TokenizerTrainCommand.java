@@ -140,7 +140,7 @@ final class TokenizerTrainCommand extends PenstockCommand {
                 TrainedPairs.files().stream()
                         .filter(file -> Files.exists(output.resolve(file)))
                         .toList();
-        if (!force && !there.isEmpty()) {
+        if (!force && !there.isEmpty() && !isUnfinished()) {
             problems.add(
                     Problem.atOption(
                             "--output",
@@ -149,6 +149,16 @@ final class TokenizerTrainCommand extends PenstockCommand {
                             "try another folder, or --force to replace"));
         }
         return problems;
+    }
+
+    /**
+     * Whether all that is there was left by a training that was killed: it writes only where it
+     * may, and then the decisive files go first and come last.
+     */
+    private boolean isUnfinished() {
+        List<String> decisive = TrainedPairs.decisiveFiles();
+        return decisive.stream().anyMatch(file -> TextsAside.isLeft(output, file))
+                && decisive.stream().anyMatch(file -> !Files.exists(output.resolve(file)));
     }
 
     private void print(Answer answer) {
