@@ -20,8 +20,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -175,7 +175,8 @@ final class CheckpointConvertCommand extends PenstockCommand {
         Path config = to.resolve(ModelConfig.FILE);
         Path index = to.resolve(weights.getFileName() + WeightsFiles.INDEX);
         Set<Path> left = WeightsExport.leftBehind(weights);
-        List<Path> there = Stream.of(to, weights, index, config)
+        List<Path> there =
+                Stream.of(to, weights, index, config)
                         .filter(file -> Files.exists(file) && !left.contains(file))
                         .toList();
         if (there.size() > 1 || Files.isRegularFile(to)) {
