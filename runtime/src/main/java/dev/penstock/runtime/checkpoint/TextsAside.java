@@ -46,6 +46,11 @@ public final class TextsAside {
         }
     }
 
+    /** Returns whether a text was left aside, by a process that was killed. */
+    public static boolean isLeft(Path folder, String name) {
+        return Files.exists(DurableFiles.aside(folder.resolve(name)));
+    }
+
     /** Gives them their names, in the order of the texts; each replaces the file that has it. */
     public void publish() throws IOException {
         for (String name : List.copyOf(names)) {

@@ -15,15 +15,19 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -37,6 +41,10 @@ import java.util.stream.Stream;
 public final class WeightsExport {
     private static final String ENDING = ".safetensors";
     private static final int CHUNK_BYTES = 1 << 20;
+
+    /** Begins the lines of a mark that name what an export makes where nothing was before. */
+    private static final String MADE = "made: ";
+
     private static final Map<String, String> METADATA = Map.of("format", "pt");
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -100,6 +108,7 @@ public final class WeightsExport {
     public static List<Path> inTheWay(Path weights, Map<String, String> texts) {
         var export = new WeightsExport(weights, Form.AS_STORED, () -> {});
         List<Path> found = new ArrayList<>();
+        Set<Path> left = leftBehind(weights);
         Stream.of(weights, export.indexFile(), export.mark())
                 .filter(Files::exists)
                 .forEach(found::add);
@@ -119,7 +128,33 @@ public final class WeightsExport {
         } catch (IOException e) {
             throw StoredFileException.of(weights, "look for files beside it", e);
         }
+        found.removeIf(left::contains);
         return found;
+    }
+
+    /**
+     * Returns what an export left here that was killed, with its mark, if there was nothing of it
+     * before: the same export may replace it.
+     */
+    public static Set<Path> leftBehind(Path weights) {
+        Path mark = new WeightsExport(weights, Form.AS_STORED, () -> {}).mark();
+        try {
+            Set<Path> made =
+                    Files.readAllLines(mark).stream()
+                            .filter(line -> line.startsWith(MADE))
+                            .map(line -> line.substring(MADE.length()))
+                            .filter(name -> name.indexOf('/') < 0)
+                            .map(weights::resolveSibling)
+                            .collect(Collectors.toCollection(HashSet::new));
+            if (!made.isEmpty()) {
+                made.add(mark);
+            }
+            return made;
+        } catch (NoSuchFileException e) {
+            return Set.of();
+        } catch (IOException e) {
+            throw StoredFileException.of(mark, "read what an export left", e);
+        }
     }
 
     private List<Path> write(List<? extends TensorSource> tensors, Map<String, String> texts) {
@@ -222,10 +257,12 @@ public final class WeightsExport {
         if (!single) {
             all.put(index.getFileName().toString(), index(files, bytes));
         }
+        String made = made(files.keySet(), all);
         TextsAside aside = TextsAside.write(DurableFiles.folderOf(weights), all);
         try {
             replacing = true;
-            DurableFiles.write(mark(), "These files are being replaced by those of an export.\n");
+            DurableFiles.write(
+                    mark(), "These files are being replaced by those of an export.\n" + made);
             Files.deleteIfExists(index);
             Files.deleteIfExists(weights);
             if (!single) {
@@ -241,6 +278,16 @@ public final class WeightsExport {
         } finally {
             aside.discard();
         }
+    }
+
+    /** The lines of the mark that name the files; none where some of them were there before. */
+    private String made(Collection<Path> files, Map<String, String> texts) {
+        if (!inTheWay(weights, texts).isEmpty()) {
+            return "";
+        }
+        return Stream.concat(files.stream().map(Path::getFileName), texts.keySet().stream())
+                .map(name -> MADE + name + "\n")
+                .collect(Collectors.joining());
     }
 
     private static void moveAll(Collection<Path> files) throws IOException {

@@ -40,8 +40,7 @@ record JoinedRuns(NodeInterface here, boolean secured, boolean spared) implement
         requireWritable(directory);
         try {
             LoadedConfig loaded =
-                    ConfigLoader.loadWithOrigins(
-                            directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
+                    ConfigLoader.loadOfRun(directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
             ExposedDataPlane.ofClusterRun(loaded, secured)
                     .ifPresent(
                             problem -> {

@@ -22,6 +22,8 @@ import java.util.Properties;
  * @param orderFile its file name, which says its form
  * @param init weights to start from
  * @param resume whether to continue with the newest run of the configuration's name
+ * @param modelOfRun whether the model is what that run says: its folder is not where the
+ *     configuration looks for it, and what that says of the model is not to be used
  */
 public record Submission(
         String name,
@@ -29,7 +31,24 @@ public record Submission(
         Optional<String> order,
         String orderFile,
         Optional<Path> init,
-        boolean resume) {
+        boolean resume,
+        boolean modelOfRun) {
+
+    /** With the model that the configuration says. */
+    public Submission(
+            String name,
+            String configuration,
+            Optional<String> order,
+            String orderFile,
+            Optional<Path> init,
+            boolean resume) {
+        this(name, configuration, order, orderFile, init, resume, false);
+    }
+
+    /** The same with the model of the run that goes on. */
+    public Submission withModelOfRun() {
+        return new Submission(name, configuration, order, orderFile, init, resume, true);
+    }
 
     /** Of a configuration that was read here. */
     public static Submission of(RunConfig config, Optional<Path> init, boolean resume) {
@@ -60,6 +79,7 @@ public record Submission(
         properties.setProperty("order-file", orderFile);
         init.ifPresent(path -> properties.setProperty("init", path.toString()));
         properties.setProperty("resume", Boolean.toString(resume));
+        properties.setProperty("model-of-run", Boolean.toString(modelOfRun));
         var text = new StringWriter();
         try {
             properties.store(text, "a run");
@@ -97,7 +117,8 @@ public record Submission(
                 Optional.ofNullable(properties.getProperty("order")),
                 fileName(properties.getProperty("order-file", "order.txt")),
                 Optional.ofNullable(properties.getProperty("init")).map(Submission::path),
-                Boolean.parseBoolean(properties.getProperty("resume")));
+                Boolean.parseBoolean(properties.getProperty("resume")),
+                Boolean.parseBoolean(properties.getProperty("model-of-run")));
     }
 
     /** It becomes part of a path here, so it is a name and nothing else. */

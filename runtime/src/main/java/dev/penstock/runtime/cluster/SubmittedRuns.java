@@ -10,6 +10,7 @@ import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.ExposedDataPlane;
+import dev.penstock.runtime.config.run.LayoutChanges;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -23,6 +24,7 @@ import dev.penstock.schedules.validate.InvalidScheduleException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -162,7 +164,11 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
             RunDirectory directory,
             RunLock lock)
             throws IOException {
-        LoadedConfig loaded = ConfigLoader.loadWithOrigins(configuration, overrides);
+        List<String> all = new ArrayList<>(overrides);
+        if (submission.modelOfRun()) {
+            all.addAll(model(directory));
+        }
+        LoadedConfig loaded = ConfigLoader.loadOfRun(configuration, all);
         ExposedDataPlane.ofClusterRun(loaded, secured)
                 .ifPresent(
                         problem -> {
@@ -175,6 +181,16 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
         assembly.sweepCheckpoints();
         UnfinishedRuns.mark(directory, clusterId);
         return new SubmittedRun(directory, assembly, lock);
+    }
+
+    /** The model that the run had until now, whose folder need not be there any more. */
+    private static List<String> model(RunDirectory directory) {
+        return LayoutChanges.modelOf(directory.resolvedConfiguration())
+                .orElseThrow(
+                        () ->
+                                new RunRefusedException(
+                                        "the seed finds: model.from: nothing is there, and %s does not say the model of the run"
+                                                .formatted(directory.resolvedConfiguration())));
     }
 
     private static RunStart start(Submission submission, RunDirectory directory) {

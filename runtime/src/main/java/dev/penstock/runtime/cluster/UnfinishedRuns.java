@@ -153,7 +153,7 @@ record UnfinishedRuns(Path root, String clusterId) {
     private static ClusterRun opened(RunDirectory directory, RunLock lock) throws IOException {
         JournalledRun known = known(directory);
         var loaded =
-                ConfigLoader.loadWithOrigins(
+                ConfigLoader.loadOfRun(
                         directory.path().resolve(RunAssembly.LAUNCH_CONFIG), List.of());
         RunAssembly assembly = RunAssembly.of(loaded, RunOptions.read(directory.path()));
         return new SubmittedRun(directory, assembly, lock, known);

@@ -168,7 +168,7 @@ public final class DataPreparation {
     }
 
     /** Returns what was made, unless a shard is lost or damaged. */
-    private Optional<Result> resultIfWhole(PreparedManifest there) {
+    private Optional<Result> resultIfWhole(PreparedManifest there) throws IOException {
         try {
             PreparedTokens.open(folder);
             return Optional.of(
@@ -184,7 +184,13 @@ public final class DataPreparation {
 
     private Result finish(long resumed) throws IOException {
         if (written == 0) {
-            throw refused("text in the files", "none", "check the files");
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.source",
+                                    "text in the files",
+                                    "none",
+                                    "check the files")));
         }
         List<PreparedManifest.Shard> shards = new ArrayList<>();
         for (ShardHeader header : done) {
@@ -206,8 +212,12 @@ public final class DataPreparation {
         return result(written, documents, done.size(), resumed);
     }
 
-    private Result result(long tokens, long documents, int shards, long resumed) {
-        long bytes = tokens * plan.tokenBytes() + (long) shards * ShardHeader.BYTES;
+    private Result result(long tokens, long documents, int shards, long resumed)
+            throws IOException {
+        long bytes = 0;
+        for (int index = 0; index < shards; index++) {
+            bytes += Files.size(folder.resolve(PreparedManifest.shardFile(index)));
+        }
         return new Result(tokens, documents, shards, plan.tokenBytes(), bytes, resumed);
     }
 

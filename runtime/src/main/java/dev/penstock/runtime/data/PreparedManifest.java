@@ -30,7 +30,11 @@ record PreparedManifest(
         List<Shard> shards) {
     static final String FILE = "prepared.json";
 
-    static final int VERSION = 1;
+    /** Its shards have sums of their blocks. */
+    static final int VERSION = 2;
+
+    /** Its shards have none, or those alone that a later preparation added to it. */
+    private static final int FIRST_VERSION = 1;
 
     /** Enough for half a million shards. */
     private static final long MOST_BYTES = 64 << 20;
@@ -107,12 +111,13 @@ record PreparedManifest(
         }
         JsonNode root = JSON.readTree(file.toFile());
         JsonNode version = root.path("version");
-        if (version.isInt() && version.intValue() != VERSION) {
+        if (version.isInt() && !isKnown(version.intValue())) {
             throw new DataException(
                     List.of(
                             new DataProblem(
                                     "data.source",
-                                    "%s of version %d".formatted(file, VERSION),
+                                    "%s of version %d to %d"
+                                            .formatted(file, FIRST_VERSION, VERSION),
                                     "version " + version,
                                     "use the Penstock that wrote it")));
         }
@@ -127,9 +132,13 @@ record PreparedManifest(
         return read;
     }
 
+    private static boolean isKnown(int version) {
+        return version >= FIRST_VERSION && version <= VERSION;
+    }
+
     /** What reading JSON leaves open. */
     private Optional<String> problem() {
-        if (version != VERSION
+        if (!isKnown(version)
                 || planHash == null
                 || plan == null
                 || plan.tokenizer() == null
@@ -171,8 +180,7 @@ record PreparedManifest(
                 List.of(
                         new DataProblem(
                                 "data.source",
-                                "%s, version %d, as penstock data prepare writes it"
-                                        .formatted(file, VERSION),
+                                file + ", as penstock data prepare writes it",
                                 got,
                                 "it is damaged: delete it and run the same penstock data prepare"
                                         + " again, which keeps the shards that are whole")));

@@ -1,20 +1,19 @@
 package dev.penstock.runtime.data;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * The tokens of a folder that {@link DataPreparation} made, mapped: opening them reads the headers
- * alone, and they are in the page cache, not on the heap.
+ * The tokens of a folder that {@link DataPreparation} made, mapped: opening them reads headers and
+ * checksums alone, and they are in the page cache, not on the heap. A block of them that is not
+ * what was written is found when the first token of it is read; shards of the first version have no
+ * checksums of blocks, and of them {@link #verify} alone finds it.
  */
 public final class PreparedTokens implements TokenRow {
     private static final ValueLayout.OfChar CHAR =
@@ -26,15 +25,15 @@ public final class PreparedTokens implements TokenRow {
 
     private final Path folder;
     private final PreparedManifest manifest;
-    private final MemorySegment[] shards;
+    private final MappedShard[] shards;
     private final long shardTokens;
     private final int tokenBytes;
     private final int vocabulary;
 
-    private PreparedTokens(Path folder, PreparedManifest manifest, List<MemorySegment> shards) {
+    private PreparedTokens(Path folder, PreparedManifest manifest, List<MappedShard> shards) {
         this.folder = folder;
         this.manifest = manifest;
-        this.shards = shards.toArray(MemorySegment[]::new);
+        this.shards = shards.toArray(MappedShard[]::new);
         this.shardTokens = manifest.plan().shardTokens();
         this.tokenBytes = manifest.tokenBytes();
         this.vocabulary = manifest.plan().tokenizer().vocabulary();
@@ -53,7 +52,7 @@ public final class PreparedTokens implements TokenRow {
     public static PreparedTokens open(Path folder) {
         PreparedManifest manifest = PreparedManifest.read(folder);
         List<DataProblem> problems = new ArrayList<>();
-        List<MemorySegment> shards = new ArrayList<>();
+        List<MappedShard> shards = new ArrayList<>();
         long tokens = 0;
         for (int index = 0; index < manifest.shards().size(); index++) {
             PreparedManifest.Shard shard = manifest.shards().get(index);
@@ -70,7 +69,7 @@ public final class PreparedTokens implements TokenRow {
                         && PreparedManifest.Shard.checksum(header.checksum())
                                 .equals(shard.checksum())
                         && (last || header.tokens() == manifest.plan().shardTokens())) {
-                    shards.add(map(file));
+                    shards.add(MappedShard.open(file, header));
                 } else {
                     problems.add(damaged(file, "one that is torn or of another preparation"));
                 }
@@ -90,20 +89,24 @@ public final class PreparedTokens implements TokenRow {
         return new PreparedTokens(folder, manifest, shards);
     }
 
-    private static MemorySegment map(Path file) throws IOException {
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            long bytes = channel.size() - ShardHeader.BYTES;
-            return channel.map(
-                    FileChannel.MapMode.READ_ONLY, ShardHeader.BYTES, bytes, Arena.ofAuto());
-        }
-    }
-
     private static DataProblem damaged(Path file, String got) {
         return new DataProblem(
                 "data.source",
                 "a whole shard of prepared tokens",
                 file + ": " + got,
                 "run the same penstock data prepare again, which makes it anew");
+    }
+
+    /** What a token that cannot be right is told with: the header alone does not show it. */
+    static DataException damagedTokens(Path file, String got) {
+        return new DataException(
+                List.of(
+                        new DataProblem(
+                                "data.source",
+                                "the tokens that were prepared",
+                                file + ": " + got,
+                                "it is damaged: delete the file and run the same penstock data"
+                                        + " prepare again")));
     }
 
     /** Returns the tokenizer's name or path at the time. */
@@ -138,17 +141,32 @@ public final class PreparedTokens implements TokenRow {
 
     @Override
     public int get(long index) {
-        MemorySegment shard = shards[(int) (index / shardTokens)];
+        MappedShard shard = shards[(int) (index / shardTokens)];
         long at = index % shardTokens * tokenBytes;
-        int token = tokenBytes == 2 ? shard.get(CHAR, at) : shard.get(INT, at);
+        return token(shard, shard.checked(at, tokenBytes), at);
+    }
+
+    @Override
+    public void copy(long first, int[] target, int offset, int count) {
+        for (int done = 0; done < count; ) {
+            MappedShard shard = shards[(int) ((first + done) / shardTokens)];
+            long from = (first + done) % shardTokens;
+            int here = (int) Math.min(count - done, shardTokens - from);
+            MemorySegment tokens = shard.checked(from * tokenBytes, (long) here * tokenBytes);
+            for (int i = 0; i < here; i++) {
+                target[offset + done + i] = token(shard, tokens, (from + i) * tokenBytes);
+            }
+            done += here;
+        }
+    }
+
+    private int token(MappedShard shard, MemorySegment tokens, long at) {
+        int token = tokenBytes == 2 ? tokens.get(CHAR, at) : tokens.get(INT, at);
         if (token < 0 || token >= vocabulary) {
-            throw new DataException(
-                    List.of(
-                            damaged(
-                                    folder.resolve(
-                                            PreparedManifest.shardFile(
-                                                    (int) (index / shardTokens))),
-                                    "token %d, of %d".formatted(token, vocabulary))));
+            throw damagedTokens(
+                    shard.file(),
+                    "token %d, of %d, at offset %d"
+                            .formatted(token, vocabulary, ShardHeader.BYTES + at));
         }
         return token;
     }
@@ -162,7 +180,7 @@ public final class PreparedTokens implements TokenRow {
         List<DataProblem> problems = new ArrayList<>();
         for (int index = 0; index < shards.length; index++) {
             CRC32C crc = new CRC32C();
-            MemorySegment shard = shards[index];
+            MemorySegment shard = shards[index].unchecked();
             for (long at = 0; at < shard.byteSize(); at += CHUNK) {
                 long bytes = Math.min(CHUNK, shard.byteSize() - at);
                 crc.update(shard.asSlice(at, bytes).asByteBuffer());

@@ -15,8 +15,8 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The first 128 bytes of a shard of prepared tokens, little-endian; the tokens follow. See {@code
- * docs/formats.md}.
+ * The first 128 bytes of a shard of prepared tokens, little-endian; the tokens follow, then the
+ * sums of their blocks. See {@code docs/formats.md}.
  *
  * @param tokenBytes bytes of a token, 2 or 4
  * @param vocabulary every token is below it
@@ -40,7 +40,12 @@ record ShardHeader(
         long skip) {
     static final int BYTES = 128;
 
-    private static final long MAGIC = 0x314e4b54534e4550L; // PENSTKN1
+    /** PENSTKN1: nothing follows the tokens. */
+    private static final long WITHOUT_SUMS = 0x314e4b54534e4550L;
+
+    /** PENSTKN2: {@link BlockSums} follow the tokens. */
+    private static final long MAGIC = 0x324e4b54534e4550L;
+
     private static final int CHECKED = BYTES - Integer.BYTES;
 
     ByteBuffer write() {
@@ -67,37 +72,57 @@ record ShardHeader(
      * leaves it that lost all but the size.
      */
     static boolean mayBegin(Path file) throws IOException {
-        ByteBuffer magic = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        magic.putLong(MAGIC);
         try (InputStream in = Files.newInputStream(file)) {
             byte[] begin = in.readNBytes(Long.BYTES);
-            return Arrays.equals(begin, Arrays.copyOf(magic.array(), begin.length))
+            return begins(begin, MAGIC)
+                    || begins(begin, WITHOUT_SUMS)
                     || Arrays.equals(begin, new byte[begin.length]);
         }
     }
 
-    /** Returns the header of a file that has all its tokens; null if it is no whole shard. */
+    private static boolean begins(byte[] begin, long magic) {
+        ByteBuffer bytes = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        return Arrays.equals(begin, Arrays.copyOf(bytes.putLong(magic).array(), begin.length));
+    }
+
+    /** Returns the bytes of the tokens. */
+    long tokenData() {
+        return tokens * tokenBytes;
+    }
+
+    /**
+     * Returns the header of a file that has all its tokens and the sums of their blocks, which are
+     * not compared; null if it is no whole shard.
+     */
     static @Nullable ShardHeader read(Path file) throws IOException {
         ByteBuffer header = ByteBuffer.allocate(BYTES).order(ByteOrder.LITTLE_ENDIAN);
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
             while (header.hasRemaining() && channel.read(header) >= 0) {
                 // goes on until it is full
             }
+            if (header.hasRemaining() || header.getInt(CHECKED) != checksumOf(header)) {
+                return null;
+            }
+            long magic = header.getLong(0);
+            ShardHeader read = parse(header.flip().position(Long.BYTES));
+            return read.isOf(channel, magic) ? read : null;
         } catch (NoSuchFileException e) {
             return null;
         }
-        if (header.hasRemaining()
-                || header.getLong(0) != MAGIC
-                || header.getInt(CHECKED) != checksumOf(header)) {
-            return null;
+    }
+
+    /** The size of a file alone says whether it has sums, and these whether they are whole. */
+    private boolean isOf(FileChannel channel, long magic) throws IOException {
+        long data = channel.size() - BYTES;
+        if ((tokenBytes != 2 && tokenBytes != 4) || tokens < 0 || tokens > data / tokenBytes) {
+            return false;
         }
-        ShardHeader read = parse(header.flip().position(Long.BYTES));
-        long data = Files.size(file) - BYTES;
-        boolean whole =
-                (read.tokenBytes == 2 || read.tokenBytes == 4)
-                        && data % read.tokenBytes == 0
-                        && read.tokens == data / read.tokenBytes;
-        return whole ? read : null;
+        if (magic == WITHOUT_SUMS) {
+            return data == tokenData();
+        }
+        return magic == MAGIC
+                && data == tokenData() + BlockSums.bytesFor(tokenData())
+                && BlockSums.read(channel, tokenData(), BYTES + tokenData()) != null;
     }
 
     private static ShardHeader parse(ByteBuffer header) {

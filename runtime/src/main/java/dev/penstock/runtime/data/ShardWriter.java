@@ -24,9 +24,13 @@ final class ShardWriter implements AutoCloseable {
     private final Path partial;
     private final FileChannel channel;
     private final int tokenBytes;
+
+    /** Whole blocks, so that only the last flush ends within one. */
     private final ByteBuffer buffer =
-            ByteBuffer.allocateDirect(1 << 20).order(ByteOrder.LITTLE_ENDIAN);
+            ByteBuffer.allocateDirect(8 * BlockSums.BLOCK).order(ByteOrder.LITTLE_ENDIAN);
+
     private final CRC32C crc = new CRC32C();
+    private final BlockSums.Writer sums = new BlockSums.Writer();
     private long tokens;
 
     ShardWriter(Path file, int tokenBytes) throws IOException {
@@ -56,6 +60,7 @@ final class ShardWriter implements AutoCloseable {
     private void flush() throws IOException {
         buffer.flip();
         crc.update(buffer.duplicate());
+        sums.add(buffer);
         while (buffer.hasRemaining()) {
             channel.write(buffer);
         }
@@ -68,8 +73,12 @@ final class ShardWriter implements AutoCloseable {
         return (int) crc.getValue();
     }
 
-    /** Completes the file, which then has its name. */
+    /** Completes the file after its tokens were flushed; it then has its name. */
     void finish(ShardHeader header) throws IOException {
+        ByteBuffer trailer = sums.trailer();
+        while (trailer.hasRemaining()) {
+            channel.write(trailer);
+        }
         ByteBuffer bytes = header.write();
         for (long at = 0; bytes.hasRemaining(); ) {
             at += channel.write(bytes, at);

@@ -42,19 +42,7 @@ public final class PreparedTask {
     }
 
     private Map<String, Number> measures(Tally tally) {
-        boolean megatron = request.protocol() == Protocol.MEGATRON;
-        return switch (request.task()) {
-            case TEXT -> TextTask.measures(tally);
-            case WIKITEXT ->
-                    megatron
-                            ? WikitextTask.megatronMeasures(tally)
-                            : WikitextTask.lmEvalMeasures(tally);
-            case LAMBADA ->
-                    megatron
-                            ? LambadaTask.megatronMeasures(tally)
-                            : LambadaTask.lmEvalMeasures(tally);
-            case CHOICES -> ChoicesTask.measures(tally);
-        };
+        return request.protocol().measures(request.task(), tally);
     }
 
     /** Returns what was asked for. */

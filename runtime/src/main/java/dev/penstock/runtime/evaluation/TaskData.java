@@ -85,21 +85,8 @@ public record TaskData(Path source, boolean byFile, Optional<DataFormat> format,
         }
         List<Path> files = find();
         var reader = new TaskFiles(problems);
-        boolean megatron = request.protocol() == Protocol.MEGATRON;
         List<TaskText> texts =
-                switch (request.task()) {
-                    case TEXT -> throw new IllegalStateException("a text is read elsewhere");
-                    case WIKITEXT ->
-                            megatron
-                                    ? WikitextTask.megatron(
-                                            reader, files, tokenizer, context, stride)
-                                    : WikitextTask.lmEval(reader, files, tokenizer, context);
-                    case LAMBADA ->
-                            megatron
-                                    ? LambadaTask.megatron(reader, files, tokenizer, context)
-                                    : LambadaTask.lmEval(reader, files, tokenizer, context);
-                    case CHOICES -> ChoicesTask.lmEval(reader, files, tokenizer, context);
-                };
+                request.protocol().read(request.task(), reader, files, tokenizer, context, stride);
         return new PreparedTask(request, files.stream().map(this::name).toList(), texts);
     }
 

@@ -66,7 +66,7 @@ public record TaskRequest(TaskKind task, Protocol protocol, OptionalInt stride) 
                             protocol == null ? "none" : protocol,
                             "figures by different protocols cannot be compared"));
         }
-        boolean overlaps = chosen.isPresent() && overlaps(kind.get(), chosen.get());
+        boolean overlaps = chosen.isPresent() && chosen.get().overlaps(kind.get());
         if (stride != null && chosen.isPresent() && !overlaps) {
             problems.add(
                     new DataProblem(
@@ -90,11 +90,6 @@ public record TaskRequest(TaskKind task, Protocol protocol, OptionalInt stride) 
                                 kind.get(),
                                 chosen.orElseThrow(),
                                 stride == null ? OptionalInt.empty() : OptionalInt.of(stride)));
-    }
-
-    private static boolean overlaps(TaskKind task, Protocol protocol) {
-        return task == TaskKind.TEXT
-                || (task == TaskKind.WIKITEXT && protocol == Protocol.MEGATRON);
     }
 
     private static String words(List<Protocol> protocols) {

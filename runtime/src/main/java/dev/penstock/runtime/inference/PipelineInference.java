@@ -151,7 +151,8 @@ public record PipelineInference(
     }
 
     private RunOutcome run(RunPlan plan, TextFeed texts, Consumer<Runnable> onInterrupt) {
-        var stages = new InferenceStages(shape, partition, precision, texts, weights);
+        var stages =
+                new InferenceStages(shape, partition, precision, texts, new FiniteWeights(weights));
         return new InProcessRun(
                         () ->
                                 EmbeddedDriver.start(

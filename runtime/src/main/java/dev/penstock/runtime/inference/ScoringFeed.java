@@ -157,6 +157,7 @@ final class ScoringFeed implements TextFeed {
     /** A pass may be repeated: the first target of a window begins it anew. */
     @Override
     public void choose(int text, int place, float[] logits) {
+        FiniteWeights.require(logits);
         Window window = windows.get(text);
         if (place == window.inputs() - window.targets()) {
             logLikelihoods[text] = 0;

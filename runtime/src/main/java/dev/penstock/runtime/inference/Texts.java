@@ -217,6 +217,7 @@ final class Texts implements TextFeed {
         if (hasEnded(text)) {
             return;
         }
+        FiniteWeights.require(logits);
         int token = text.sampler.choose(logits);
         if (request.endOfText().stream().anyMatch(end -> end == token)) {
             end(text, End.END_OF_TEXT);

@@ -95,8 +95,7 @@ public final class StageProcess {
 
     private static RankResources resources(Path directory, Path driverDirectory, boolean warmsUp) {
         LoadedConfig config =
-                ConfigLoader.loadWithOrigins(
-                        directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
+                ConfigLoader.loadOfRun(directory.resolve(RunAssembly.LAUNCH_CONFIG), List.of());
         Runnable endWarmUp = warmsUp ? WarmUp.start(config.config().device())::close : () -> {};
         RunAssembly assembly = RunAssembly.of(config, RunOptions.read(directory));
         return assembly.resourcesToEndWith(assembly.openDataPlane(driverDirectory))

@@ -123,7 +123,7 @@ public final class MeasuredHardware {
      */
     private double speed(NodeGroup group, Path run) {
         ProfileCosts took = ProfileFile.read(run).computing();
-        LoadedConfig loaded = ConfigLoader.loadWithOrigins(run.resolve("resolved.conf"), List.of());
+        LoadedConfig loaded = ConfigLoader.loadOfRun(run.resolve("resolved.conf"), List.of());
         RunConfig config = loaded.config();
         Schedule order = ConfiguredSchedule.of(loaded).order();
         if (config.grid().context() > 1) {

@@ -71,7 +71,7 @@ public final class MeasuredSlices {
         var directory = new RunDirectory(run);
         try {
             LoadedConfig loaded =
-                    ConfigLoader.loadWithOrigins(directory.resolvedConfiguration(), List.of());
+                    ConfigLoader.loadOfRun(directory.resolvedConfiguration(), List.of());
             Schedule order = ConfiguredSchedule.of(loaded).order();
             ProfileCosts costs = ProfileFile.read(run);
             List<String> missing = costs.missing(order);

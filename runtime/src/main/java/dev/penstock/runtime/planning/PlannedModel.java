@@ -76,7 +76,7 @@ public final class PlannedModel {
 
     private Optional<ModelShape> ofRun(Path file) {
         try {
-            return Optional.of(design(ConfigLoader.load(file, List.of())));
+            return Optional.of(design(ConfigLoader.loadOfRun(file, List.of()).config()));
         } catch (ConfigException e) {
             e.problems().forEach(problem -> problems.add(problem.toString()));
             return Optional.empty();

@@ -16,6 +16,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The JSON part of a safetensors file.
@@ -31,6 +32,10 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
     static final int MAX_BYTES = 4 << 20;
 
     private static final int MAX_DIMENSIONS = 8;
+
+    /** A file that is not what it seems has a problem in each tensor. */
+    private static final int SHOWN = 20;
+
     private static final String METADATA = "__metadata__";
     private static final JsonMapper JSON =
             JsonMapper.builder()
@@ -64,17 +69,35 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
         if (!(tree(json) instanceof ObjectNode root)) {
             throw new MalformedException("the header is not a JSON object");
         }
+        List<String> problems = new ArrayList<>();
         Map<String, String> metadata = new LinkedHashMap<>();
         List<Entry> entries = new ArrayList<>();
         for (Map.Entry<String, JsonNode> field : root.properties()) {
             if (field.getKey().equals(METADATA)) {
-                metadata.putAll(metadata(field.getValue()));
+                metadata.putAll(metadata(field.getValue(), problems));
             } else {
-                entries.add(entry(field.getKey(), field.getValue()));
+                entry(field.getKey(), field.getValue(), problems).ifPresent(entries::add);
             }
         }
-        checkCoverage(entries, dataBytes);
+        if (problems.isEmpty()) {
+            checkCoverage(entries, dataBytes, problems);
+        }
+        if (!problems.isEmpty()) {
+            throw new MalformedException(told(problems));
+        }
         return new SafetensorsHeader(metadata, entries);
+    }
+
+    private static String told(List<String> problems) {
+        if (problems.size() == 1) {
+            return problems.getFirst();
+        }
+        int more = problems.size() - SHOWN;
+        return "%d problems\n  %s%s"
+                .formatted(
+                        problems.size(),
+                        String.join("\n  ", problems.subList(0, Math.min(SHOWN, problems.size()))),
+                        more > 0 ? "\n  and %d more".formatted(more) : "");
     }
 
     private static JsonNode tree(byte[] json) throws MalformedException {
@@ -90,75 +113,87 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
         }
     }
 
-    private static Map<String, String> metadata(JsonNode node) throws MalformedException {
+    private static Map<String, String> metadata(JsonNode node, List<String> problems) {
         Map<String, String> metadata = new LinkedHashMap<>();
         for (Map.Entry<String, JsonNode> field : node.properties()) {
             if (!field.getValue().isTextual()) {
-                throw new MalformedException(METADATA + "." + field.getKey() + " is not text");
+                problems.add(METADATA + "." + field.getKey() + " is not text");
             }
             metadata.put(field.getKey(), field.getValue().textValue());
         }
         return metadata;
     }
 
-    private static Entry entry(String name, JsonNode node) throws MalformedException {
+    /** Returns a tensor's place; empty where something is wrong with it. */
+    private static Optional<Entry> entry(String name, JsonNode node, List<String> problems) {
+        int before = problems.size();
         String type = node.path("dtype").asText("");
         if (Arrays.stream(StoredType.values()).noneMatch(known -> known.name().equals(type))) {
-            throw new MalformedException(
+            problems.add(
                     "%s: dtype is '%s', expected one of %s"
                             .formatted(name, type, Arrays.toString(StoredType.values())));
         }
-        List<Long> shape = longs(name, "shape", node.path("shape"), MAX_DIMENSIONS);
-        List<Long> offsets = longs(name, "data_offsets", node.path("data_offsets"), 2);
-        if (offsets.size() != 2 || offsets.get(0) > offsets.get(1)) {
-            throw new MalformedException(
+        List<Long> shape = longs(name, "shape", node.path("shape"), MAX_DIMENSIONS, problems);
+        int beforeOffsets = problems.size();
+        List<Long> offsets = longs(name, "data_offsets", node.path("data_offsets"), 2, problems);
+        if (problems.size() == beforeOffsets
+                && (offsets.size() != 2 || offsets.get(0) > offsets.get(1))) {
+            problems.add(
                     "%s: data_offsets are %s, expected begin and end".formatted(name, offsets));
         }
+        if (problems.size() > before) {
+            return Optional.empty();
+        }
         StoredType stored = StoredType.valueOf(type);
-        checkSize(name, stored, shape, offsets.get(1) - offsets.get(0));
+        Optional<String> size = sizeProblem(name, stored, shape, offsets.get(1) - offsets.get(0));
+        if (size.isPresent()) {
+            problems.add(size.get());
+            return Optional.empty();
+        }
         List<Integer> dimensions = shape.stream().map(Math::toIntExact).toList();
-        return new Entry(name, stored, dimensions, offsets.get(0), offsets.get(1));
+        return Optional.of(new Entry(name, stored, dimensions, offsets.get(0), offsets.get(1)));
     }
 
-    private static List<Long> longs(String name, String field, JsonNode node, int limit)
-            throws MalformedException {
-        if (!node.isArray() || node.size() > limit) {
-            throw new MalformedException(
-                    "%s: %s is not a list of at most %d numbers".formatted(name, field, limit));
-        }
+    private static List<Long> longs(
+            String name, String field, JsonNode node, int limit, List<String> problems) {
         List<Long> values = new ArrayList<>();
+        if (!node.isArray() || node.size() > limit) {
+            problems.add(
+                    "%s: %s is not a list of at most %d numbers".formatted(name, field, limit));
+            return values;
+        }
         for (JsonNode item : node) {
             if (!item.isIntegralNumber() || !item.canConvertToLong() || item.longValue() < 0) {
-                throw new MalformedException(
+                problems.add(
                         "%s: %s holds %s, expected a whole number from 0"
                                 .formatted(name, field, item));
+                return values;
             }
             values.add(item.longValue());
         }
         return values;
     }
 
-    private static void checkSize(String name, StoredType type, List<Long> shape, long bytes)
-            throws MalformedException {
+    private static Optional<String> sizeProblem(
+            String name, StoredType type, List<Long> shape, long bytes) {
         long wanted = type.bytes();
         for (long dimension : shape) {
             if (dimension > Integer.MAX_VALUE
                     || Math.multiplyHigh(wanted, dimension) != 0
                     || wanted * dimension < 0) {
-                throw new MalformedException(
+                return Optional.of(
                         "%s: shape %s is larger than a file can hold".formatted(name, shape));
             }
             wanted *= dimension;
         }
-        if (wanted != bytes) {
-            throw new MalformedException(
-                    "%s: %s %s takes %d bytes, but data_offsets give %d"
-                            .formatted(name, type, shape, wanted, bytes));
-        }
+        return wanted == bytes
+                ? Optional.empty()
+                : Optional.of(
+                        "%s: %s %s takes %d bytes, but data_offsets give %d"
+                                .formatted(name, type, shape, wanted, bytes));
     }
 
-    private static void checkCoverage(List<Entry> entries, long dataBytes)
-            throws MalformedException {
+    private static void checkCoverage(List<Entry> entries, long dataBytes, List<String> problems) {
         List<Entry> sorted =
                 entries.stream()
                         .sorted(Comparator.comparingLong(Entry::begin).thenComparing(Entry::end))
@@ -166,14 +201,14 @@ record SafetensorsHeader(Map<String, String> metadata, List<Entry> entries) {
         long next = 0;
         for (Entry entry : sorted) {
             if (entry.begin() != next) {
-                throw new MalformedException(
+                problems.add(
                         "%s begins at data byte %d, expected %d: tensors overlap or leave a gap"
                                 .formatted(entry.name(), entry.begin(), next));
             }
-            next = entry.end();
+            next = Math.max(next, entry.end());
         }
         if (next != dataBytes) {
-            throw new MalformedException(
+            problems.add(
                     "the tensors take %d data bytes, but the file has %d (%s)"
                             .formatted(
                                     next, dataBytes, next > dataBytes ? "cut short" : "too long"));

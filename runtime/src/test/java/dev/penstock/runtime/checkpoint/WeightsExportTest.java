@@ -119,6 +119,47 @@ class WeightsExportTest {
                 .noneMatch(each -> each.endsWith(".unfinished") || each.endsWith(".incomplete"));
     }
 
+    /** As a kill leaves a folder in which there was nothing before. */
+    @Test
+    void whatAKilledExportMadeIsNotInTheWayOfTheSameOne() throws IOException {
+        Path weights = folder.resolve("model.safetensors");
+        Path mark = folder.resolve("model.safetensors.unfinished");
+        Path config = folder.resolve("config.json");
+        Path obstacle = Files.createDirectories(folder.resolve("model-00001-of-00002.safetensors"));
+        Path within = Files.writeString(obstacle.resolve("x"), "");
+        List<TensorSource> tensors = List.of(ones("a", 2), ones("b", 2));
+        Form form = new Form(Optional.empty(), 8);
+        Map<String, String> texts = Map.of("config.json", "1");
+        assertThat(WeightsExport.leftBehind(weights)).isEmpty();
+
+        assertThatThrownBy(() -> write(weights, tensors, texts, form))
+                .isInstanceOf(StoredFileException.class);
+        assertThat(WeightsExport.inTheWay(weights, texts)).contains(mark);
+        Files.delete(mark);
+        Files.delete(within);
+        Files.delete(obstacle);
+        write(weights, tensors, texts, form);
+        Files.writeString(
+                mark,
+                """
+                These files are being replaced by those of an export.
+                made: model-00001-of-00002.safetensors
+                made: model-00002-of-00002.safetensors
+                made: model.safetensors.index.json
+                made: config.json
+                made: ../precious
+                """);
+        Path precious = Files.writeString(folder.resolve("tokenizer.json"), "precious");
+
+        assertThat(WeightsExport.leftBehind(weights)).contains(mark, config).hasSize(5);
+        assertThat(WeightsExport.inTheWay(weights, Map.of("config.json", "2"))).isEmpty();
+        assertThat(WeightsExport.inTheWay(weights, Map.of("tokenizer.json", "2")))
+                .containsExactly(precious);
+        write(weights, tensors, Map.of("config.json", "2"), Form.AS_STORED);
+        assertThat(WeightsExport.inTheWay(weights, Map.of())).containsExactly(weights);
+        assertThat(mark).doesNotExist();
+    }
+
     /** As a copy that is still running, or that is begun anew, leaves it. */
     @ParameterizedTest
     @ValueSource(strings = {"safetensors", "gguf", "checkpoint"})

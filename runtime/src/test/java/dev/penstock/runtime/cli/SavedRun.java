@@ -24,11 +24,25 @@ public final class SavedRun {
 
     /** The checkpoint's folder. */
     public static Path write(Path runDirectory, long step) {
+        return write(runDirectory, step, MODEL, "no parameter");
+    }
+
+    /** The same of another model. */
+    public static Path write(Path runDirectory, long step, ModelConfig model) {
+        return write(runDirectory, step, model, "no parameter");
+    }
+
+    /** The same, with a NaN in a parameter. */
+    public static Path writeWithNan(Path runDirectory, long step, String parameter) {
+        return write(runDirectory, step, MODEL, parameter);
+    }
+
+    private static Path write(Path runDirectory, long step, ModelConfig model, String broken) {
         Path root = runDirectory.resolve(CheckpointFolders.FOLDER);
         try (DeviceScope memory = CpuScope.root("test", Long.MAX_VALUE, false);
                 CheckpointDirectory directory =
                         new CheckpointDirectory(
-                                root, new CheckpointIdentity(MODEL, "0123abcd", 42), 5)) {
+                                root, new CheckpointIdentity(model, "0123abcd", 42), 5)) {
             directory.publish(
                     step,
                     1,
@@ -38,18 +52,25 @@ public final class SavedRun {
                                     1,
                                     0,
                                     RankPlace.single(0),
-                                    state(memory, new Random(7)))));
+                                    state(memory, new Random(7), model, broken))));
         }
         return CheckpointFolders.of(root, step);
     }
 
-    private static List<NamedTensor> state(DeviceScope memory, Random random) {
+    private static List<NamedTensor> state(
+            DeviceScope memory, Random random, ModelConfig model, String broken) {
         List<NamedTensor> state = new ArrayList<>();
-        MODEL.parameters()
+        model.parameters()
                 .forEach(
                         (name, shape) -> {
                             for (String kind : List.of("", "optimizer.m.", "optimizer.v.")) {
-                                state.add(tensor(memory, random, kind + name, shape));
+                                NamedTensor tensor = tensor(memory, random, kind + name, shape);
+                                if (tensor.name().equals(broken)) {
+                                    tensor.tensor()
+                                            .segment()
+                                            .setAtIndex(ValueLayout.JAVA_FLOAT, 5, Float.NaN);
+                                }
+                                state.add(tensor);
                             }
                         });
         return state;

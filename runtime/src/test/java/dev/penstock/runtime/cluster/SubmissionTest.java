@@ -23,6 +23,8 @@ class SubmissionTest {
                         true);
 
         assertThat(Submission.parse(submission.text())).isEqualTo(submission);
+        var ofRun = submission.withModelOfRun();
+        assertThat(Submission.parse(ofRun.text())).isEqualTo(ofRun).isNotEqualTo(submission);
     }
 
     @Test

@@ -14,7 +14,9 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.GoldenFamily;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -222,6 +224,49 @@ class UnfinishedRunsTest {
             assertThat(folder.resolve("quickstart-1/launch.conf"))
                     .content()
                     .contains("order-2-mine.txt");
+        }
+    }
+
+    /** Its folder may be gone here, and never have been on the seed's machine. */
+    @Test
+    void aRunGoesOnWithItsModelWhereTheModelsFolderHasMovedOrIsGone() throws IOException {
+        Path first = Files.createDirectory(folder.resolve("llama"));
+        String model = Files.readString(new GoldenFamily("llama").path("config.json"));
+        Files.writeString(
+                first.resolve("config.json"),
+                model.replace("\"vocab_size\": 64", "\"vocab_size\": 256"));
+        String data = folder.resolve("text.txt").toString();
+        Files.writeString(Path.of(data), "valves open ".repeat(4_000));
+        Path file =
+                Files.writeString(
+                        folder.resolve("llama.conf"),
+                        """
+                        run { name = llama, steps = 3 }
+                        model { context = 16, from = "%s" }
+                        data { source = "%s", tokenizer = bytes }
+                        report.dashboard = false
+                        """
+                                .formatted(first, data));
+        RunConfig config = ConfigLoader.load(file, List.of());
+        runs.make(Submission.of(config, Optional.empty(), false).text()).close();
+        Path resolved = folder.resolve("llama-1/resolved.conf");
+        Path moved = Files.move(first, folder.resolve("moved"));
+
+        DraftConfig gone = ConfigLoader.draft(file, List.of("run.steps=5"));
+        assertThat(gone.problemsBesideMissingModel()).hasValue(List.of());
+        Submission without =
+                Submission.of(gone.draft().config(), Optional.empty(), true).withModelOfRun();
+        Submission elsewhere =
+                Submission.of(
+                        ConfigLoader.load(file, List.of("model.from=" + moved)),
+                        Optional.empty(),
+                        true);
+        Files.delete(moved.resolve("config.json"));
+
+        for (Submission submission : List.of(without, elsewhere)) {
+            runs.make(submission.text()).close();
+            assertThat(ConfigLoader.loadOfRun(resolved, List.of()).config().model().config(256))
+                    .isEqualTo(config.model().config(256));
         }
     }
 

@@ -8,9 +8,12 @@ import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -18,8 +21,11 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import java.util.zip.CRC32C;
 import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -289,9 +295,146 @@ class DataPreparationTest {
         assertContent(whole);
     }
 
+    private static void flip(Path file, long at) throws IOException {
+        try (RandomAccessFile bytes = new RandomAccessFile(file.toFile(), "rw")) {
+            bytes.seek(at);
+            int old = bytes.read();
+            bytes.seek(at);
+            bytes.write(old ^ 4);
+        }
+    }
+
+    /** Blocks of 131,072 bytes; this shard has a whole one and a part. */
+    @ParameterizedTest
+    @CsvSource({"128, 128, 131199", "131199, 128, 131199", "131200, 131200, 140127"})
+    void aFlippedBitIsFoundWhereItIsReadAndNowhereElse(int at, int from, int to)
+            throws IOException {
+        preparation("bytes").prepare(2, _ -> {});
+        int[] whole = all(PreparedTokens.open(output));
+        Path shard = output.resolve("tokens-00001.bin");
+        flip(shard, at);
+
+        PreparedTokens tokens = PreparedTokens.open(output);
+        int first = SHARD + (from - 128) / 2;
+        int last = SHARD + (to - 128) / 2;
+        int[] target = new int[first];
+        tokens.copy(0, target, 0, first);
+
+        assertThat(target).isEqualTo(Arrays.copyOf(whole, first));
+        assertThat(tokens.get(last + 1)).isEqualTo(whole[last + 1]);
+        String what =
+                "data.source: expected the tokens that were prepared, got %s: other bytes somewhere"
+                        + " from offset %d to %d; it is damaged: delete the file and run the same"
+                        + " penstock data prepare again";
+        for (int i = 0; i < 2; i++) { // not only once
+            assertThatThrownBy(() -> tokens.get(first))
+                    .isInstanceOf(DataException.class)
+                    .hasMessage(what.formatted(shard, from, to));
+        }
+        assertThatThrownBy(() -> tokens.get(last)).hasMessage(what.formatted(shard, from, to));
+        assertThatThrownBy(() -> tokens.copy(first - 20, new int[40], 0, 40))
+                .hasMessage(what.formatted(shard, from, to));
+    }
+
+    @Test
+    void readersOnManyThreadsFindTheSame() throws Exception {
+        preparation("bytes").prepare(2, _ -> {});
+        int[] whole = all(PreparedTokens.open(output));
+        flip(output.resolve("tokens-00001.bin"), 200);
+        PreparedTokens tokens = PreparedTokens.open(output);
+
+        try (var threads = Executors.newFixedThreadPool(4)) {
+            List<Future<Integer>> damaged = new ArrayList<>();
+            for (int thread = 0; thread < 4; thread++) {
+                Random random = new Random(thread);
+                damaged.add(
+                        threads.submit(
+                                () -> {
+                                    int found = 0;
+                                    for (int i = 0; i < 2_000; i++) {
+                                        int at = random.nextInt(whole.length - 64);
+                                        int[] row = new int[64];
+                                        try {
+                                            tokens.copy(at, row, 0, 64);
+                                            assertThat(row)
+                                                    .isEqualTo(
+                                                            Arrays.copyOfRange(whole, at, at + 64));
+                                        } catch (DataException e) {
+                                            assertThat(at).isBetween(SHARD - 63, SHARD + 65_535);
+                                            found++;
+                                        }
+                                    }
+                                    return found;
+                                }));
+            }
+            for (Future<Integer> found : damaged) {
+                assertThat(found.get()).isPositive();
+            }
+        }
+    }
+
+    @Test
+    void aShardWhoseChecksumsAreDamagedIsMadeAnewBySameCommand() throws IOException {
+        preparation("bytes").prepare(2, _ -> {});
+        Map<String, byte[]> whole = content();
+        Path shard = output.resolve("tokens-00001.bin");
+        flip(shard, Files.size(shard) - 6);
+
+        assertThatThrownBy(() -> PreparedTokens.open(output))
+                .isInstanceOf(DataException.class)
+                .hasMessageContaining(shard.toString());
+        preparation("bytes").prepare(2, _ -> {});
+
+        assertContent(whole);
+    }
+
+    /** As version 1 wrote them: another magic number, nothing after the tokens. */
+    private void makeFirstVersion() throws IOException {
+        for (Path shard : shards()) {
+            byte[] bytes = Files.readAllBytes(shard);
+            ByteBuffer header = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+            long tokens = header.getLong(24);
+            bytes[7] = '1';
+            CRC32C crc = new CRC32C();
+            crc.update(bytes, 0, 124);
+            header.putInt(124, (int) crc.getValue());
+            Files.write(shard, Arrays.copyOf(bytes, Math.toIntExact(128 + 2 * tokens)));
+        }
+        Path list = output.resolve("prepared.json");
+        String text = Files.readString(list);
+        assertThat(text).contains("\"version\" : 2");
+        Files.writeString(list, text.replace("\"version\" : 2", "\"version\" : 1"));
+    }
+
+    @Test
+    void tokensOfTheFirstVersionAreReadAndContinuedAlthoughTheirBlocksHaveNoChecksums()
+            throws IOException {
+        preparation("bytes").prepare(2, _ -> {});
+        Map<String, byte[]> whole = content();
+        int[] expected = all(PreparedTokens.open(output));
+        makeFirstVersion();
+
+        PreparedTokens tokens = PreparedTokens.open(output);
+        tokens.verify();
+        assertThat(all(tokens)).isEqualTo(expected);
+        assertThat(preparation("bytes").prepare(1, _ -> {}).resumed()).isEqualTo(expected.length);
+        flip(output.resolve("tokens-00001.bin"), 200);
+        assertThatThrownBy(() -> PreparedTokens.open(output).verify())
+                .hasMessageContaining("tokens-00001.bin");
+
+        Files.delete(output.resolve("tokens-00001.bin"));
+        preparation("bytes").prepare(2, _ -> {});
+
+        assertThat(all(PreparedTokens.open(output))).isEqualTo(expected);
+        for (Path shard : shards().subList(1, shards().size())) {
+            assertThat(shard).hasBinaryContent(whole.get(shard.getFileName().toString()));
+        }
+    }
+
     @Test
     void aTokenBeyondTheVocabularyNeverReachesAModel() throws IOException {
         preparation("bytes").prepare(2, _ -> {});
+        makeFirstVersion();
         try (RandomAccessFile file =
                 new RandomAccessFile(output.resolve("tokens-00000.bin").toFile(), "rw")) {
             file.seek(ShardHeader.BYTES + 21);
@@ -435,7 +578,20 @@ class DataPreparationTest {
                 .hasMessageContaining("data.format: expected tokens");
     }
 
-    /** Sparse files of the right size: only their headers are read. */
+    private static byte[] sumsOfZeros(long bytes) {
+        CRC32C block = new CRC32C();
+        block.update(new byte[BlockSums.BLOCK]);
+        int blocks = Math.toIntExact(bytes / BlockSums.BLOCK);
+        ByteBuffer sums = ByteBuffer.allocate(4 * blocks + 4).order(ByteOrder.LITTLE_ENDIAN);
+        for (int i = 0; i < blocks; i++) {
+            sums.putInt((int) block.getValue());
+        }
+        CRC32C own = new CRC32C();
+        own.update(sums.array(), 0, 4 * blocks);
+        return sums.putInt((int) own.getValue()).array();
+    }
+
+    /** Sparse files of the right size: only their headers and checksums are read. */
     @Test
     void aLargeCorpusIsMappedAndNotRead() throws IOException {
         preparation("gpt2").prepare(2, _ -> {});
@@ -455,6 +611,7 @@ class DataPreparationTest {
                                                 perShard,
                                                 PreparedManifest.Shard.checksum(0)))
                         .toList();
+        byte[] sums = sumsOfZeros(2 * perShard);
         for (int index = 0; index < shards; index++) {
             ShardHeader header =
                     new ShardHeader(
@@ -462,10 +619,11 @@ class DataPreparationTest {
             Path file = large.resolve(PreparedManifest.shardFile(index));
             try (RandomAccessFile sparse = new RandomAccessFile(file.toFile(), "rw")) {
                 sparse.write(header.write().array());
-                sparse.setLength(ShardHeader.BYTES + 2 * perShard);
+                sparse.seek(ShardHeader.BYTES + 2 * perShard);
+                sparse.write(sums);
             }
         }
-        new PreparedManifest(1, shards * perShard, 0, 2, plan.hash(), plan, list).write(large);
+        new PreparedManifest(2, shards * perShard, 0, 2, plan.hash(), plan, list).write(large);
 
         PreparedTokens tokens = PreparedTokens.open(large);
 
@@ -482,7 +640,7 @@ class DataPreparationTest {
                 "[]",
                 "null",
                 "{}",
-                "{\"version\": 2}",
+                "{\"version\": 3}",
                 "{\"version\": 1, \"plan\": null}"
             })
     void aTornListOfTheShardsIsRefused(String text) throws IOException {
@@ -525,13 +683,13 @@ class DataPreparationTest {
     @Test
     void aListOfAnotherVersionIsLeftAlone() throws IOException {
         preparation("bytes").prepare(2, _ -> {});
-        Files.writeString(output.resolve("prepared.json"), "{\"version\": 2}");
+        Files.writeString(output.resolve("prepared.json"), "{\"version\": 3}");
 
         assertThatThrownBy(() -> preparation("bytes").prepare(1, _ -> {}))
                 .isInstanceOf(DataException.class)
                 .hasMessageContaining("use the Penstock that wrote it");
 
-        assertThat(output.resolve("prepared.json")).hasContent("{\"version\": 2}");
+        assertThat(output.resolve("prepared.json")).hasContent("{\"version\": 3}");
     }
 
     /** Whatever a list claims that its files cannot be is said with its name. */

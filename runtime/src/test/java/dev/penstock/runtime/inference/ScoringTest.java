@@ -12,7 +12,9 @@ import dev.penstock.runtime.evaluation.Score;
 import dev.penstock.runtime.evaluation.Window;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.generation.InferenceStage;
+import dev.penstock.runtime.model.generation.Sampling;
 import dev.penstock.runtime.model.generation.TextFeed;
+import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.Feed;
 import dev.penstock.runtime.model.shape.FeedRows;
 import dev.penstock.runtime.model.shape.ModelShape;
@@ -20,6 +22,7 @@ import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -181,6 +184,63 @@ class ScoringTest {
     }
 
     @Test
+    void weightsThatAreNoNumbersAreNamedAndGiveNoScores() {
+        ParameterSource broken =
+                (name, piece, destination) -> {
+                    boolean has = TRUTH.source().fill(name, piece, destination);
+                    if (name.equals("h.1.mlp.c_fc.bias")) {
+                        destination.setAtIndex(ValueLayout.JAVA_FLOAT, 7, Float.NaN);
+                    }
+                    return has;
+                };
+
+        PipelineInference.Scores scores = pipeline(2, broken).score(windows(), _ -> {}, _ -> {});
+
+        assertThat(scores.scores()).isEmpty();
+        assertThat(scores.outcome())
+                .isInstanceOfSatisfying(
+                        RunOutcome.Failed.class,
+                        failed ->
+                                assertThat(failed.reason())
+                                        .contains(
+                                                "h.1.mlp.c_fc.bias: expected finite numbers, got"
+                                                        + " NaN"));
+    }
+
+    /** Every weight is a number, and their products are too large for one. */
+    @Test
+    void logitsThatOverflowGiveNoScoresAndNoText() {
+        ParameterSource huge =
+                (name, piece, destination) -> {
+                    boolean has = TRUTH.source().fill(name, piece, destination);
+                    if (name.equals("lm_head.weight") || name.equals("ln_f.weight")) {
+                        for (long i = 0; i < piece.elements(); i++) {
+                            destination.setAtIndex(ValueLayout.JAVA_FLOAT, i, 1e38f);
+                        }
+                    }
+                    return has;
+                };
+
+        PipelineInference.Scores scores = pipeline(1, huge).score(windows(), _ -> {}, _ -> {});
+        PipelineInference.Result text =
+                pipeline(1, huge)
+                        .run(
+                                InferenceRequest.of(List.of(new int[] {1}), 3, Sampling.greedy()),
+                                (_, _) -> true,
+                                _ -> {});
+
+        for (RunOutcome outcome : List.of(scores.outcome(), text.outcome())) {
+            assertThat(outcome)
+                    .isInstanceOfSatisfying(
+                            RunOutcome.Failed.class,
+                            failed ->
+                                    assertThat(failed.reason())
+                                            .contains("logits: expected finite numbers"));
+        }
+        assertThat(text.texts().getFirst().tokens()).isEmpty();
+    }
+
+    @Test
     void tokensThatTheModelDoesNotHaveAreRefused() {
         var bad = new Window(new int[] {1, 37}, 0, 2, 1);
 
@@ -200,12 +260,16 @@ class ScoringTest {
     }
 
     private static PipelineInference pipeline(int stages) {
+        return pipeline(stages, TRUTH.source());
+    }
+
+    private static PipelineInference pipeline(int stages, ParameterSource weights) {
         ModelShape shape = MODEL.shape();
         return new PipelineInference(
                 shape,
                 StagePartition.byFlops(shape, stages),
                 Precision.FLOAT32,
-                TRUTH.source(),
+                weights,
                 _ -> device());
     }
 }

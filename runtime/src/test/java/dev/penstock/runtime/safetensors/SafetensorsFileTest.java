@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -150,6 +152,45 @@ class SafetensorsFileTest {
                 .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("bad.safetensors")
                 .hasMessageContaining(problem);
+    }
+
+    @Test
+    void namesAllThatIsWrongInAHeaderAtOnce() throws Exception {
+        StringBuilder header =
+                new StringBuilder(
+                        """
+                        {"__metadata__": {"x": 1},
+                        "a": {"dtype":"F31","shape":[-2],"data_offsets":[8,0]},
+                        "b": {"dtype":"F32","shape":[3],"data_offsets":[0,8]}""");
+        String two = problemsOf(header + "}");
+        for (int i = 0; i < 30; i++) {
+            header.append(", \"c%d\": 1".formatted(i));
+        }
+        String many = problemsOf(header + "}");
+        String gaps =
+                problemsOf(
+                        """
+                        {"a": {"dtype":"F32","shape":[1],"data_offsets":[2,6]},
+                        "b": {"dtype":"F32","shape":[1],"data_offsets":[5,9]}}""");
+
+        assertThat(two)
+                .contains("5 problems", "__metadata__.x is not text", "a: dtype is 'F31'")
+                .contains("a: shape holds -2", "a: data_offsets are [8, 0]", "b: F32 [3] takes 12");
+        assertThat(many).contains("95 problems", "\n  and 75 more").doesNotContain("c20:");
+        assertThat(gaps)
+                .contains("3 problems", "a begins at data byte 2", "b begins at data byte 5");
+    }
+
+    private String problemsOf(String header) throws Exception {
+        Path path = directory.resolve("bad.safetensors");
+        byte[] json = header.getBytes(StandardCharsets.UTF_8);
+        ByteBuffer bytes = ByteBuffer.allocate(16 + json.length).order(ByteOrder.LITTLE_ENDIAN);
+        Files.write(path, bytes.putLong(json.length).put(json).array());
+        Throwable thrown =
+                assertThatThrownBy(() -> SafetensorsFile.open(path))
+                        .isInstanceOf(StoredFileException.class)
+                        .actual();
+        return String.valueOf(thrown.getMessage());
     }
 
     @Test

@@ -10,6 +10,8 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
@@ -19,6 +21,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -105,6 +108,10 @@ final class CheckpointConvertCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
+        List<Problem> problems = arguments.problems(false);
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
         WeightsExport.Form weightsForm = arguments.form();
         if (form.format == null && !weightsForm.equals(WeightsExport.Form.AS_STORED)) {
             throw new BadInputException(
@@ -167,7 +174,11 @@ final class CheckpointConvertCommand extends PenstockCommand {
         Path weights = to.resolve("model.safetensors");
         Path config = to.resolve(ModelConfig.FILE);
         Path index = to.resolve(weights.getFileName() + WeightsFiles.INDEX);
-        List<Path> there = Stream.of(to, weights, index, config).filter(Files::exists).toList();
+        Set<Path> left = WeightsExport.leftBehind(weights);
+        List<Path> there =
+                Stream.of(to, weights, index, config)
+                        .filter(file -> Files.exists(file) && !left.contains(file))
+                        .toList();
         if (there.size() > 1 || Files.isRegularFile(to)) {
             throw new BadInputException(
                     "expected a folder without %s, got %s; try another"

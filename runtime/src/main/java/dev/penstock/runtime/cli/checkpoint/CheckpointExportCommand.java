@@ -9,15 +9,19 @@ import dev.penstock.runtime.checkpoint.WeightsExport.Form;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
-import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.gguf.GgufModel;
 import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.weights.WeightsFiles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
@@ -90,16 +94,17 @@ final class CheckpointExportCommand extends PenstockCommand {
     public Integer call() throws IOException {
         boolean gguf = output.toString().endsWith(GGUF);
         Path config = gguf ? output : output.resolveSibling(ModelConfig.FILE);
-        GgufModel.Form ggufForm = gguf ? arguments.ggufForm() : GgufModel.Form.F32;
-        Form form = gguf ? Form.AS_STORED : arguments.form();
-        requireGoodOutput(gguf, config);
+        List<Problem> problems = new ArrayList<>(arguments.problems(gguf));
+        problems.addAll(problemsOfOutput(gguf, config));
         Answer answer;
-        try (TrainedModel model = TrainedModel.open(path, err()::println)) {
+        try (TrainedModel model = open(problems)) {
             err().flush();
             answer =
                     answer(
                             model,
-                            gguf ? writeGguf(model, ggufForm) : writeSafetensors(model, form),
+                            gguf
+                                    ? writeGguf(model, arguments.ggufForm())
+                                    : writeSafetensors(model, arguments.form()),
                             config);
         }
         if (json) {
@@ -119,9 +124,33 @@ final class CheckpointExportCommand extends PenstockCommand {
         return ExitCode.OK;
     }
 
+    /**
+     * Opens the model.
+     *
+     * @throws ConfigException with what is wrong with the options and with the model
+     */
+    private TrainedModel open(List<Problem> problems) {
+        try {
+            TrainedModel model = TrainedModel.open(path, err()::println);
+            if (problems.isEmpty()) {
+                return model;
+            }
+            model.close();
+        } catch (StoredFileException e) {
+            if (problems.isEmpty()) {
+                throw e;
+            }
+            problems.add(Problem.atOption("CHECKPOINT", "", String.valueOf(e.getMessage()), ""));
+        }
+        throw new ConfigException(problems);
+    }
+
     private List<Path> writeSafetensors(TrainedModel model, Form form) {
         Map<String, String> texts = arguments.tokenizerFiles(model);
-        requireFree(WeightsExport.inTheWay(output, texts));
+        List<Problem> problems = problemsOf(WeightsExport.inTheWay(output, texts));
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
         return HuggingFaceExport.write(output, model.config(), model.tensors(), form, texts);
     }
 
@@ -153,24 +182,37 @@ final class CheckpointExportCommand extends PenstockCommand {
                 model.config());
     }
 
-    private void requireGoodOutput(boolean gguf, Path config) {
+    private List<Problem> problemsOfOutput(boolean gguf, Path config) {
+        List<Problem> problems = new ArrayList<>();
         if (!gguf && !output.toString().endsWith(".safetensors")) {
-            throw new BadInputException(
-                    "--output: expected a name that ends with .safetensors or .gguf, got %s; try %s"
-                            .formatted(output, output.resolve("model.safetensors")));
+            problems.add(
+                    Problem.atOption(
+                            "--output",
+                            "a name that ends with .safetensors or .gguf",
+                            output.toString(),
+                            "try " + output.resolve("model.safetensors")));
+            return problems;
         }
         Path index = output.resolveSibling(output.getFileName() + WeightsFiles.INDEX);
-        requireFree(Stream.of(output, index, config).distinct().filter(Files::exists).toList());
+        Set<Path> left = gguf ? Set.of() : WeightsExport.leftBehind(output);
+        problems.addAll(
+                problemsOf(
+                        Stream.of(output, index, config)
+                                .distinct()
+                                .filter(file -> Files.exists(file) && !left.contains(file))
+                                .toList()));
+        return problems;
     }
 
-    private void requireFree(List<Path> there) {
-        if (!force && !there.isEmpty()) {
-            throw new BadInputException(
-                    "--output: expected no such files yet, got %s; try another folder, or --force to replace"
-                            .formatted(
-                                    there.stream()
-                                            .map(Path::toString)
-                                            .collect(Collectors.joining(" and "))));
+    private List<Problem> problemsOf(List<Path> there) {
+        if (force || there.isEmpty()) {
+            return List.of();
         }
+        return List.of(
+                Problem.atOption(
+                        "--output",
+                        "no such files yet",
+                        there.stream().map(Path::toString).collect(Collectors.joining(" and ")),
+                        "try another folder, or --force to replace"));
     }
 }

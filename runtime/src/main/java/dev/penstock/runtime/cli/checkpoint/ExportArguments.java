@@ -4,6 +4,7 @@ import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.WeightsExport;
 import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.gguf.GgufModel;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredType;
@@ -15,10 +16,12 @@ import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -45,6 +48,8 @@ final class ExportArguments {
 
     private static final Pattern SIZE =
             Pattern.compile("(\\d{1,9}(?:\\.\\d{1,3})?) ?(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)");
+
+    private static final String TOKENIZERS = "%s, or a folder with a tokenizer.json";
 
     /** Types of elements. */
     enum Type {
@@ -89,21 +94,50 @@ final class ExportArguments {
                             + " folder.")
     private @Nullable String tokenizer;
 
-    /** Returns what is wanted of safetensors, or refuses what cannot be. */
-    WeightsExport.Form form() {
-        if (type == Type.q8_0) {
-            throw new BadInputException(
-                    "--type: expected f32, bf16 or f16 for safetensors, got q8_0; try a name that"
-                            + " ends with .gguf");
+    /**
+     * What is wrong with these options, whatever the model.
+     *
+     * @param gguf whether GGUF is written, else safetensors
+     */
+    List<Problem> problems(boolean gguf) {
+        List<Problem> problems = new ArrayList<>();
+        if (!gguf && type == Type.q8_0) {
+            problems.add(
+                    Problem.atOption(
+                            "--type",
+                            "f32, bf16 or f16 for safetensors",
+                            "q8_0",
+                            "try a name that ends with .gguf"));
         }
-        return new WeightsExport.Form(Optional.ofNullable(type).map(t -> t.stored), partBytes());
+        if (gguf && partSize != null) {
+            problems.add(
+                    Problem.atOption("--part-size", "", "a GGUF file is one", "try safetensors"));
+        } else if (partBytes().isEmpty()) {
+            problems.add(
+                    Problem.atOption(
+                            "--part-size", "a size such as 500MB or 2GiB", "" + partSize, ""));
+        }
+        if (tokenizer != null
+                && !Tokenizer.names().contains(tokenizer)
+                && !Files.exists(Path.of(tokenizer))) {
+            problems.add(
+                    Problem.atOption("--tokenizer", TOKENIZERS.formatted(names()), tokenizer, ""));
+        }
+        return problems;
     }
 
-    /** Returns what is wanted of GGUF, or refuses what cannot be. */
+    private static String names() {
+        return String.join(", ", Tokenizer.names());
+    }
+
+    /** Returns what is wanted of safetensors, once there are no {@link #problems}. */
+    WeightsExport.Form form() {
+        return new WeightsExport.Form(
+                Optional.ofNullable(type).map(t -> t.stored), partBytes().orElse(Long.MAX_VALUE));
+    }
+
+    /** Returns what is wanted of GGUF, once there are no {@link #problems}. */
     GgufModel.Form ggufForm() {
-        if (partSize != null) {
-            throw new BadInputException("--part-size: a GGUF file is one; try safetensors");
-        }
         return type == null ? GgufModel.Form.F32 : type.gguf;
     }
 
@@ -158,8 +192,7 @@ final class ExportArguments {
 
     private static BadInputException noTokenizer(String name) {
         return new BadInputException(
-                "--tokenizer: expected %s, or a folder with a tokenizer.json, got %s"
-                        .formatted(String.join(", ", Tokenizer.names()), name));
+                "--tokenizer: expected %s, got %s".formatted(TOKENIZERS.formatted(names()), name));
     }
 
     /** Our own tokenizers fit their vocabularies, which a model may pad by a few rows. */
@@ -198,21 +231,22 @@ final class ExportArguments {
         }
     }
 
-    private long partBytes() {
+    /** The most bytes of a file; empty where what was given is no size. */
+    private OptionalLong partBytes() {
         if (partSize == null) {
-            return Long.MAX_VALUE;
+            return OptionalLong.of(Long.MAX_VALUE);
         }
         Matcher size = SIZE.matcher(partSize);
         if (size.matches()) {
             BigDecimal bytes = new BigDecimal(size.group(1)).multiply(unit(size.group(2)));
             if (bytes.compareTo(BigDecimal.ONE) >= 0) {
-                return bytes.min(BigDecimal.valueOf(Long.MAX_VALUE))
-                        .setScale(0, RoundingMode.FLOOR)
-                        .longValueExact();
+                return OptionalLong.of(
+                        bytes.min(BigDecimal.valueOf(Long.MAX_VALUE))
+                                .setScale(0, RoundingMode.FLOOR)
+                                .longValueExact());
             }
         }
-        throw new BadInputException(
-                "--part-size: expected a size such as 500MB or 2GiB, got " + partSize);
+        return OptionalLong.empty();
     }
 
     private static BigDecimal unit(String name) {

@@ -42,13 +42,16 @@ public final class ClusterTrain {
 
     /** Returns the exit code of the run, or interrupted where it was left alone. */
     public int call(Optional<Path> init, boolean resume) {
-        List<Problem> all = new ArrayList<>(draft.problems());
+        Optional<List<Problem>> besideModel =
+                resume ? draft.problemsBesideMissingModel() : Optional.empty();
+        List<Problem> all = new ArrayList<>(besideModel.orElseGet(draft::problems));
         all.addAll(problems);
         if (!all.isEmpty()) {
             throw new ConfigException(all);
         }
         RunConfig config = draft.draft().config();
-        Submission submission = Submission.of(config, init, resume);
+        Submission given = Submission.of(config, init, resume);
+        Submission submission = besideModel.isPresent() ? given.withModelOfRun() : given;
         Interrupts interrupts = Interrupts.install();
         interrupts.onInterrupt(() -> Runtime.getRuntime().exit(ExitCode.INTERRUPTED));
         try (ClusterClient client = seeds.connect()) {

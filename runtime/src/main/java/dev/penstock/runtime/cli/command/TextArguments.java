@@ -2,12 +2,15 @@ package dev.penstock.runtime.cli.command;
 
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.data.Corpus;
+import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.data.DataFormat;
+import dev.penstock.runtime.data.DataProblem;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -15,6 +18,9 @@ import picocli.CommandLine.Parameters;
 /** The texts that a command reads, and with how many threads. */
 public final class TextArguments {
     private static final int MOST_THREADS = 1024;
+
+    /** A key of a configuration, as advice sets it. */
+    private static final Pattern KEY = Pattern.compile("data\\.(format|field|tokenizer) = ");
 
     @Parameters(
             arity = "1..*",
@@ -45,6 +51,7 @@ public final class TextArguments {
             names = "--threads",
             paramLabel = "N",
             description = "Threads that encode (default: one for each processor).")
+    @WholeNumber(from = 1, to = MOST_THREADS)
     private @Nullable Integer threads;
 
     /** What is wrong with the options. */
@@ -83,6 +90,41 @@ public final class TextArguments {
     public Corpus corpus() {
         return Corpus.find(
                 sources, Optional.ofNullable(format).flatMap(TextArguments::formatNamed), field);
+    }
+
+    /**
+     * What is wrong with the texts, in the words of the command line.
+     *
+     * @param tokenizer whether the command has {@code --tokenizer}
+     */
+    public static List<Problem> told(DataException e, boolean tokenizer) {
+        return e.problems().stream().map(problem -> told(problem, tokenizer)).toList();
+    }
+
+    private static Problem told(DataProblem problem, boolean tokenizer) {
+        String place =
+                switch (problem.key()) {
+                    case "data.source" -> "FILE";
+                    case "data.format", "data.field" -> option(problem.key());
+                    case "data.tokenizer" -> tokenizer ? option(problem.key()) : "FILE";
+                    default -> problem.key();
+                };
+        String advice =
+                tokenizer
+                        ? problem.advice()
+                        : problem.advice().replaceFirst("( or use|;) data\\.tokenizer = .*", "");
+        return Problem.atOption(
+                place,
+                problem.expected(),
+                problem.got(),
+                // a path on the command line is relative to no configuration
+                advice.startsWith("check the path")
+                        ? "check the path"
+                        : KEY.matcher(advice).replaceAll("--$1 "));
+    }
+
+    private static String option(String key) {
+        return key.replace("data.", "--");
     }
 
     public int threads() {

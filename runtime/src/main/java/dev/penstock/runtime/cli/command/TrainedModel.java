@@ -86,7 +86,7 @@ public record TrainedModel(
                 .map(Path::getParent)
                 .map(run -> new RunDirectory(run).resolvedConfiguration())
                 .filter(Files::isReadable)
-                .map(file -> ConfigLoader.draft(file, List.of()));
+                .map(file -> ConfigLoader.draftOfRun(file, List.of()));
     }
 
     /**

@@ -4,17 +4,21 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.RunFailedException;
 import dev.penstock.runtime.cli.command.TextArguments;
+import dev.penstock.runtime.cli.command.WholeNumber;
 import dev.penstock.runtime.cli.command.WorkBar;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.data.Corpus;
+import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.data.DataPreparation;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -76,6 +80,7 @@ final class DataPrepareCommand extends PenstockCommand {
             description =
                     "Tokens of a file; an interruption loses at most these (default:"
                             + " ${DEFAULT-VALUE}).")
+    @WholeNumber(from = 1, to = MOST_SHARD)
     private int shardTokens;
 
     @Option(names = "--json", description = "Print one JSON document.")
@@ -83,13 +88,20 @@ final class DataPrepareCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        requireGoodOptions();
-        Tokenizer opened = Tokenizer.open(tokenizer);
-        Corpus corpus = texts.corpus();
-        var preparation = new DataPreparation(corpus, opened, output, shardTokens);
+        List<Problem> problems = problemsOfOptions();
+        Optional<Tokenizer> opened = open(problems);
+        Optional<Corpus> found = find(problems);
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+        Corpus corpus = found.orElseThrow();
         try (WorkBar bar = WorkBar.ofBytes("tokens", corpus.bytes())) {
+            var preparation =
+                    new DataPreparation(corpus, opened.orElseThrow(), output, shardTokens);
             print(preparation.prepare(texts.threads(), bar));
             return ExitCode.OK;
+        } catch (DataException e) {
+            throw new ConfigException(TextArguments.told(e, true));
         } catch (IOException e) {
             throw new RunFailedException(
                     "cannot write into %s: %s; the same command continues where this one ended"
@@ -97,7 +109,25 @@ final class DataPrepareCommand extends PenstockCommand {
         }
     }
 
-    private void requireGoodOptions() {
+    private Optional<Tokenizer> open(List<Problem> problems) {
+        try {
+            return Optional.of(Tokenizer.open(tokenizer));
+        } catch (TokenizerFileException e) {
+            problems.add(Problem.atOption("--tokenizer", "", String.valueOf(e.getMessage()), ""));
+            return Optional.empty();
+        }
+    }
+
+    private Optional<Corpus> find(List<Problem> problems) {
+        try {
+            return Optional.of(texts.corpus());
+        } catch (DataException e) {
+            problems.addAll(TextArguments.told(e, true));
+            return Optional.empty();
+        }
+    }
+
+    private List<Problem> problemsOfOptions() {
         List<Problem> problems = new ArrayList<>(texts.problems());
         if (shardTokens < 1 || shardTokens > MOST_SHARD) {
             problems.add(
@@ -106,9 +136,7 @@ final class DataPrepareCommand extends PenstockCommand {
         if (Files.exists(output) && !Files.isDirectory(output)) {
             problems.add(Problem.atOption("--output", "a folder", output + ", a file", ""));
         }
-        if (!problems.isEmpty()) {
-            throw new ConfigException(problems);
-        }
+        return problems;
     }
 
     private void print(DataPreparation.Result result) {

@@ -145,7 +145,8 @@ public final class ReportCommand extends PenstockCommand {
     }
 
     private static RunReport report(RunDirectory directory, RecordedRun recorded) {
-        RunConfig config = ConfigLoader.load(directory.resolvedConfiguration(), List.of());
+        RunConfig config =
+                ConfigLoader.loadOfRun(directory.resolvedConfiguration(), List.of()).config();
         try {
             return recorded.report(
                     directory,

@@ -4,10 +4,12 @@ import dev.penstock.runtime.checkpoint.TextsAside;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TextArguments;
+import dev.penstock.runtime.cli.command.WholeNumber;
 import dev.penstock.runtime.cli.command.WorkBar;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.data.Corpus;
+import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.BytePairTrainer;
 import dev.penstock.runtime.tokenizer.TrainedPairs;
@@ -17,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -47,6 +50,7 @@ final class TokenizerTrainCommand extends PenstockCommand {
             required = true,
             paramLabel = "N",
             description = "Tokens that it may have, the 256 bytes and the end of a text included.")
+    @WholeNumber(from = LEAST, to = MOST)
     private int vocabulary;
 
     @Option(
@@ -67,12 +71,12 @@ final class TokenizerTrainCommand extends PenstockCommand {
 
     @Override
     public Integer call() {
-        requireGoodOptions();
-        Corpus corpus = texts.corpus();
-        WordCounts words = new WordCounts();
-        try (WorkBar bar = WorkBar.ofBytes("words", corpus.bytes())) {
-            corpus.encode(words, "a byte-pair encoding", texts.threads(), bar);
+        List<Problem> problems = problemsOfOptions();
+        Optional<Corpus> corpus = find(problems);
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
         }
+        WordCounts words = count(corpus.orElseThrow());
         TrainedPairs trained;
         try (WorkBar bar = WorkBar.ofPieces("tokens", vocabulary)) {
             trained = BytePairTrainer.train(words, vocabulary, bar::accept);
@@ -80,6 +84,25 @@ final class TokenizerTrainCommand extends PenstockCommand {
         write(trained);
         print(new Answer(output.toString(), trained.vocabulary(), words.different()));
         return ExitCode.OK;
+    }
+
+    private Optional<Corpus> find(List<Problem> problems) {
+        try {
+            return Optional.of(texts.corpus());
+        } catch (DataException e) {
+            problems.addAll(TextArguments.told(e, false));
+            return Optional.empty();
+        }
+    }
+
+    private WordCounts count(Corpus corpus) {
+        WordCounts words = new WordCounts();
+        try (WorkBar bar = WorkBar.ofBytes("words", corpus.bytes())) {
+            corpus.encode(words, "a byte-pair encoding", texts.threads(), bar);
+        } catch (DataException e) {
+            throw new ConfigException(TextArguments.told(e, false));
+        }
+        return words;
     }
 
     /**
@@ -103,7 +126,7 @@ final class TokenizerTrainCommand extends PenstockCommand {
         }
     }
 
-    private void requireGoodOptions() {
+    private List<Problem> problemsOfOptions() {
         List<Problem> problems = new ArrayList<>(texts.problems());
         if (vocabulary < LEAST || vocabulary > MOST) {
             problems.add(
@@ -117,7 +140,7 @@ final class TokenizerTrainCommand extends PenstockCommand {
                 TrainedPairs.files().stream()
                         .filter(file -> Files.exists(output.resolve(file)))
                         .toList();
-        if (!force && !there.isEmpty()) {
+        if (!force && !there.isEmpty() && !isUnfinished()) {
             problems.add(
                     Problem.atOption(
                             "--output",
@@ -125,9 +148,17 @@ final class TokenizerTrainCommand extends PenstockCommand {
                             "%s with %s".formatted(output, String.join(", ", there)),
                             "try another folder, or --force to replace"));
         }
-        if (!problems.isEmpty()) {
-            throw new ConfigException(problems);
-        }
+        return problems;
+    }
+
+    /**
+     * Whether all that is there was left by a training that was killed: it writes only where it
+     * may, and then the decisive files go first and come last.
+     */
+    private boolean isUnfinished() {
+        List<String> decisive = TrainedPairs.decisiveFiles();
+        return decisive.stream().anyMatch(file -> TextsAside.isLeft(output, file))
+                && decisive.stream().anyMatch(file -> !Files.exists(output.resolve(file)));
     }
 
     private void print(Answer answer) {

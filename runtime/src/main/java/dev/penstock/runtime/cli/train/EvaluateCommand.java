@@ -9,6 +9,7 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.RunFailedException;
 import dev.penstock.runtime.cli.command.TrainedModel;
+import dev.penstock.runtime.cli.command.WholeNumber;
 import dev.penstock.runtime.cli.command.WorkBar;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
@@ -27,6 +28,7 @@ import dev.penstock.runtime.evaluation.Window;
 import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.nio.file.Files;
@@ -106,6 +108,7 @@ public final class EvaluateCommand extends PenstockCommand {
             description =
                     "Tokens from one window to the next, for text and Megatron-LM's wikitext: fewer"
                             + " see more context and take longer (default: the model's context).")
+    @WholeNumber(from = 1)
     private @Nullable Integer stride;
 
     @Option(
@@ -136,7 +139,7 @@ public final class EvaluateCommand extends PenstockCommand {
 
     private static Problem told(DataProblem problem) {
         return switch (problem.key()) {
-            case "data.source" ->
+            case "data.source", "data.format", "data.field" ->
                     Problem.atOption(
                             "--data",
                             problem.expected(),
@@ -144,7 +147,24 @@ public final class EvaluateCommand extends PenstockCommand {
                             // a path on the command line is relative to no configuration
                             problem.advice().startsWith("check the path")
                                     ? "check the path"
-                                    : problem.advice());
+                                    : problem.advice()
+                                            .replace(
+                                                    " or use data.format = text",
+                                                    ", or give it a name that does not end with"
+                                                            + " .jsonl")
+                                            .replace(
+                                                    " (data.format = jsonl)",
+                                                    ", in a file whose name ends with .jsonl")
+                                            .replace(
+                                                    "data.tokenizer = bytes", "--tokenizer bytes"));
+            case "data.tokenizer" ->
+                    Problem.atOption(
+                            "--data",
+                            problem.expected(),
+                            problem.got(),
+                            problem.advice()
+                                    .replace(
+                                            "use data.tokenizer = bytes", "try --tokenizer bytes"));
             case "stride" ->
                     Problem.atOption(
                             "--stride", problem.expected(), problem.got(), problem.advice());
@@ -172,10 +192,11 @@ public final class EvaluateCommand extends PenstockCommand {
                             "--data", "a text to measure", "none", "only a run has held-out text"));
         }
         if (!problems.isEmpty()) {
+            whyNoRun().ifPresent(problems::add);
             throw new ConfigException(problems);
         }
         RunDirectory directory = RunDirectory.open(path);
-        DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), overrides);
+        DraftConfig draft = ConfigLoader.draftOfRun(directory.resolvedConfiguration(), overrides);
         ExposedDataPlane.ofLocalRun(draft.draft()).ifPresent(problems::add);
         Optional<SavedCheckpoint> saved = checkpoint(directory, problems);
         Optional<HeldOutLoss.Answer> answer = HeldOutLoss.measure(draft, saved, problems);
@@ -188,6 +209,18 @@ public final class EvaluateCommand extends PenstockCommand {
             out().println(answer.get().forPeople());
         }
         return ExitCode.OK;
+    }
+
+    private Optional<Problem> whyNoRun() {
+        if (Files.isRegularFile(path) || HuggingFaceWeights.areIn(path)) {
+            return Optional.empty();
+        }
+        try {
+            RunDirectory.open(path);
+            return Optional.empty();
+        } catch (RunDirectoryException e) {
+            return Optional.of(Problem.atOption("RUN", "", String.valueOf(e.getMessage()), ""));
+        }
     }
 
     private int interrupted() {
@@ -221,6 +254,9 @@ public final class EvaluateCommand extends PenstockCommand {
         TaskData files = EvaluatedModel.data(file, byFile, run);
         try (EvaluatedModel model = open(run, problems)) {
             if (model == null || request.isEmpty() || !problems.isEmpty()) {
+                if (model != null) {
+                    model.pipeline(usage, problems);
+                }
                 problems.addAll(told(files::find));
                 throw new ConfigException(problems);
             }
@@ -251,7 +287,7 @@ public final class EvaluateCommand extends PenstockCommand {
             boolean lines = file.toString().matches(".*\\.jsonl(\\.gz)?");
             all.add("data.format=" + (lines ? "jsonl" : "text"));
             all.addAll(usedOverrides(problems));
-            DraftConfig draft = ConfigLoader.draft(directory.resolvedConfiguration(), all);
+            DraftConfig draft = ConfigLoader.draftOfRun(directory.resolvedConfiguration(), all);
             draft.problems().stream()
                     .filter(problem -> !problem.key().equals("data.source")) // told as --data
                     .forEach(problems::add);

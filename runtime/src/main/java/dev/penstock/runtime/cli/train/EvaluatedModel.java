@@ -91,6 +91,11 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
                 run.map(draft -> draft.draft().config().pipeline().stages())
                         .orElseGet(model::stagesOfRun);
         int stages = usage.stagesOf(model, ofRun, problems);
+        problems.addAll(
+                usage.problemsOfDevice(
+                        model,
+                        run.map(draft -> draft.draft().config().device().kind())
+                                .orElse(DeviceKind.AUTO)));
         Optional<DeviceSection> section = run.map(draft -> draft.draft().config().device());
         boolean bf16 =
                 section.map(DeviceSection::precision)

@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
+import dev.penstock.runtime.cli.command.WholeNumber;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DeviceKind;
@@ -71,6 +72,7 @@ public final class GenerateCommand extends PenstockCommand {
             paramLabel = "N",
             defaultValue = "200",
             description = "Maximum tokens to generate per prompt (default: ${DEFAULT-VALUE}).")
+    @WholeNumber(from = 1)
     private int count;
 
     @Mixin private ModelArguments usage = new ModelArguments();
@@ -90,9 +92,10 @@ public final class GenerateCommand extends PenstockCommand {
         try (TrainedModel model = open(problems)) {
             err().flush();
             if (model != null) {
+                int stages = usage.stagesOf(model, model.stagesOfRun(), problems);
+                problems.addAll(usage.problemsOfDevice(model, DeviceKind.AUTO));
                 Tokenizer tokenizer = usage.tokenizerOf(model, model.tokenizer(), problems);
                 List<int[]> tokens = encode(tokenizer, model.config(), problems);
-                int stages = usage.stagesOf(model, model.stagesOfRun(), problems);
                 if (problems.isEmpty()) {
                     return generate(model, tokenizer, stages, tokens);
                 }

@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli.train;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.HeldCheckpoint;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.command.RunFailedException;
@@ -10,6 +11,7 @@ import dev.penstock.runtime.cli.command.TemporaryFolder;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.inference.FiniteWeights;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -69,7 +71,7 @@ final class HeldOutLoss {
             Optional<Path> read = Optional.ofNullable(held).map(HeldCheckpoint::path);
             RunStart start = RunStart.evaluationOf(read);
             RunParts parts = RunParts.prepare(draft, start, problems);
-            OptionalDouble loss = loss(parts, start);
+            OptionalDouble loss = loss(parts, start, saved.orElseThrow());
             return loss.isEmpty()
                     ? Optional.empty()
                     : Optional.of(answer(saved.orElseThrow(), parts, loss.getAsDouble()));
@@ -103,7 +105,7 @@ final class HeldOutLoss {
      * The loss; empty if the user interrupted. What processes need to start is not written into the
      * run's directory: the run may be under way, and start processes of its own from there.
      */
-    private static OptionalDouble loss(RunParts parts, RunStart start) {
+    private static OptionalDouble loss(RunParts parts, RunStart start, SavedCheckpoint saved) {
         var found = new LossListener();
         String name = parts.config().run().name();
         RunOutcome outcome;
@@ -112,9 +114,23 @@ final class HeldOutLoss {
             outcome = new PipelineRun(assembly, found, Interrupts.install()::onInterrupt).run();
         }
         if (outcome instanceof RunOutcome.Failed(_, String reason)) {
-            throw new RunFailedException(reason);
+            throw new RunFailedException(reason.contains("not finite") ? notFinite(saved) : reason);
+        }
+        if (found.loss.isPresent() && !Double.isFinite(found.loss.getAsDouble())) {
+            throw new RunFailedException(notFinite(saved));
         }
         return found.loss;
+    }
+
+    /** A run would be told to learn more slowly; here nothing learns. */
+    private static String notFinite(SavedCheckpoint saved) {
+        try (CheckpointReader weights = saved.read()) {
+            return "%s: the loss is not finite: %s"
+                    .formatted(
+                            saved.path(),
+                            FiniteWeights.reason(
+                                    weights, saved.manifest().model().parameters().keySet()));
+        }
     }
 
     /** Waits for the one number that matters. */

@@ -1,11 +1,14 @@
 package dev.penstock.runtime.cli.train;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.runtime.cli.command.TrainedModel;
+import dev.penstock.runtime.cli.command.WholeNumber;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DeviceKind;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -22,6 +25,7 @@ final class ModelArguments {
             names = "--stages",
             paramLabel = "P",
             description = "Stages of the pipeline (default: what the run has, else 1).")
+    @WholeNumber(from = 1)
     private @Nullable Integer stages;
 
     @Option(
@@ -60,6 +64,7 @@ final class ModelArguments {
             problems.add(
                     Problem.atOption(
                             "--device", "auto, cpu, reference, cuda or cuda:N", device, ""));
+            device = null;
         }
         return problems;
     }
@@ -78,11 +83,36 @@ final class ModelArguments {
      *     no built-in tokenizer: figures and texts would be of something else
      */
     Tokenizer tokenizerOf(TrainedModel model, Optional<String> own, List<Problem> problems) {
-        if (tokenizer != null) {
-            return Tokenizer.open(tokenizer);
-        }
         int vocabulary = model.config().shape().vocabulary();
-        return Tokenizer.open(own.orElseGet(() -> fitting(vocabulary, problems)));
+        String name =
+                tokenizer != null ? tokenizer : own.orElseGet(() -> fitting(vocabulary, problems));
+        try {
+            return Tokenizer.open(name);
+        } catch (TokenizerFileException e) {
+            List<Problem> all = new ArrayList<>(problems);
+            all.add(Problem.atOption("--tokenizer", "", String.valueOf(e.getMessage()), ""));
+            throw new ConfigException(all);
+        }
+    }
+
+    /**
+     * What a GPU refuses of a model, before anything is loaded onto it.
+     *
+     * @param usual the device if none was asked for
+     */
+    List<Problem> problemsOfDevice(TrainedModel model, DeviceKind usual) {
+        DeviceKind used = device().orElse(usual);
+        int columns = model.shape().block().heads().size();
+        if (!used.isCuda() || columns <= AttentionShape.MOST_COLUMNS_ON_GPU) {
+            return List.of();
+        }
+        return List.of(
+                Problem.atOption(
+                        "--device",
+                        "a model whose heads have at most %d columns for %s"
+                                .formatted(AttentionShape.MOST_COLUMNS_ON_GPU, used.word()),
+                        "" + columns,
+                        "try --device cpu"));
     }
 
     /** Vocabularies are often padded, to a multiple of 128 at most. */

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli.train;
 
+import dev.penstock.runtime.cli.command.WholeNumber;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.model.generation.Sampling;
 import java.util.ArrayList;
@@ -22,6 +23,7 @@ final class SamplingArguments {
             paramLabel = "K",
             defaultValue = "0",
             description = "Only the K likeliest tokens; 0: all (default: ${DEFAULT-VALUE}).")
+    @WholeNumber(from = 0)
     private int topK;
 
     @Option(

@@ -97,7 +97,7 @@ public final class TrainCommand extends PenstockCommand {
     /** Where a run goes on without its model's folder, it says itself what that said. */
     private DraftConfig draft() {
         DraftConfig draft = config.draft();
-        if (!resume || !ModelOfRun.isMissing(draft)) {
+        if (!resume || draft.problemsBesideMissingModel().isEmpty()) {
             return draft;
         }
         List<String> settings =

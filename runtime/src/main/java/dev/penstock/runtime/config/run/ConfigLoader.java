@@ -72,7 +72,13 @@ public final class ConfigLoader {
     private final ConfigObject written;
     private final Set<String> broken;
 
-    private ConfigLoader(Path file, List<String> overrides) {
+    /** Whether the text is one that a run wrote for itself. */
+    private final boolean ofRun;
+
+    private boolean modelMissing;
+
+    private ConfigLoader(Path file, List<String> overrides, boolean ofRun) {
+        this.ofRun = ofRun;
         this.places =
                 new Places(
                         file.toAbsolutePath().normalize(),
@@ -104,7 +110,24 @@ public final class ConfigLoader {
      * Same as {@link #loadWithOrigins}, with the problems as values: for checks beyond the text.
      */
     public static DraftConfig draft(Path file, List<String> overrides) {
-        return new ConfigLoader(file, overrides).read();
+        return new ConfigLoader(file, overrides, false).read();
+    }
+
+    /**
+     * Same as {@link #draft}, of the text that a run wrote of its own configuration: that says all
+     * of the model, so the folder that {@code model.from} named may be gone.
+     */
+    public static DraftConfig draftOfRun(Path file, List<String> overrides) {
+        return new ConfigLoader(file, overrides, true).read();
+    }
+
+    /**
+     * Same as {@link #draftOfRun}.
+     *
+     * @throws ConfigException with all problems at once
+     */
+    public static LoadedConfig loadOfRun(Path file, List<String> overrides) {
+        return draftOfRun(file, overrides).orThrow();
     }
 
     private DraftConfig read() {
@@ -118,7 +141,7 @@ public final class ConfigLoader {
         reportConflicts(config);
         reportImpossible(config, faults);
         return new DraftConfig(
-                new LoadedConfig(config, written, places), problems.sorted(), broken);
+                new LoadedConfig(config, written, places), problems.sorted(), broken, modelMissing);
     }
 
     private SortedMap<Integer, FaultEntry> faults() {
@@ -167,16 +190,18 @@ public final class ConfigLoader {
             return read;
         }
         ModelConfig model;
-        Path file;
+        Path file = Path.of("");
         try {
             file = ModelKeys.file(places.existing(from));
             model = ModelConfig.read(file);
-        } catch (Mismatch e) { // told of when the key is read, unless nobody needs it
-            boolean said = TOLD.stream().allMatch(key -> ConfigText.valueAt(read, key) != null);
-            return said
-                    ? read.toConfig().withValue(FROM, ConfigValueFactory.fromAnyRef("none")).root()
-                    : read;
+        } catch (Mismatch e) { // told of when the key is read
+            return withoutFolder(read);
         } catch (StoredFileException e) {
+            boolean gone = !Files.exists(file);
+            ConfigObject without = gone ? withoutFolder(read) : read;
+            if (gone && !modelMissing) {
+                return without;
+            }
             broken.add(FROM);
             broken.add("model");
             problems.at(
@@ -213,6 +238,18 @@ public final class ConfigLoader {
             }
         }
         return all.root();
+    }
+
+    /** Where a model's folder has gone, a run's own configuration has all that it said. */
+    private ConfigObject withoutFolder(ConfigObject read) {
+        List<String> unsaid =
+                TOLD.stream().filter(key -> ConfigText.valueAt(read, key) == null).toList();
+        if (ofRun && unsaid.isEmpty()) {
+            return read.toConfig().withValue(FROM, ConfigValueFactory.fromAnyRef("none")).root();
+        }
+        modelMissing = true;
+        broken.addAll(unsaid);
+        return read;
     }
 
     /** What is wrong with a fault leaves all that it was compared with as it is. */

@@ -4,6 +4,7 @@ import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -15,12 +16,16 @@ public final class DraftConfig {
     private final LoadedConfig loaded;
     private final List<Problem> problems;
     private final Set<String> broken;
+    private final boolean modelMissing;
 
     /**
      * @param loaded with the default, or nothing, in place of what is broken
      * @param broken keys and sections whose value is not known
+     * @param modelMissing whether {@code model.from} names nothing
      */
-    DraftConfig(LoadedConfig loaded, List<Problem> problems, Set<String> broken) {
+    DraftConfig(
+            LoadedConfig loaded, List<Problem> problems, Set<String> broken, boolean modelMissing) {
+        this.modelMissing = modelMissing;
         this.loaded = loaded;
         this.problems = List.copyOf(problems);
         this.broken = Set.copyOf(broken);
@@ -47,6 +52,19 @@ public final class DraftConfig {
                                 other.equals(name)
                                         || other.startsWith(name + ".")
                                         || name.startsWith(other + "."));
+    }
+
+    /**
+     * What is wrong but for the folder of the model, where that is not there and nothing else is
+     * wrong with the model: a run that goes on knows its model itself. Otherwise empty.
+     */
+    public Optional<List<Problem>> problemsBesideMissingModel() {
+        List<Problem> others =
+                problems.stream().filter(problem -> !problem.key().equals("model.from")).toList();
+        boolean only =
+                modelMissing
+                        && others.stream().noneMatch(problem -> problem.key().startsWith("model."));
+        return only ? Optional.of(others) : Optional.empty();
     }
 
     /** The configuration; only the values of {@link #sound} keys may be looked at. */

@@ -1,9 +1,11 @@
 package dev.penstock.runtime.config.run;
 
 import com.typesafe.config.Config;
+import com.typesafe.config.ConfigException;
 import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +18,7 @@ import java.util.TreeMap;
  */
 public final class LayoutChanges {
     private static final List<String> LAYOUT = List.of("pipeline", "parallel", "schedule", "batch");
+    private static final String MODEL = "model";
     private static final String TOKENIZER = "data.tokenizer";
     private static final String SEQUENCES = "batch.sequences";
     private static final String CONTEXT = "model.context";
@@ -27,6 +30,31 @@ public final class LayoutChanges {
     public LayoutChanges(String before, String now) {
         this.before = ConfigFactory.parseString(before);
         this.now = ConfigFactory.parseString(now);
+    }
+
+    /**
+     * Returns overrides that give a configuration the model of a run, but for how long sequences
+     * are, which may change; empty if the run's own configuration does not say it.
+     *
+     * @param resolved the configuration as the run wrote it
+     */
+    public static Optional<List<String>> modelOf(Path resolved) {
+        try {
+            Config config = ConfigFactory.parseFile(resolved.toFile());
+            if (!config.hasPath(MODEL)) {
+                return Optional.empty(); // told of when the run goes on
+            }
+            List<String> settings = new ArrayList<>();
+            for (Map.Entry<String, ConfigValue> key : config.getConfig(MODEL).entrySet()) {
+                String path = MODEL + "." + key.getKey();
+                if (!path.equals(CONTEXT)) {
+                    settings.add(path + "=" + key.getValue().render(ConfigRenderOptions.concise()));
+                }
+            }
+            return Optional.of(settings);
+        } catch (ConfigException e) {
+            return Optional.empty(); // told of when the run goes on
+        }
     }
 
     /** Each as {@code pipeline.stages 1 -> 2}. */

@@ -29,7 +29,7 @@ public final class LoadedConfig {
 
     /** This configuration for checks beyond its text. */
     public DraftConfig asDraft() {
-        return new DraftConfig(this, List.of(), Set.of());
+        return new DraftConfig(this, List.of(), Set.of(), false);
     }
 
     /** A file as the user would write it: relative to the working directory if below it. */

@@ -102,6 +102,24 @@ class CheckpointExportCommandTest {
     }
 
     @Test
+    void optionsAndWeightsAreToldTogether() {
+        Cli cli =
+                Cli.run(
+                        "checkpoint",
+                        "export",
+                        folder.resolve("nowhere").toString(),
+                        "--output=weights.bin",
+                        "--type=q8_0",
+                        "--part-size=2",
+                        "--tokenizer=gpt3");
+
+        assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(cli.err())
+                .contains("5 problems", "--output", "--type", "--part-size", "--tokenizer")
+                .contains("CHECKPOINT: " + folder.resolve("nowhere"));
+    }
+
+    @Test
     void weightsInPartsAreTheSameModel() throws IOException {
         Path checkpoint = SavedRun.write(folder.resolve("run"), 100);
         Path whole = folder.resolve("whole/model.safetensors");

@@ -11,6 +11,7 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -96,10 +97,10 @@ class DataCommandTest {
 
         assertThat(options.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(options.err())
-                .contains("3 problems", "--format: expected one of text, jsonl, parquet, got csv")
-                .contains("--threads", "--shard-tokens");
+                .contains("4 problems", "--format: expected one of text, jsonl, parquet, got csv")
+                .contains("--threads", "--shard-tokens", "FILE: expected an existing file");
         assertThat(files.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(files.err()).contains("none.txt", "*.csv");
+        assertThat(files.err()).contains("none.txt", "*.csv").doesNotContain("configuration");
         assertThat(texts.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(texts.err()).contains("byte 1 is not UTF-8", "bad.jsonl:1");
         assertThat(tokenizer.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
@@ -109,6 +110,41 @@ class DataCommandTest {
         assertThat(folder.resolve("tokens/prepared.json")).doesNotExist();
         assertThat(options.err() + files.err() + texts.err() + nothing.err())
                 .doesNotContain("Exception", "\tat ");
+    }
+
+    @Test
+    void optionsTextsAndTheTokenizerAreToldTogetherInTheWordsOfTheCommand() throws IOException {
+        Path bad = Files.write(folder.resolve("bad.txt"), new byte[] {'a', (byte) 0xff, 'b'});
+        Path lines = Files.writeString(folder.resolve("bad.jsonl"), "{\"text\": 3}\nx\n");
+        Path empty = Files.writeString(folder.resolve("empty.txt"), "");
+        String words = folder.resolve("words").toString();
+
+        Cli all = prepare("gpt3", "none.txt", "--threads=0");
+        Cli texts = prepare("gpt2", bad.toString(), lines.toString());
+        Cli train =
+                Cli.run(
+                        "tokenizer",
+                        "train",
+                        "--vocabulary=300",
+                        "--output",
+                        words,
+                        bad.toString());
+        Cli none = prepare("bytes", empty.toString());
+        Cli number = prepare("bytes", bad.toString(), "--shard-tokens=99999999999");
+
+        assertThat(all.err()).contains("3 problems", "--tokenizer: gpt3", "--threads", "none.txt");
+        assertThat(texts.err())
+                .contains("--tokenizer: expected UTF-8", "or use --tokenizer bytes")
+                .contains("--field: expected a line with the text member")
+                .contains("--format: expected a JSON object", "or use --format text");
+        assertThat(train.err()).contains("FILE: expected UTF-8", "; convert the file\n");
+        assertThat(none.err()).contains("FILE: expected text in the files, got none");
+        assertThat(number.err())
+                .contains("--shard-tokens: expected 1 to 1073741824, got 99999999999");
+        for (Cli cli : List.of(all, texts, train, none, number)) {
+            assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(cli.err()).doesNotContain("data.", "Exception");
+        }
     }
 
     @Test

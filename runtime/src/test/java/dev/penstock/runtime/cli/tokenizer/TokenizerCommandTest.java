@@ -50,6 +50,27 @@ class TokenizerCommandTest {
                 .hasSizeLessThan(5);
     }
 
+    /** As a kill leaves it: the files that decide come last. */
+    @Test
+    void aTrainingThatWasKilledIsDoneAgainWithoutForce() throws IOException {
+        Path file = Files.writeString(folder.resolve("t.txt"), Training.text(9_000));
+        train("words", "--vocabulary=300", file.toString());
+        Path words = folder.resolve("words");
+        Path json = words.resolve("tokenizer.json");
+        byte[] whole = Files.readAllBytes(json);
+        Path aside = words.resolve("tokenizer.json.incomplete");
+        Files.writeString(aside, "{");
+
+        Cli beforeAnything = train("words", "--vocabulary=300", file.toString());
+        Files.delete(json);
+        Cli again = train("words", "--vocabulary=300", file.toString());
+
+        assertThat(beforeAnything.err()).contains("--force to replace");
+        assertThat(again.exitCode()).as(again.err()).isEqualTo(ExitCode.OK);
+        assertThat(json).hasBinaryContent(whole);
+        assertThat(aside).doesNotExist();
+    }
+
     @Test
     void manyThreadsAndManyFilesGiveTheSameFiles() throws IOException {
         Path texts = Files.createDirectories(folder.resolve("texts"));

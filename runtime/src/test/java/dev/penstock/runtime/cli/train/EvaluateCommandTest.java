@@ -295,6 +295,54 @@ class EvaluateCommandTest {
         assertThat(evaluate.err()).contains("[256, 12]", "[256, 8]");
     }
 
+    @Test
+    void weightsThatAreNoNumbersEndEveryUseOfThemByTheirName() throws IOException {
+        Path broken = folder.resolve("broken");
+        Files.createDirectory(broken);
+        SavedRun.writeWithNan(broken, 100, "h.0.mlp.c_fc.weight");
+        Files.copy(run.resolve("resolved.conf"), broken.resolve("resolved.conf"));
+        String text = folder.resolve("corpus.txt").toString();
+
+        Cli heldOut = Cli.run("evaluate", broken.toString());
+        Cli file = Cli.run("evaluate", broken.toString(), "--data", text);
+        Cli generate = Cli.run("generate", broken.toString(), "--prompt=to", "--tokens=3");
+
+        for (Cli cli : List.of(heldOut, file, generate)) {
+            assertThat(cli.exitCode()).as(cli.out()).isEqualTo(ExitCode.FAILURE);
+            assertThat(cli.err())
+                    .contains("h.0.mlp.c_fc.weight: expected finite numbers, got NaN")
+                    .doesNotContain("Exception");
+            assertThat(cli.out()).doesNotContain("NaN");
+        }
+    }
+
+    @Test
+    void optionsPathsAndWeightsAreToldTogether() throws IOException {
+        Path nowhere = folder.resolve("nowhere");
+
+        Cli task =
+                Cli.run(
+                        "evaluate",
+                        nowhere.toString(),
+                        "--data=none.txt",
+                        "--task=riddles",
+                        "--device=tpu");
+        Cli stages =
+                Cli.run(
+                        "evaluate",
+                        checkpoint.toString(),
+                        "--data=none.txt",
+                        "--task=riddles",
+                        "--stages=9");
+        Cli heldOut = Cli.run("evaluate", nowhere.toString(), "--stride=3");
+
+        assertThat(task.err())
+                .contains("4 problems", "--task", "--device", nowhere.toString(), "none.txt");
+        assertThat(stages.err()).contains("3 problems", "--task", "--stages", "none.txt");
+        assertThat(heldOut.err())
+                .contains("2 problems", "--data", "RUN: cannot open a run", nowhere.toString());
+    }
+
     private String loss(String override) throws IOException {
         Cli evaluate = Cli.run("evaluate", run.toString(), override, "--json");
         return JSON.readTree(evaluate.out()).get("loss").toString();

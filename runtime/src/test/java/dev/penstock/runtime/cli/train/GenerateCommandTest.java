@@ -9,10 +9,12 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.SavedRun;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.model.family.ModelConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -78,6 +80,43 @@ class GenerateCommandTest {
                                 .formatted(
                                         answers.get(0).get("text").asText(),
                                         answers.get(1).get("text").asText()));
+    }
+
+    /** As a run of it would be refused. */
+    @Test
+    void headsThatAreTooWideForAGpuAreRefusedBeforeItIsLookedFor() throws IOException {
+        Path wide = Files.createDirectory(run.resolve("wide"));
+        SavedRun.write(wide, 3, ModelConfig.gpt2(256, 16, 132, 1, 1, true));
+        Path text = Files.writeString(run.resolve("x.txt"), "to be or not to be");
+
+        Cli generate =
+                Cli.run("generate", wide.toString(), "--prompt=a", "--device=cuda", "--stages=9");
+        Cli evaluate =
+                Cli.run("evaluate", checkpointOf(wide), "--data", text.toString(), "--device=cuda");
+
+        for (Cli cli : List.of(generate, evaluate)) {
+            assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(cli.err())
+                    .contains("--device: expected a model whose heads have at most 128 columns")
+                    .contains("got 132; try --device cpu");
+        }
+        assertThat(generate.err()).contains("2 problems", "--stages");
+    }
+
+    private static String checkpointOf(Path run) throws IOException {
+        try (var steps = Files.list(run.resolve("checkpoints"))) {
+            return steps.findFirst().orElseThrow().toString();
+        }
+    }
+
+    @Test
+    void anOptionThatIsNoWholeNumberIsToldWithItsRange() {
+        Cli tokens = Cli.run("generate", run.toString(), "--tokens=many");
+        Cli topK = Cli.run("generate", run.toString(), "--top-k=1.5");
+
+        assertThat(tokens.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(tokens.err()).contains("--tokens: expected 1 or more, got many");
+        assertThat(topK.err()).contains("--top-k: expected 0 or more, got 1.5");
     }
 
     @Test

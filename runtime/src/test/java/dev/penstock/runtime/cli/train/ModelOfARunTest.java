@@ -67,6 +67,23 @@ class ModelOfARunTest {
         assertThat(fresh.err()).contains("model.from", "nothing readable is at");
     }
 
+    /** A run's own configuration, used as a new one's: whoever writes a path means it. */
+    @Test
+    void aPathToNoModelIsToldThoughEveryKeyOfTheModelIsThere() throws IOException {
+        Path gone = model("llama", "llama");
+        Training training = training(gone);
+        training.complete();
+        Files.delete(gone.resolve("config.json"));
+        String resolved = training.directory().resolve("resolved.conf").toString();
+
+        Cli check = Cli.run("config", "check", resolved);
+        Cli with = Cli.run("config", "check", resolved, "--set", "model.from=none");
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(check.err()).contains("model.from").doesNotContain("problems");
+        assertThat(with.exitCode()).as(with.err()).isEqualTo(ExitCode.OK);
+    }
+
     @Test
     void anotherModelInTheSameFolderIsRefusedByWhatItHasOtherwise() throws IOException {
         Path from = model("llama", "model");
