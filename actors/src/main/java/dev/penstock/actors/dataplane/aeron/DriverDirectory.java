@@ -3,10 +3,12 @@ package dev.penstock.actors.dataplane.aeron;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import io.aeron.Aeron;
 import io.aeron.AeronCounters;
+import io.aeron.CncFileDescriptor;
 import io.aeron.CommonContext;
 import io.aeron.exceptions.AeronException;
-import java.io.File;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
@@ -170,7 +172,7 @@ final class DriverDirectory {
     }
 
     private static boolean hasSocket(Path driver, int port) {
-        if (!CommonContext.isDriverActive(driver.toFile(), HEARTBEAT_MS, LOG::debug)) {
+        if (!beats(driver)) {
             return false;
         }
         var sockets = new ArrayList<String>();
@@ -191,14 +193,43 @@ final class DriverDirectory {
     }
 
     private static boolean isDead(Path directory, Matcher name) {
-        File driver = directory.resolve("driver").toFile();
+        Path driver = directory.resolve("driver");
         return ProcessHandle.of(Long.parseLong(name.group(2))).isEmpty()
-                && (driver.isDirectory() || isOld(directory))
-                && !CommonContext.isDriverActive(driver, HEARTBEAT_MS, line -> LOG.debug(line));
+                && (Files.isDirectory(driver) || isOld(directory))
+                && !beats(driver);
     }
 
-    /** Where there is no driver, one may be about to start. */
-    private static boolean isOld(Path directory) {
-        return directory.toFile().lastModified() < System.currentTimeMillis() - HEARTBEAT_MS;
+    /**
+     * Whether a driver may be alive there. One that was killed while it made its files never had a
+     * heartbeat: Aeron would wait ten seconds for the first and then throw.
+     */
+    private static boolean beats(Path driver) {
+        Path facts = driver.resolve(CncFileDescriptor.CNC_FILE);
+        if (Files.exists(facts) && !isReady(facts)) {
+            return !isOld(driver.resolve(".."));
+        }
+        try {
+            return CommonContext.isDriverActive(driver.toFile(), HEARTBEAT_MS, LOG::debug);
+        } catch (AeronException e) {
+            LOG.debug("whether {} has a driver cannot be seen", driver, e); // as of other versions
+            return true;
+        }
+    }
+
+    /** A driver writes the version, which is never 0, when all else is there. */
+    private static boolean isReady(Path facts) {
+        ByteBuffer version = ByteBuffer.allocate(Integer.BYTES);
+        try (FileChannel file = FileChannel.open(facts)) {
+            return file.read(version, CncFileDescriptor.cncVersionOffset(0)) == Integer.BYTES
+                    && version.getInt(0) != 0;
+        } catch (IOException e) {
+            LOG.debug("{} cannot be read", facts, e);
+            return false;
+        }
+    }
+
+    /** Where there is nothing yet, a driver may be about to start. */
+    private static boolean isOld(Path path) {
+        return path.toFile().lastModified() < System.currentTimeMillis() - HEARTBEAT_MS;
     }
 }

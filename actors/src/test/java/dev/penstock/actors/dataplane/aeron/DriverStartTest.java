@@ -7,13 +7,16 @@ import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.DriverGoneException;
 import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.dataplane.SharedMemoryFullException;
+import io.aeron.CncFileDescriptor;
 import io.aeron.ErrorCode;
 import io.aeron.exceptions.RegistrationException;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -65,6 +68,25 @@ class DriverStartTest {
         EmbeddedDriver.start(settings()).close();
 
         assertThat(parent).isEmptyDirectory();
+    }
+
+    /** Its first file is there, and all zeros. */
+    @Test
+    void memoryLeftByAProcessThatWasKilledWhileItsDriverStartedStopsNobody() throws Exception {
+        Path old = started("penstock-run-999999999-1");
+        Path young = started("penstock-run-999999999-2");
+        Path outer = parent.resolve("penstock-run-999999999-1");
+        Files.setLastModifiedTime(outer, FileTime.from(Instant.now().minusSeconds(60)));
+
+        EmbeddedDriver.start(settings()).close();
+
+        assertThat(old).doesNotExist();
+        assertThat(young).exists();
+    }
+
+    private Path started(String name) throws IOException {
+        Path driver = Files.createDirectories(parent.resolve(name).resolve("driver"));
+        return Files.write(driver.resolve(CncFileDescriptor.CNC_FILE), new byte[64 * 1024]);
     }
 
     @Test
