@@ -59,7 +59,9 @@ public record LearningRate(
         return new LearningRate(Schedule.CONSTANT, rate, rate, 0, 0, 0);
     }
 
-    /** Returns a rate that falls along half a cosine from the end of the warm-up to the last step. */
+    /**
+     * Returns a rate that falls along half a cosine from the end of the warm-up to the last step.
+     */
     public static LearningRate cosine(
             double peak, double minimum, long warmupSteps, long totalSteps) {
         return new LearningRate(Schedule.COSINE, peak, minimum, warmupSteps, 0, totalSteps);

@@ -63,7 +63,6 @@ class LearningRateOfARunTest {
             }
             Files.delete(checkpoint);
         }
-        assertThat(CheckpointFolders.newestOf(run, _ -> {}).orElseThrow().step())
-                .isLessThan(step);
+        assertThat(CheckpointFolders.newestOf(run, _ -> {}).orElseThrow().step()).isLessThan(step);
     }
 }

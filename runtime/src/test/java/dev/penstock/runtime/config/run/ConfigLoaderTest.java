@@ -303,15 +303,16 @@ class ConfigLoaderTest {
     @Test
     void aResolvedTextOfBeforeThereWereLearningRateSchedulesHasTheCosine() throws IOException {
         String before =
-                load("data.source = corpus.txt").resolved().lines()
+                load("data.source = corpus.txt")
+                        .resolved()
+                        .lines()
                         .filter(line -> !line.matches("  (schedule|decay-steps) = .*"))
                         .collect(Collectors.joining("\n"));
 
         OptimizerSection optimizer = load(before).optimizer();
 
         assertThat(before).contains("warmup-steps").doesNotContain("decay-steps");
-        assertThat(optimizer.rates(1000))
-                .isEqualTo(LearningRate.cosine(6e-4, 6e-4 / 10, 50, 1000));
+        assertThat(optimizer.rates(1000)).isEqualTo(LearningRate.cosine(6e-4, 6e-4 / 10, 50, 1000));
     }
 
     @Test

@@ -75,8 +75,7 @@ class LearningRateTest {
         LearningRate line = new LearningRate(Schedule.LINEAR, 0.02, 0, 10, 0, 110);
 
         for (long step = 1; step <= 130; step++) {
-            assertThat(line.at(step))
-                    .isCloseTo(0.02 * lambda.applyAsDouble(step), within(1e-17));
+            assertThat(line.at(step)).isCloseTo(0.02 * lambda.applyAsDouble(step), within(1e-17));
         }
     }
 
