@@ -61,6 +61,14 @@ class LocalRunCommandsTest {
         assertThat(ended.get("process").isNull()).isTrue();
         assertThat(directory.resolve("checkpoints/step-%06d".formatted(step))).isDirectory();
 
+        assertThat(output(training))
+                .content()
+                .contains("saved after step %d; to go on:".formatted(step))
+                .contains(
+                        "  penstock train %s --set run.steps=100000"
+                                .formatted(training.configuration()))
+                .contains(" --run-dir %s --resume".formatted(directory));
+
         Cli again = Cli.run("stop", directory.toString());
         assertThat(again.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(again.err()).contains("expected a run that a process trains", "--resume");
@@ -227,8 +235,12 @@ class LocalRunCommandsTest {
         command.addAll(training.arguments());
         return new ProcessBuilder(command)
                 .redirectErrorStream(true)
-                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .redirectOutput(output(training).toFile())
                 .start();
+    }
+
+    private static Path output(Training training) {
+        return training.configuration().resolveSibling("output.txt");
     }
 
     private static JsonNode listed(Path run) throws IOException {
