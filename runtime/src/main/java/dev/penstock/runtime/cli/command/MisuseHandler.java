@@ -12,7 +12,7 @@ public final class MisuseHandler implements IParameterExceptionHandler {
     public int handleParseException(ParameterException exception, String[] arguments) {
         CommandLine command = exception.getCommandLine();
         PrintWriter err = command.getErr();
-        err.println("penstock: " + exception.getMessage());
+        err.println("penstock: " + Meant.problem(exception).orElse(exception.getMessage()));
         UnmatchedArgumentException.printSuggestions(exception, err);
         err.println("try " + command.getCommandSpec().qualifiedName() + " --help");
         err.flush();
