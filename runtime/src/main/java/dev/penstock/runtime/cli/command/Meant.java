@@ -43,7 +43,12 @@ public final class Meant {
                         ? option.longestName()
                         : argument.paramLabel();
         return Optional.of(
-                "%s: expected one of %s, got %s%s"
-                        .formatted(name, String.join(", ", known), word, hint(known, word)));
+                "%s: expected %s, got %s%s".formatted(name, words(known), word, hint(known, word)));
+    }
+
+    private static String words(List<String> known) {
+        return known.size() <= 2
+                ? String.join(" or ", known)
+                : "one of " + String.join(", ", known);
     }
 }

@@ -46,7 +46,7 @@ class MeantTest {
         Cli refused = Cli.run("export", "run", "--as", "xyzzy");
 
         assertThat(refused.err())
-                .contains("--as: expected one of csv, tensorboard, got xyzzy")
+                .contains("--as: expected csv or tensorboard, got xyzzy")
                 .doesNotContain("did you mean");
     }
 
@@ -79,7 +79,7 @@ class MeantTest {
                         .toArray(String[]::new);
 
         assertThat(Cli.run(arguments).err())
-                .contains(words.getLast() + ": expected one of ", "did you mean ");
+                .contains(words.getLast() + ": expected ", "did you mean ");
     }
 
     private static Stream<CommandLine> below(CommandLine command) {
