@@ -266,22 +266,26 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         }
     }
 
+    private static void remove(Path folder) {
+        try {
+            removeWhole(folder);
+        } catch (IOException e) {
+            LOG.warn("{}: cannot remove it: {}", folder, e.getMessage());
+        }
+    }
+
     /**
      * Renames before it removes, so that a kill in between leaves no partial set under a valid
      * name.
      */
-    private static void remove(Path folder) {
+    static void removeWhole(Path folder) throws IOException {
         String name = folder.getFileName().toString();
         String step = name.contains(".") ? name.substring(0, name.indexOf('.')) : name;
         Path removed = folder.resolveSibling(step + CheckpointFolders.REMOVED);
-        try {
+        DurableFiles.delete(removed);
+        if (Files.exists(folder)) {
+            Files.move(folder, removed);
             DurableFiles.delete(removed);
-            if (Files.exists(folder)) {
-                Files.move(folder, removed);
-                DurableFiles.delete(removed);
-            }
-        } catch (IOException e) {
-            LOG.warn("{}: cannot remove it: {}", folder, e.getMessage());
         }
     }
 

@@ -63,8 +63,8 @@ public final class DurableFiles {
         }
     }
 
-    /** Removes a folder with everything in it, if it exists. */
-    static void delete(Path folder) throws IOException {
+    /** Removes a folder with everything in it, if it exists; of a symbolic link, the link. */
+    public static void delete(Path folder) throws IOException {
         try (Stream<Path> walk = Files.walk(folder)) {
             List<Path> deepestFirst = walk.sorted(Comparator.reverseOrder()).toList();
             for (Path path : deepestFirst) {

@@ -17,6 +17,7 @@ import dev.penstock.runtime.cli.data.DataCommand;
 import dev.penstock.runtime.cli.model.ModelCommand;
 import dev.penstock.runtime.cli.plan.PlanCommand;
 import dev.penstock.runtime.cli.run.ExportCommand;
+import dev.penstock.runtime.cli.run.PruneCommand;
 import dev.penstock.runtime.cli.run.ReportCommand;
 import dev.penstock.runtime.cli.run.TopCommand;
 import dev.penstock.runtime.cli.run.UiCommand;
@@ -51,6 +52,7 @@ import picocli.CommandLine.Option;
             RunsCommand.class,
             AttachCommand.class,
             StopCommand.class,
+            PruneCommand.class,
             RebalanceCommand.class,
             UiCommand.class,
             TopCommand.class,

@@ -100,14 +100,8 @@ public final class ConfiguredModel {
     }
 
     private static AdamWSettings optimizer(OptimizerSection section, int steps) {
-        var rate =
-                new LearningRate(
-                        section.learningRate(),
-                        section.finalLearningRate(),
-                        section.warmupSteps(),
-                        steps);
         return new AdamWSettings(
-                rate,
+                section.rates(steps),
                 section.beta1(),
                 section.beta2(),
                 section.epsilon(),

@@ -179,6 +179,19 @@ public record RunDirectory(Path path) {
         }
     }
 
+    /**
+     * The process that trains here now. It is only looked at: nothing is written, and nobody has to
+     * wait; whoever wants to change something takes the {@link #lock}.
+     */
+    public Optional<RunKeeper> livingKeeper() {
+        try {
+            return RunLock.living(path);
+        } catch (IOException e) {
+            throw new RunDirectoryException(
+                    path, "cannot read who has %s: %s".formatted(path, FileCause.of(e)), e);
+        }
+    }
+
     /** Removes a directory that was created for a run that never began. */
     public void removeIfEmpty() {
         try {

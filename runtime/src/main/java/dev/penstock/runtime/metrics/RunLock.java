@@ -8,6 +8,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
@@ -178,6 +179,34 @@ public final class RunLock implements AutoCloseable {
     /** The process that has a directory, in its host's own space of numbers; empty if none does. */
     static OptionalLong pidOfHolder(Path directory) throws IOException {
         return LeaseHolder.of(leaseIn(directory)).stream().mapToLong(LeaseHolder::pid).findFirst();
+    }
+
+    /** The process that has a directory now, as far as can be told without waiting. */
+    static Optional<RunKeeper> living(Path directory) throws IOException {
+        Optional<LeaseHolder> found = LeaseHolder.of(leaseIn(directory));
+        if (found.isEmpty()) {
+            return Optional.empty();
+        }
+        LeaseHolder holder = found.get();
+        return switch (holder.lifeSeenFrom(LeaseHolder.thisProcess())) {
+            case LIVES -> Optional.of(new RunKeeper(holder.pid(), holder.host(), true));
+            case GONE -> Optional.empty();
+            case UNKNOWN ->
+                    isFresh(directory.resolve(LEASE))
+                            ? Optional.of(new RunKeeper(holder.pid(), holder.host(), false))
+                            : Optional.empty();
+        };
+    }
+
+    private static boolean isFresh(Path lease) throws IOException {
+        Duration age =
+                Duration.between(Files.getLastModifiedTime(lease).toInstant(), Instant.now());
+        return age.compareTo(Timing.USUAL.missed()) < 0;
+    }
+
+    /** Whether a file of this name in a run's directory is part of its lock. */
+    public static boolean isFileOf(String name) {
+        return name.equals(LOCK) || name.equals(LEASE);
     }
 
     /** Removes what it left in a directory that is to be removed; nobody may have it. */

@@ -3,6 +3,7 @@ package dev.penstock.runtime.planning;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.config.run.Suggestion;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
@@ -69,8 +70,13 @@ public final class PlannedModel {
             return ofFolder(Path.of(text));
         }
         problems.add(
-                "--model: expected one of %s, a run's configuration (*.conf), a Hugging Face folder or sizes such as layers=24,width=1024,heads=16, got %s"
-                        .formatted(names(), text));
+                "--model: expected one of %s, a run's configuration (*.conf), a Hugging Face folder or sizes such as layers=24,width=1024,heads=16, got %s%s"
+                        .formatted(
+                                names(),
+                                text,
+                                Suggestion.among(KNOWN.keySet(), text)
+                                        .map("; did you mean %s?"::formatted)
+                                        .orElse("")));
         return Optional.empty();
     }
 

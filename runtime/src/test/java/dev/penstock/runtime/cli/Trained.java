@@ -25,6 +25,13 @@ public record Trained(Path directory, int exitCode, String out, String err) {
                 .toList();
     }
 
+    /** Learning rates of all steps, in order. */
+    public double[] learningRates() {
+        return lines(directory, "step").stream()
+                .mapToDouble(line -> line.get("learningRate").asDouble())
+                .toArray();
+    }
+
     /** Tokens that every step trained on, in order. */
     public List<Long> tokens() {
         return lines(directory, "step").stream().map(line -> line.get("tokens").asLong()).toList();

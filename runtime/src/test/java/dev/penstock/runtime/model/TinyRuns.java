@@ -35,7 +35,7 @@ public final class TinyRuns {
                 batch,
                 precision,
                 new AdamWSettings(
-                        new LearningRate(0.01, 0.001, 2, 10), 0.9, 0.95, 1e-8, 0.1, false),
+                        LearningRate.cosine(0.01, 0.001, 2, 10), 0.9, 0.95, 1e-8, 0.1, false),
                 7);
     }
 

@@ -63,6 +63,8 @@ class DocumentsIT {
                     "checkpoint",
                     "model",
                     "config",
+                    "runs",
+                    "prune",
                     "top",
                     "report",
                     "export",
@@ -159,11 +161,8 @@ class DocumentsIT {
 
     private static boolean isRunHere(DocumentedCommand command) {
         return RUN_HERE.contains(command.words().getFirst())
-                && !(command.is("train") && needsOthers(command));
-    }
-
-    private static boolean needsOthers(DocumentedCommand command) {
-        return command.has("--cluster") || hasProcesses(command);
+                && !command.has("--cluster")
+                && !hasProcesses(command);
     }
 
     /** Returns whether the command is a training that starts processes. */

@@ -13,6 +13,10 @@ final class ClusterRunArguments {
 
     @Mixin private ClusterArguments seeds = new ClusterArguments();
 
+    boolean isOfCluster() {
+        return seeds.isGiven();
+    }
+
     String run() {
         return run;
     }

@@ -6,19 +6,32 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cluster.ClusterClient;
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.metrics.RunKeeper;
+import java.nio.file.Path;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** Ends a run of a cluster. */
+/** Ends a run of this machine, or of a cluster. */
 @Command(
         name = "stop",
-        description = "Asks a run of a cluster to finish its step, save and end.",
-        footer = "  penstock stop quickstart-1 --cluster 127.0.0.1:2551")
+        description = {
+            "Asks a run to finish its step, save and end.",
+            "Without --cluster, RUN is the directory of a run that a process of yours on this"
+                    + " machine trains. It is asked as by Ctrl-C: once more ends it at once."
+        },
+        footer = {
+            "  penstock stop runs/quickstart-1",
+            "  penstock stop quickstart-1 --cluster 127.0.0.1:2551"
+        })
 public final class StopCommand extends PenstockCommand {
     @Mixin private ClusterRunArguments where = new ClusterRunArguments();
 
     @Override
     public Integer call() {
+        if (!where.isOfCluster()) {
+            return stopHere(new RunDirectory(Path.of(where.run())));
+        }
         try (ClusterClient client = where.connect()) {
             return switch (client.stop(where.run())) {
                 case ClusterRuns.NotThere notThere ->
@@ -36,5 +49,14 @@ public final class StopCommand extends PenstockCommand {
                 }
             };
         }
+    }
+
+    private int stopHere(RunDirectory run) {
+        RunKeeper keeper = RunProcess.keeperOf(run);
+        RunProcess.askToEnd(run, keeper);
+        out().printf(
+                        "%s finishes its step, saves and ends: process %d was asked to%n",
+                        run.path(), keeper.pid());
+        return ExitCode.OK;
     }
 }

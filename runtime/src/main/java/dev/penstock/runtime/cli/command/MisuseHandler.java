@@ -19,7 +19,11 @@ public final class MisuseHandler implements IParameterExceptionHandler {
     public int handleParseException(ParameterException exception, String[] arguments) {
         CommandLine command = exception.getCommandLine();
         PrintWriter err = command.getErr();
-        err.println("penstock: " + whole(exception).orElseGet(exception::getMessage));
+        err.println(
+                "penstock: "
+                        + whole(exception)
+                                .or(() -> Meant.problem(exception))
+                                .orElseGet(exception::getMessage));
         UnmatchedArgumentException.printSuggestions(exception, err);
         err.println("try " + command.getCommandSpec().qualifiedName() + " --help");
         err.flush();

@@ -58,7 +58,9 @@ public final class TextArguments {
     public List<Problem> problems() {
         List<Problem> problems = new ArrayList<>();
         if (format != null && formatNamed(format).isEmpty()) {
-            problems.add(Problem.atOption("--format", words(), format, ""));
+            List<String> known = formats().stream().map(TextArguments::word).toList();
+            problems.add(
+                    Problem.atOption("--format", words(), format + Meant.hint(known, format), ""));
         }
         if (threads != null && (threads < 1 || threads > MOST_THREADS)) {
             problems.add(Problem.atOption("--threads", "1 to " + MOST_THREADS, "" + threads, ""));

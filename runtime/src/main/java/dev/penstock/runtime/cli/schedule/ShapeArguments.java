@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cli.schedule;
 
+import dev.penstock.runtime.cli.command.Meant;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.BackwardOrder;
@@ -105,12 +106,25 @@ final class ShapeArguments {
         check(problems);
         problems.orThrow();
         try {
-            ScheduleKind known = Generators.kind(kind);
+            ScheduleKind known = known(kind);
             int stagesPerRank = chunks == null ? usualChunks(known) : chunks;
             return new PipelineShape(ranks, stagesPerRank, microBatches, sliceLengths());
         } catch (IllegalArgumentException e) {
             throw new BadInputException(String.valueOf(e.getMessage()));
         }
+    }
+
+    /**
+     * @throws BadInputException if there is no such kind, with what was probably meant
+     */
+    private static ScheduleKind known(String kind) {
+        List<String> kinds = Generators.kinds();
+        if (!kinds.contains(kind)) {
+            throw new BadInputException(
+                    "unknown kind of schedule '%s', expected one of %s%s"
+                            .formatted(kind, String.join(", ", kinds), Meant.hint(kinds, kind)));
+        }
+        return Generators.kind(kind);
     }
 
     /** What is wrong with the options, whatever the kind. */

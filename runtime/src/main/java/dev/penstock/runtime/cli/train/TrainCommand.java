@@ -56,7 +56,8 @@ public final class TrainCommand extends PenstockCommand {
             paramLabel = "PATH",
             description =
                     "Start from these weights: a file or folder in Hugging Face's format, or a"
-                            + " checkpoint's, with a fresh optimizer.")
+                            + " checkpoint's, with a fresh optimizer. A config.json with them says"
+                            + " the model's shape where the configuration says none.")
     private @Nullable Path init;
 
     @Option(
@@ -79,7 +80,7 @@ public final class TrainCommand extends PenstockCommand {
         if (seeds.isGiven()) {
             refuseWithSeed("--run-dir", runDirectory, problems);
             refuseWithSeed("--dump-gradients", dump, problems);
-            return new ClusterTrain(config.draft(), seeds, problems, out(), err())
+            return new ClusterTrain(draft(), seeds, problems, out(), err())
                     .call(Optional.ofNullable(init), resume);
         }
         Optional<DumpRequest> gradients =
@@ -87,6 +88,7 @@ public final class TrainCommand extends PenstockCommand {
         var request =
                 new TrainStart.Request(
                         draft(),
+                        spec().root().commandLine().getParseResult().originalArgs(),
                         Optional.ofNullable(runDirectory),
                         resume,
                         Optional.ofNullable(init),
@@ -94,10 +96,24 @@ public final class TrainCommand extends PenstockCommand {
         return new TrainStart(request, problems, out(), err()).call();
     }
 
-    /** Where a run goes on without its model's folder, it says itself what that said. */
+    /**
+     * Where nothing is said of the model, weights to start from say it, and a run that goes on says
+     * it itself; the latter also where its model's folder is gone.
+     */
     private DraftConfig draft() {
         DraftConfig draft = config.draft();
-        if (!resume || draft.problemsBesideMissingModel().isEmpty()) {
+        boolean unsaid = ModelOfWeights.isUnsaid(draft);
+        if (init != null && unsaid) {
+            Optional<Path> weights = ModelOfWeights.configOf(init);
+            if (weights.isPresent()) {
+                ModelOfWeights.tokenizerNote(draft, weights.get())
+                        .ifPresent(note -> err().println("penstock: " + note));
+                return config.draft(ModelOfWeights.settings(weights.get(), config.overrides()));
+            }
+        }
+        if (!resume
+                || seeds.isGiven()
+                || !(unsaid || draft.problemsBesideMissingModel().isPresent())) {
             return draft;
         }
         List<String> settings =

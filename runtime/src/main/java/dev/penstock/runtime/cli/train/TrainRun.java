@@ -11,6 +11,7 @@ import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.ProgressListener;
+import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.RunDirectory;
 import java.io.PrintWriter;
 import java.time.Duration;
@@ -25,18 +26,24 @@ final class TrainRun {
     private final RunDirectory directory;
     private final RunAssembly assembly;
     private final Interrupts interrupts;
+    private final String again;
     private final PrintWriter out;
     private final PrintWriter err;
 
+    /**
+     * @param again the command that goes on with the run
+     */
     TrainRun(
             RunDirectory directory,
             RunAssembly assembly,
             Interrupts interrupts,
+            String again,
             PrintWriter out,
             PrintWriter err) {
         this.directory = directory;
         this.assembly = assembly;
         this.interrupts = interrupts;
+        this.again = again;
         this.out = out;
         this.err = err;
     }
@@ -49,6 +56,7 @@ final class TrainRun {
             record.banner().forEach(out::println);
             ConfiguredRecovery.mirrorNote(assembly.config())
                     .ifPresent(note -> out.println("note: " + note));
+            beginning().ifPresent(out::println);
             out.flush();
             RunOutcome outcome;
             try (var progress =
@@ -81,6 +89,34 @@ final class TrainRun {
         }
     }
 
+    /** Where the run goes on, or which weights it starts with; empty of a fresh model. */
+    private Optional<String> beginning() {
+        var steps = assembly.plan().steps();
+        if (assembly.options().resume().isPresent()) {
+            return Optional.of(
+                    steps.completed() < steps.last()
+                            ? "resumes after step %d of %d, from %s"
+                                    .formatted(
+                                            steps.completed(),
+                                            steps.last(),
+                                            assembly.options().resume().get())
+                            : "nothing left to do: %d of %d steps; --set run.steps=%d goes on"
+                                    .formatted(
+                                            steps.completed(),
+                                            steps.last(),
+                                            2 * steps.completed()));
+        }
+        return assembly.options()
+                .init()
+                .map(
+                        weights ->
+                                "starts with the weights of %s: %s parameters"
+                                        .formatted(
+                                                weights,
+                                                Quantities.count(
+                                                        assembly.model().shape().parameters())));
+    }
+
     private void end(Runnable action) {
         // a bar is on the line that the cursor is on
         err.println(Terminal.canDraw() ? System.lineSeparator() + HEARD : HEARD);
@@ -95,6 +131,12 @@ final class TrainRun {
                         : sample();
         sample.ifPresent(text -> out.printf("%nA sample of what it writes now:%n%s%n", text));
         out.printf("%n%s%n", record.report(outcome, took, sample));
+        if (outcome instanceof RunOutcome.Interrupted(long step)) {
+            boolean saved = step > 0 && record.unsaved().isEmpty();
+            out.printf(
+                    "%sto go on:%n  %s%n",
+                    saved ? "saved after step %d; ".formatted(step) : "", again);
+        }
         out.flush();
         return exitCode(record, outcome);
     }

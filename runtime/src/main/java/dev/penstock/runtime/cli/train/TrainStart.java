@@ -42,9 +42,14 @@ import java.util.OptionalLong;
  * nothing is wrong, or one that continues in the directory of an earlier one.
  */
 final class TrainStart {
-    /** What was asked for. */
+    /**
+     * What was asked for.
+     *
+     * @param words of the command line
+     */
     record Request(
             DraftConfig draft,
+            List<String> words,
             Optional<Path> runDirectory,
             boolean resume,
             Optional<Path> init,
@@ -302,7 +307,8 @@ final class TrainStart {
             Files.writeString(directory.resolvedConfiguration(), parts.config().resolved());
             TokenizerOfRun.write(directory, assembly.tokenizer());
             options.write();
-            return new TrainRun(directory, assembly, interrupts, out, err).call();
+            String again = ResumeCommand.of(request.words(), directory.path());
+            return new TrainRun(directory, assembly, interrupts, again, out, err).call();
         } catch (IOException e) {
             throw new UncheckedIOException(
                     "cannot write into " + directory.path() + ": " + e.getMessage(), e);

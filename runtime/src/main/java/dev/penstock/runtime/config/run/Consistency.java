@@ -3,6 +3,7 @@ package dev.penstock.runtime.config.run;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Conflict;
+import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -48,6 +49,8 @@ final class Consistency {
         consistency.slicesFillTheContext();
         consistency.recomputedBlocksExist();
         consistency.learningRateFalls();
+        consistency.keysAreOfTheLearningRatesSchedule();
+        consistency.warmUpAndDecayFitTheRun();
         consistency.framesFitTheLog();
         consistency.tasksHaveCheckpoints();
         return consistency.conflicts;
@@ -495,6 +498,43 @@ final class Consistency {
                 "try auto, a tenth of it",
                 "optimizer.min-learning-rate",
                 "optimizer.learning-rate");
+    }
+
+    private void keysAreOfTheLearningRatesSchedule() {
+        OptimizerSection optimizer = config.optimizer();
+        String schedule = optimizer.schedule().name().toLowerCase(Locale.ROOT);
+        require(
+                optimizer.decaySteps().isEmpty()
+                        || optimizer.schedule() == LearningRate.Schedule.WSD,
+                "auto where optimizer.schedule = " + schedule,
+                optimizer.decaySteps().orElse(0),
+                "try optimizer.schedule = wsd, which alone has steps of decay",
+                "optimizer.decay-steps",
+                "optimizer.schedule");
+        require(
+                optimizer.minLearningRate().isEmpty()
+                        || optimizer.schedule() != LearningRate.Schedule.CONSTANT,
+                "auto where optimizer.schedule = constant, which never falls",
+                optimizer.finalLearningRate(),
+                "try optimizer.schedule = cosine, or optimizer.min-learning-rate = auto",
+                "optimizer.min-learning-rate",
+                "optimizer.schedule");
+    }
+
+    private void warmUpAndDecayFitTheRun() {
+        OptimizerSection optimizer = config.optimizer();
+        int steps = config.run().steps();
+        int stable = steps - optimizer.warmupSteps();
+        int decay = optimizer.decaySteps().orElse(0);
+        require(
+                optimizer.schedule() != LearningRate.Schedule.WSD || decay <= Math.max(0, stable),
+                "at most the %d steps that follow the warm-up (run.steps = %d, optimizer.warmup-steps = %d)"
+                        .formatted(Math.max(0, stable), steps, optimizer.warmupSteps()),
+                decay,
+                "try auto, a tenth of run.steps",
+                "optimizer.decay-steps",
+                "optimizer.warmup-steps",
+                "run.steps");
     }
 
     private void framesFitTheLog() {

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.config.run;
 
 import com.typesafe.config.ConfigObject;
+import dev.penstock.runtime.config.reading.ConfigText;
 import dev.penstock.runtime.config.reading.Places;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.reading.Problems;
@@ -30,6 +31,16 @@ public final class LoadedConfig {
     /** This configuration for checks beyond its text. */
     public DraftConfig asDraft() {
         return new DraftConfig(this, List.of(), Set.of(), false);
+    }
+
+    /**
+     * The keys of a section that the file or an override says, by their names in it; those of a
+     * folder that {@code model.from} names count as well.
+     */
+    public Set<String> writtenIn(String section) {
+        return ConfigText.valueAt(written, section) instanceof ConfigObject keys
+                ? Set.copyOf(keys.keySet())
+                : Set.of();
     }
 
     /** A file as the user would write it: relative to the working directory if below it. */

@@ -1,13 +1,16 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
+import dev.penstock.runtime.model.shape.LearningRate;
 import java.util.Optional;
 
 /**
- * Section {@code optimizer}: AdamW with warm-up and cosine decay of the learning rate.
+ * Section {@code optimizer}: AdamW, and the learning rate over the steps.
  *
- * @param minLearningRate where the cosine ends; empty: a tenth of {@code learningRate}
+ * @param minLearningRate where the decay ends; empty: a tenth of {@code learningRate}
  * @param warmupSteps steps of linear rise to {@code learningRate}
+ * @param schedule how the rate develops after the warm-up
+ * @param decaySteps steps of the decay at the end (wsd); empty: a tenth of the run's
  * @param decayAll weight decay also for biases, gains and embeddings of positions
  * @param clipNorm largest global gradient norm; 0: no clipping
  */
@@ -22,6 +25,19 @@ public record OptimizerSection(
                 Optional<Double> minLearningRate,
         @Setting(is = "50", range = "[0, )", doc = "steps of linear rise at the start")
                 int warmupSteps,
+        @Setting(
+                        is = "cosine",
+                        doc =
+                                "after the warm-up: constant, a fall to the end that is linear or"
+                                        + " half a cosine, or wsd, which is stable and falls in a line"
+                                        + " at the end")
+                LearningRate.Schedule schedule,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[1, )",
+                        doc = "steps of the fall at the end (wsd); auto: a tenth of run.steps")
+                Optional<Integer> decaySteps,
         @Setting(is = "0.9", range = "[0, 1)", doc = "decay of the first moment") double beta1,
         @Setting(is = "0.95", range = "[0, 1)", doc = "decay of the second moment") double beta2,
         @Setting(is = "1e-8", range = "(0, )", doc = "keeps the update finite") double epsilon,
@@ -32,8 +48,23 @@ public record OptimizerSection(
         @Setting(is = "1.0", range = "[0, )", doc = "largest global gradient norm; 0: no limit")
                 double clipNorm) {
 
-    /** The learning rate at the end of the cosine. */
+    /** The learning rate at the end of the decay. */
     public double finalLearningRate() {
         return minLearningRate.orElse(learningRate / 10);
+    }
+
+    /** The learning rate of each step of a run of {@code steps}. */
+    public LearningRate rates(int steps) {
+        return new LearningRate(
+                schedule,
+                learningRate,
+                finalLearningRate(),
+                warmupSteps,
+                schedule == LearningRate.Schedule.WSD ? stepsOfDecay(steps) : 0,
+                steps);
+    }
+
+    private int stepsOfDecay(int steps) {
+        return decaySteps.orElse(Math.ceilDiv(steps, 10));
     }
 }

@@ -21,9 +21,14 @@ public final class Suggestion {
     }
 
     /**
-     * The known key that was probably meant: a slip in its name, or its name in another section.
+     * The known key or section that was probably meant: a slip in its name, or its name in another
+     * section. A word that stands in no section is rather a section's name than a key's.
      */
     static Optional<String> forKey(String path) {
+        Optional<String> section = among(Keys.bySection().keySet(), path);
+        if (path.indexOf('.') < 0 && section.isPresent()) {
+            return section;
+        }
         List<String> paths = Keys.all().stream().map(Key::path).toList();
         String name = path.substring(path.lastIndexOf('.') + 1);
         return among(paths, path)
@@ -40,7 +45,7 @@ public final class Suggestion {
                                                                                                 + nearest))
                                                                 .findFirst()))
                 .or(() -> among(List.of(FaultEntries.NAME), path))
-                .or(() -> among(Keys.bySection().keySet(), path));
+                .or(() -> section);
     }
 
     /** minLearningRate, min_learning_rate and min-learning-rate are the same word. */

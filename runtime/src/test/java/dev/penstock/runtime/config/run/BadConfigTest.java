@@ -45,6 +45,13 @@ model.tied = maybe                        | model.tied                | true or 
 optimizer.beta1 = 1                       | optimizer.beta1           | at least 0 and below 1            | 1                | 0.9
 optimizer.learning-rate = 0               | optimizer.learning-rate   | above 0                           | 0                | 6e-4
 optimizer.min-learning-rate = 1           | optimizer.min-learning-rate | at most optimizer.learning-rate | 1.0              | try auto
+optimizer.schedule = cosin                | optimizer.schedule        | one of constant, linear, cosine, wsd | "cosin"       | did you mean cosine?
+optimizer.schedul = wsd                   | optimizer.schedul         | a key of section optimizer        | an unknown key   | did you mean optimizer.schedule?
+shedule { kind = gpipe }                  | shedule                   | one of the sections run, model    | an unknown key   | did you mean schedule?
+optimizer.decay-steps = 10                | optimizer.decay-steps     | auto where optimizer.schedule = cosine | 10          | optimizer.schedule = wsd
+optimizer { schedule = constant, min-learning-rate = 1e-5 } | optimizer.min-learning-rate | auto where optimizer.schedule = constant | 1.0E-5 | try optimizer.schedule = cosine
+optimizer { schedule = wsd, decay-steps = 951 } | optimizer.decay-steps | at most the 950 steps that follow the warm-up | 951  | try auto
+optimizer { schedule = wsd, decay-steps = 0 } | optimizer.decay-steps   | auto, or an integer, at least 1   | 0                | auto
 schedule.kind = gpip                      | schedule.kind             | one of 1f1b, gpipe, interleaved-1f1b,  | "gpip"       | did you mean gpipe?
 schedule.kind = 7                         | schedule.kind             | one of 1f1b                       | 7                | the default is 1f1b
 schedule.file = nowhere.txt               | schedule.file             | a path to something that exists   | nowhere.txt      | check the name

@@ -8,6 +8,7 @@ import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.evaluation.Protocol;
 import dev.penstock.runtime.evaluation.TaskKind;
 import dev.penstock.runtime.evaluation.TaskRequest;
+import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -16,6 +17,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -74,6 +76,8 @@ class ConfigLoaderTest {
                                         6e-4,
                                         Optional.empty(),
                                         50,
+                                        LearningRate.Schedule.COSINE,
+                                        Optional.empty(),
                                         0.9,
                                         0.95,
                                         1e-8,
@@ -146,7 +150,7 @@ class ConfigLoaderTest {
             }
             optimizer {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
-              beta1 = 0.8, beta2 = 0.99, epsilon = 1e-6
+              schedule = wsd, decay-steps = 5, beta1 = 0.8, beta2 = 0.99, epsilon = 1e-6
               weight-decay = 0, decay-all = true, clip-norm = 0
             }
             device {
@@ -216,7 +220,17 @@ class ConfigLoaderTest {
                                         new Recompute.Given(List.of(0, 3)),
                                         Optional.of(folder.resolve("corpus.txt"))),
                                 new OptimizerSection(
-                                        0.01, Optional.of(1e-5), 3, 0.8, 0.99, 1e-6, 0, true, 0),
+                                        0.01,
+                                        Optional.of(1e-5),
+                                        3,
+                                        LearningRate.Schedule.WSD,
+                                        Optional.of(5),
+                                        0.8,
+                                        0.99,
+                                        1e-6,
+                                        0,
+                                        true,
+                                        0),
                                 new DeviceSection(
                                         DeviceKind.CPU,
                                         Optional.of(3),
@@ -284,6 +298,21 @@ class ConfigLoaderTest {
                                 "data.source = corpus.txt, pipeline.stages = 3,"
                                         + " parallel { stages = 3, data = 2, devices = 6 }"));
         assertThat(reloaded(config)).isEqualTo(config);
+    }
+
+    @Test
+    void aResolvedTextOfBeforeThereWereLearningRateSchedulesHasTheCosine() throws IOException {
+        String before =
+                load("data.source = corpus.txt")
+                        .resolved()
+                        .lines()
+                        .filter(line -> !line.matches("  (schedule|decay-steps) = .*"))
+                        .collect(Collectors.joining("\n"));
+
+        OptimizerSection optimizer = load(before).optimizer();
+
+        assertThat(before).contains("warmup-steps").doesNotContain("decay-steps");
+        assertThat(optimizer.rates(1000)).isEqualTo(LearningRate.cosine(6e-4, 6e-4 / 10, 50, 1000));
     }
 
     @Test
