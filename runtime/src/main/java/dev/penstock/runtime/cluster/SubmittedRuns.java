@@ -5,6 +5,7 @@ import dev.penstock.actors.cluster.RunMaker;
 import dev.penstock.actors.cluster.RunRefusedException;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
@@ -177,7 +178,7 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
         RunOptions options = start(submission, directory).in(directory.path(), submission.name());
         RunAssembly assembly = RunAssembly.of(loaded, options);
         assembly.writeForStageProcesses();
-        Files.writeString(directory.resolvedConfiguration(), assembly.config().resolved());
+        DurableFiles.write(directory.resolvedConfiguration(), assembly.config().resolved());
         assembly.sweepCheckpoints();
         UnfinishedRuns.mark(directory, clusterId);
         return new SubmittedRun(directory, assembly, lock);

@@ -251,9 +251,9 @@ public final class RunAssembly implements AutoCloseable {
      * Leaves what a stage's own process needs to build the same assembly in the run's directory.
      */
     public void writeForStageProcesses() {
-        options.write();
         Path file = options.directory().resolve(LAUNCH_CONFIG);
         try {
+            options.write();
             DurableFiles.write(file, config().resolved());
         } catch (IOException e) {
             throw new UncheckedIOException("cannot write " + file, e);

@@ -45,7 +45,7 @@ public record RunOptions(
     }
 
     /** Writes these options into their run's directory. */
-    public void write() {
+    public void write() throws IOException {
         var properties = new Properties();
         properties.setProperty("runId", runId);
         resume.ifPresent(path -> properties.setProperty("resume", path.toString()));
@@ -56,14 +56,9 @@ public record RunOptions(
                     properties.setProperty("dump.file", request.file().toString());
                 });
         properties.setProperty("evaluateOnly", Boolean.toString(evaluateOnly));
-        Path file = directory.resolve(FILE);
-        try {
-            var text = new StringWriter();
-            properties.store(text, "how this run was started");
-            DurableFiles.write(file, text.toString());
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot write " + file, e);
-        }
+        var text = new StringWriter();
+        properties.store(text, "how this run was started");
+        DurableFiles.write(directory.resolve(FILE), text.toString());
     }
 
     /** Reads the options of the run in this directory. */

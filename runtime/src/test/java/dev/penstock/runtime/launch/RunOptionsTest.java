@@ -13,7 +13,7 @@ class RunOptionsTest {
     @TempDir private Path directory;
 
     @Test
-    void optionsAreReadAsTheyWereWritten() {
+    void optionsAreReadAsTheyWereWritten() throws IOException {
         options("first").write();
 
         assertThat(RunOptions.read(directory)).isEqualTo(options("first"));

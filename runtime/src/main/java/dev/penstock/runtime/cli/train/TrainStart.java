@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli.train;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.RunLog;
@@ -15,6 +16,8 @@ import dev.penstock.runtime.config.run.RunSection;
 import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.data.DataProblem;
 import dev.penstock.runtime.inference.TrainingTasks;
+import dev.penstock.runtime.config.reading.FileCause;
+import dev.penstock.runtime.cli.command.RunFailedException;
 import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.RunAssembly;
@@ -29,7 +32,6 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -255,7 +257,7 @@ final class TrainStart {
         }
         RunConfig now = request.draft().draft().config();
         try {
-            var changes = new LayoutChanges(Files.readString(earlier), now.resolved());
+            var changes = LayoutChanges.since(earlier, now.resolved());
             List<String> layout = changes.layout();
             if (!layout.isEmpty()) {
                 warn("resuming with a different layout: " + String.join(", ", layout));
@@ -266,7 +268,9 @@ final class TrainStart {
                 requireSameTokenizer(directory, changes);
             }
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot read " + earlier, e);
+            warn(
+                    "%s: %s; whether the layout or the tokenizer was another one is not known"
+                            .formatted(earlier, FileCause.of(e)));
         }
     }
 
@@ -289,7 +293,11 @@ final class TrainStart {
                                                                         + " changed"
                                                                 : word,
                                                         "set it back, or start a new run without"
-                                                                + " --resume")));
+                                                                + " --resume; if nothing was"
+                                                                + " changed, %s is damaged: delete it"
+                                                                        .formatted(
+                                                                                directory
+                                                                                        .tokenizer()))));
     }
 
     private RunStart start(Optional<Path> checkpoint, Optional<Path> init) {
@@ -304,14 +312,15 @@ final class TrainStart {
         try (RunAssembly assembly = new RunAssembly(parts, options);
                 RunLog _ = RunLog.to(directory.log())) {
             Files.createDirectories(directory.checkpoints());
-            Files.writeString(directory.resolvedConfiguration(), parts.config().resolved());
+            DurableFiles.write(directory.resolvedConfiguration(), parts.config().resolved());
             TokenizerOfRun.write(directory, assembly.tokenizer());
             options.write();
             String again = ResumeCommand.of(request.words(), directory.path());
             return new TrainRun(directory, assembly, interrupts, again, out, err).call();
         } catch (IOException e) {
-            throw new UncheckedIOException(
-                    "cannot write into " + directory.path() + ": " + e.getMessage(), e);
+            throw new RunFailedException(
+                    "cannot write into %s: %s; make room, or give it back its permissions, and try again"
+                            .formatted(directory.path(), FileCause.of(e)));
         }
     }
 

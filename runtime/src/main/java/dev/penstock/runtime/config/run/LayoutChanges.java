@@ -5,6 +5,8 @@ import com.typesafe.config.ConfigException;
 import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,6 +32,19 @@ public final class LayoutChanges {
     public LayoutChanges(String before, String now) {
         this.before = ConfigFactory.parseString(before);
         this.now = ConfigFactory.parseString(now);
+    }
+
+    /**
+     * Compares a run's configuration, as the run wrote it, with another resolved one.
+     *
+     * @throws IOException if the run's cannot be read, or is damaged
+     */
+    public static LayoutChanges since(Path resolved, String now) throws IOException {
+        try {
+            return new LayoutChanges(Files.readString(resolved), now);
+        } catch (ConfigException e) {
+            throw new IOException("damaged: " + e.getMessage(), e);
+        }
     }
 
     /**
