@@ -107,7 +107,9 @@ public final class ReportCommand extends PenstockCommand {
                         .orElseThrow(
                                 () ->
                                         new BadInputException(
-                                                "report: expected the log of a run, got no %s that can be read; it is made by training since version 0.1"
+                                                (Files.exists(directory.events())
+                                                                ? "report: expected the log of a run, got %s without the line that tells of its beginning: it is damaged"
+                                                                : "report: expected the log of a run, got no %s; training writes it")
                                                         .formatted(directory.events())));
         boolean underWay = isUnderWay(directory);
         if (file != null) {
