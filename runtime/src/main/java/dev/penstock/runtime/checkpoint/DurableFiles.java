@@ -20,6 +20,9 @@ import java.util.stream.Stream;
 
 /** File operations whose results are on disk when they return. */
 public final class DurableFiles {
+    /** Ends the name of a file that is not whole. */
+    static final String ASIDE = ".incomplete";
+
     private DurableFiles() {}
 
     /** Replaces a small text file as a whole: readers see the old text or the new one. */
@@ -42,7 +45,7 @@ public final class DurableFiles {
 
     /** Returns the name that a file has until it is whole. */
     static Path aside(Path file) {
-        return file.resolveSibling(file.getFileName() + ".incomplete");
+        return file.resolveSibling(file.getFileName() + ASIDE);
     }
 
     /** Renames within a folder and flushes the folder. */

@@ -51,6 +51,11 @@ public final class TextsAside {
         return Files.exists(DurableFiles.aside(folder.resolve(name)));
     }
 
+    /** Returns whether a file of this name is a text that waits for its own. */
+    public static boolean isAside(String name) {
+        return name.endsWith(DurableFiles.ASIDE);
+    }
+
     /** Gives them their names, in the order of the texts; each replaces the file that has it. */
     public void publish() throws IOException {
         for (String name : List.copyOf(names)) {

@@ -2,6 +2,7 @@ package dev.penstock.runtime.gguf;
 
 import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
+import dev.penstock.runtime.safetensors.OutOfRangeException;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredType;
 import dev.penstock.runtime.safetensors.TensorSource;
@@ -37,8 +38,9 @@ final class GgufWriter {
     /**
      * Writes and flushes a new file.
      *
-     * @throws StoredFileException if it exists or cannot be written, or a value does not fit its
-     *     type; what was written is left for the caller to remove
+     * @throws StoredFileException if it exists or cannot be written
+     * @throws OutOfRangeException if a value does not fit its type; what was written is left for
+     *     the caller to remove, as always
      */
     static void write(Path path, Map<String, GgufValue> metadata, List<GgufTensor> tensors) {
         try (FileChannel channel =
@@ -50,7 +52,7 @@ final class GgufWriter {
             MemorySegment encoded = arena.allocate((long) ELEMENTS * Float.BYTES, Long.BYTES);
             MemorySegment zeros = arena.allocate(ALIGNMENT);
             for (GgufTensor tensor : tensors) {
-                write(path, channel, tensor, floats, encoded);
+                write(channel, tensor, floats, encoded);
                 long padding = aligned(tensor.bytes()) - tensor.bytes();
                 write(channel, zeros.asSlice(0, padding));
             }
@@ -61,11 +63,7 @@ final class GgufWriter {
     }
 
     private static void write(
-            Path path,
-            FileChannel channel,
-            GgufTensor tensor,
-            MemorySegment floats,
-            MemorySegment encoded)
+            FileChannel channel, GgufTensor tensor, MemorySegment floats, MemorySegment encoded)
             throws IOException {
         StoredType type =
                 switch (tensor.type()) {
@@ -80,10 +78,7 @@ final class GgufWriter {
                 if (tensor.type() == GgufType.Q8_0) {
                     int blocks = count / Q8Blocks.ELEMENTS;
                     if (!Q8Blocks.encode(next, encoded, blocks)) {
-                        throw new StoredFileException(
-                                path,
-                                tensor.name()
-                                        + " has a value beyond the range of Q8_0; try another type");
+                        throw new OutOfRangeException(tensor.name(), Q8Blocks.problem(next, count));
                     }
                     next = encoded.asSlice(0, (long) blocks * Q8Blocks.BYTES);
                 }

@@ -50,6 +50,18 @@ final class Q8Blocks {
         return fits;
     }
 
+    /** What keeps these values from being encoded, and what to do. */
+    static String problem(MemorySegment floats, int count) {
+        for (int i = 0; i < count; i++) {
+            float value = floats.get(F32, i * 4L);
+            if (!Float.isFinite(value)) {
+                return "has a value that is %s, which Q8_0 has not; try f32, or weights without it"
+                        .formatted(Float.isNaN(value) ? "NaN" : "infinite");
+            }
+        }
+        return "has a value beyond the range of Q8_0; try another type";
+    }
+
     /** Of a value from -127 to 127; Math.round would take -0.5 to 0. */
     private static int rounded(float value) {
         float magnitude = Math.abs(value);

@@ -213,6 +213,14 @@ public record RunDirectory(Path path) {
         return path.resolve("tokenizer.sha256");
     }
 
+    /**
+     * Returns the folder with copies of a tokenizer's files, where a run was made of weights that
+     * had them: it has no configuration to say which is its own.
+     */
+    public Path tokenizerFiles() {
+        return path.resolve("tokenizer");
+    }
+
     /** Returns the file of metrics: one JSON object per line, see {@code docs/metrics.md}. */
     public Path metrics() {
         return path.resolve("metrics.jsonl");

@@ -43,5 +43,12 @@ class Q8BlocksTest {
                         1);
 
         assertThat(fits).isFalse();
+        assertThat(Q8Blocks.problem(MemorySegment.ofArray(floats), Q8Blocks.ELEMENTS))
+                .contains(
+                        Float.isNaN(value)
+                                ? "that is NaN"
+                                : Float.isInfinite(value)
+                                        ? "that is infinite"
+                                        : "beyond the range");
     }
 }

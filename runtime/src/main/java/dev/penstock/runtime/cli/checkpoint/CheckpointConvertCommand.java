@@ -132,10 +132,19 @@ final class CheckpointConvertCommand extends PenstockCommand {
                         model.config(),
                         manifest.map(Manifest::configHash).orElse(""),
                         manifest.map(Manifest::seed).orElse(0L));
-        SavedCheckpoint written =
+        var conversion =
                 new CheckpointConversion(
-                                model.tensors(), identity, manifest.map(Manifest::step).orElse(0L))
-                        .write(to, partition.stages(), name -> stageOf(name, partition));
+                        model.tensors(), identity, manifest.map(Manifest::step).orElse(0L));
+        var tokenizer = new KeptTokenizer(to, arguments.keptFiles(model, err()::println));
+        err().flush();
+        SavedCheckpoint written;
+        tokenizer.write(); // first: a checkpoint that is there has its tokenizer
+        try {
+            written = conversion.write(to, partition.stages(), name -> stageOf(name, partition));
+        } catch (RuntimeException e) {
+            tokenizer.remove();
+            throw e;
+        }
         return new Answer(
                 from.toString(),
                 written.path().toString(),

@@ -9,6 +9,7 @@ import dev.penstock.runtime.gguf.GgufModel;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredType;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import dev.penstock.runtime.vocabulary.Vocabulary;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -22,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -48,6 +50,9 @@ final class ExportArguments {
 
     private static final Pattern SIZE =
             Pattern.compile("(\\d{1,9}(?:\\.\\d{1,3})?) ?(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)");
+
+    /** Weights alone: the way out where nobody has a tokenizer. */
+    private static final String NONE = "none";
 
     private static final String TOKENIZERS = "%s, or a folder with a tokenizer.json";
 
@@ -90,8 +95,8 @@ final class ExportArguments {
             paramLabel = "NAME|FOLDER",
             description =
                     "Tokenizer that is written beside: bytes, gpt2, or a folder with a"
-                            + " tokenizer.json. Default: the run's, or that of the weights'"
-                            + " folder.")
+                            + " tokenizer.json; or none. Default: the run's, or that of the"
+                            + " weights' folder.")
     private @Nullable String tokenizer;
 
     /**
@@ -117,7 +122,11 @@ final class ExportArguments {
                     Problem.atOption(
                             "--part-size", "a size such as 500MB or 2GiB", "" + partSize, ""));
         }
-        if (tokenizer != null
+        if (gguf && NONE.equals(tokenizer)) {
+            problems.add(
+                    Problem.atOption("--tokenizer", "", "a GGUF file has one", "try safetensors"));
+        } else if (tokenizer != null
+                && !tokenizer.equals(NONE)
                 && !Tokenizer.names().contains(tokenizer)
                 && !Files.exists(Path.of(tokenizer))) {
             problems.add(
@@ -145,11 +154,13 @@ final class ExportArguments {
     Vocabulary vocabulary(TrainedModel model) {
         return name(model)
                 .map(ExportArguments::named)
-                .orElseThrow(
-                        () ->
-                                new BadInputException(
-                                        "--tokenizer: expected one for a vocabulary of %d; try a folder with a tokenizer.json"
-                                                .formatted(model.config().shape().vocabulary())));
+                .orElseThrow(() -> unknown(model, ", or bytes or gpt2"));
+    }
+
+    private static BadInputException unknown(TrainedModel model, String others) {
+        return new BadInputException(
+                "--tokenizer: expected the tokenizer of a vocabulary of %,d, as none lies beside the weights, got none; give the folder of its files%s"
+                        .formatted(model.config().shape().vocabulary(), others));
     }
 
     /**
@@ -157,27 +168,80 @@ final class ExportArguments {
      * some, else those that stand for our own.
      */
     Map<String, String> tokenizerFiles(TrainedModel model) {
-        Optional<String> name = name(model);
-        if (name.isPresent() && Tokenizer.names().contains(name.get())) {
-            return named(name.get()).files();
+        if (NONE.equals(tokenizer)) {
+            return Map.of();
         }
-        Map<String, String> copies =
-                copies(folderOf(name.map(Path::of).orElse(model.tensors().path())));
+        Optional<String> name = name(model);
+        if (name.isEmpty() && model.checkpoint().isPresent()) {
+            throw unknown(model, ", bytes, gpt2 or none");
+        }
+        return files(model, name.orElseGet(() -> model.tensors().path().toString()));
+    }
+
+    /**
+     * Returns the files of the tokenizer that a run converted from a model keeps, by name; none
+     * where none is known, or the model's vocabulary tells it.
+     *
+     * @param notes receives one if there are none because the run's has been moved
+     */
+    Map<String, String> keptFiles(TrainedModel model, Consumer<String> notes) {
+        if (NONE.equals(tokenizer)) {
+            return Map.of();
+        }
+        Optional<String> name;
+        try {
+            name = name(model);
+        } catch (BadInputException e) {
+            notes.accept("penstock: the tokenizer is not kept: " + e.getMessage());
+            return Map.of();
+        }
+        return name.isEmpty() || name.equals(fitting(model.config().shape().vocabulary()))
+                ? Map.of()
+                : files(model, name.get());
+    }
+
+    private Map<String, String> files(TrainedModel model, String name) {
+        if (tokenizer != null) {
+            requireFit(model, name);
+        }
+        if (Tokenizer.names().contains(name)) {
+            return named(name).files();
+        }
+        Map<String, String> copies = copies(folderOf(Path.of(name)));
         if (tokenizer != null && copies.isEmpty()) {
             throw noTokenizer(tokenizer);
         }
         return copies;
     }
 
+    /** A model has no rows for the last tokens of a larger tokenizer. */
+    private static void requireFit(TrainedModel model, String name) {
+        int rows = model.config().shape().vocabulary();
+        int tokens;
+        try {
+            tokens =
+                    Tokenizer.vocabularyOf(
+                            Tokenizer.names().contains(name)
+                                    ? name
+                                    : folderOf(Path.of(name)).toString());
+        } catch (TokenizerFileException e) {
+            return; // of a kind that only others read: its files are copied as they are
+        }
+        if (tokens > rows) {
+            throw new BadInputException(
+                    "--tokenizer: expected one of at most %,d tokens, the model's vocabulary, got %,d of %s"
+                            .formatted(rows, tokens, name));
+        }
+    }
+
     private Optional<String> name(TrainedModel model) {
         if (tokenizer != null) {
             return Optional.of(tokenizer);
         }
+        int vocabulary = model.config().shape().vocabulary();
         return model.tokenizer()
-                .or(
-                        () ->
-                                model.checkpoint()
-                                        .flatMap(_ -> likely(model.config().shape().vocabulary())));
+                .or(() -> model.tokenizerOfRun().filter(own -> isPadded(own, vocabulary)))
+                .or(() -> model.checkpoint().flatMap(_ -> fitting(vocabulary)));
     }
 
     private static Path folderOf(Path file) {
@@ -195,15 +259,27 @@ final class ExportArguments {
                 "--tokenizer: expected %s, got %s".formatted(TOKENIZERS.formatted(names()), name));
     }
 
-    /** Our own tokenizers fit their vocabularies, which a model may pad by a few rows. */
-    private static Optional<String> likely(int vocabulary) {
-        for (String name : Tokenizer.names()) {
-            int more = vocabulary - Tokenizer.vocabularyOf(name);
-            if (more >= 0 && more <= MOST_PADDING) {
-                return Optional.of(name);
-            }
+    /**
+     * Returns which of our own tokenizers a vocabulary tells of. That of bytes is small enough to
+     * go into every other one, so it has to be exact.
+     */
+    private static Optional<String> fitting(int vocabulary) {
+        return Tokenizer.names().stream()
+                .filter(
+                        name ->
+                                name.equals("bytes")
+                                        ? vocabulary == Tokenizer.vocabularyOf(name)
+                                        : isPadded(name, vocabulary))
+                .findFirst();
+    }
+
+    /** Whether a vocabulary is that of one of our own tokenizers, with a few rows more. */
+    private static boolean isPadded(String name, int vocabulary) {
+        if (!Tokenizer.names().contains(name)) {
+            return false;
         }
-        return Optional.empty();
+        int more = vocabulary - Tokenizer.vocabularyOf(name);
+        return more >= 0 && more <= MOST_PADDING;
     }
 
     private static Map<String, String> copies(Path folder) {

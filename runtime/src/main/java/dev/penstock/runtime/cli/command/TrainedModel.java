@@ -80,28 +80,34 @@ public record TrainedModel(
                 .orElse(1);
     }
 
-    private Optional<DraftConfig> configurationOfRun() {
+    private Optional<RunDirectory> run() {
         return checkpoint
                 .map(saved -> saved.path().toAbsolutePath().getParent())
                 .map(Path::getParent)
-                .map(run -> new RunDirectory(run).resolvedConfiguration())
+                .map(RunDirectory::new);
+    }
+
+    private Optional<DraftConfig> configurationOfRun() {
+        return run().map(RunDirectory::resolvedConfiguration)
                 .filter(Files::isReadable)
                 .map(file -> ConfigLoader.draftOfRun(file, List.of()));
     }
 
     /**
-     * The tokenizer that belongs to it: its run's, or that of files beside its weights; empty where
-     * there are none, or the model has more tokens than a built-in one.
+     * The tokenizer that belongs to it: its run's, or that of files beside its weights, or beside
+     * those that it was converted from; empty where there are none, or the model has more tokens
+     * than a built-in one.
      *
      * @throws BadInputException if its run's is not where it was
      */
     public Optional<String> tokenizer() {
         Optional<DraftConfig> run = configurationOfRun();
         if (run.isEmpty()) {
-            Path beside = tensors.path().toAbsolutePath().getParent();
-            return checkpoint.isPresent() || beside == null || !Tokenizer.isIn(beside)
-                    ? Optional.empty()
-                    : Optional.of(beside.toString());
+            Optional<Path> files =
+                    checkpoint.isPresent()
+                            ? run().map(RunDirectory::tokenizerFiles)
+                            : Optional.ofNullable(tensors.path().toAbsolutePath().getParent());
+            return files.filter(Tokenizer::isIn).map(Path::toString);
         }
         if (!run.get().sound("data.tokenizer")) {
             throw new BadInputException(
@@ -114,6 +120,13 @@ public record TrainedModel(
                                 own.vocabulary() == config.shape().vocabulary()
                                         || isPath(own.word()))
                 .map(DataSection.Tokenizer::word);
+    }
+
+    /** The tokenizer's name or path in the configuration of its run; empty where there is none. */
+    public Optional<String> tokenizerOfRun() {
+        return configurationOfRun()
+                .filter(draft -> draft.sound("data.tokenizer"))
+                .map(draft -> draft.draft().config().data().tokenizer().word());
     }
 
     private static boolean isPath(String word) {

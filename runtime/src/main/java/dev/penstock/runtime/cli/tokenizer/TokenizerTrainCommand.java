@@ -102,6 +102,12 @@ final class TokenizerTrainCommand extends PenstockCommand {
         } catch (DataException e) {
             throw new ConfigException(TextArguments.told(e, false));
         }
+        if (words.different() == 0) {
+            throw new ConfigException(
+                    List.of(
+                            Problem.atOption(
+                                    "FILE", "text in the files", "none", "check the files")));
+        }
         return words;
     }
 

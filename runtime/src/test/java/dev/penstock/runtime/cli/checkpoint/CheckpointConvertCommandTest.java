@@ -10,13 +10,18 @@ import dev.penstock.runtime.cli.SavedRun;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.gguf.GgufFile;
+import dev.penstock.runtime.gguf.GgufValue;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorFacts;
+import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -59,6 +64,67 @@ class CheckpointConvertCommandTest {
             assertThat(reader.read("optimizer.v.wpe.weight", arena).orElseThrow().toFloats())
                     .containsOnly(0);
         }
+    }
+
+    /** Also when the weights' folder is gone, and through several conversions. */
+    @Test
+    void theTokenizerBesideTheWeightsStaysWithTheRun() throws IOException {
+        Path words = words();
+        SavedRun.write(folder.resolve("run"), 100, ModelConfig.gpt2(300, 16, 8, 1, 2, true));
+        convert("run", "gpt", "--format", "huggingface", "--tokenizer", words.toString());
+        convert("gpt", "one", "--stages", "1");
+        Files.move(folder.resolve("gpt"), folder.resolve("elsewhere"));
+        Files.move(words, folder.resolve("other words"));
+        convert("one", "two", "--stages", "2");
+        Files.move(folder.resolve("two"), folder.resolve("moved"));
+
+        convert("moved", "again", "--format", "huggingface");
+        Cli gguf = Cli.run("checkpoint", "export", in("moved"), "--output=" + in("moved.gguf"));
+
+        for (String name : List.of("tokenizer.json", "tokenizer_config.json")) {
+            assertThat(folder.resolve("again").resolve(name))
+                    .hasSameBinaryContentAs(folder.resolve("one/tokenizer").resolve(name));
+        }
+        assertThat(Tokenizer.vocabularyOf(in("again"))).isEqualTo(300);
+        assertThat(gguf.exitCode()).as(gguf.err()).isEqualTo(ExitCode.OK);
+        assertThat(GgufFile.read(folder.resolve("moved.gguf")).metadata())
+                .containsEntry("tokenizer.ggml.merges", new GgufValue.Skipped("STRING", 43));
+    }
+
+    @Test
+    void anotherTokenizerThatIsThereStopsAConversionAndAFailedOneLeavesNone() throws IOException {
+        Path words = words();
+        SavedRun.write(folder.resolve("run"), 100, ModelConfig.gpt2(300, 16, 8, 1, 2, true));
+        convert("run", "gpt", "--format", "huggingface", "--tokenizer", words.toString());
+        Path theirs = folder.resolve("to/tokenizer/tokenizer.json");
+        Files.createDirectories(folder.resolve("to/tokenizer"));
+        Files.writeString(theirs, "of another");
+        Files.createDirectories(folder.resolve("full"));
+        Files.writeString(folder.resolve("full/checkpoints"), "in the way");
+
+        Cli other = Cli.run("checkpoint", "convert", in("gpt"), in("to"), "--whole");
+        Cli failed = Cli.run("checkpoint", "convert", in("gpt"), in("full"), "--whole");
+
+        assertThat(other.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(other.err()).contains("without another tokenizer, got " + theirs);
+        assertThat(theirs).hasContent("of another");
+        assertThat(folder.resolve("to/checkpoints")).doesNotExist();
+        assertThat(failed.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(folder.resolve("full/tokenizer")).doesNotExist();
+    }
+
+    private Path words() throws IOException {
+        Path text = Files.writeString(folder.resolve("t.txt"), Training.text(9_000));
+        Path words = folder.resolve("words");
+        Cli cli =
+                Cli.run(
+                        "tokenizer",
+                        "train",
+                        "--vocabulary=300",
+                        "--output=" + words,
+                        text.toString());
+        assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
+        return words;
     }
 
     @Test

@@ -296,6 +296,91 @@ class CheckpointExportCommandTest {
         assertThat(forced.exitCode()).as(forced.err()).isEqualTo(ExitCode.OK);
     }
 
+    /** The 256 bytes would go into every larger vocabulary; a guess would be silently wrong. */
+    @ParameterizedTest
+    @ValueSource(strings = {"gpt/model.safetensors", "gpt.gguf"})
+    void aTokenizerIsNotGuessedForAVocabularyThatIsNotItsOwn(String output) {
+        Path checkpoint =
+                SavedRun.write(
+                        folder.resolve("run"), 100, ModelConfig.gpt2(600, 16, 8, 1, 2, true));
+        Path weights = folder.resolve(output);
+
+        Cli refused = export(checkpoint, weights);
+        Cli named = export(checkpoint, weights, "--tokenizer=bytes");
+
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err())
+                .contains("--tokenizer: expected the tokenizer of a vocabulary of 600")
+                .contains("got none; give the folder of its files");
+        assertThat(refused.err().lines()).hasSize(1);
+        assertThat(named.exitCode()).as(named.err()).isEqualTo(ExitCode.OK);
+    }
+
+    @Test
+    void weightsAloneAreWrittenWhenAsked() throws IOException {
+        Path checkpoint =
+                SavedRun.write(
+                        folder.resolve("run"), 100, ModelConfig.gpt2(600, 16, 8, 1, 2, true));
+        Path weights = folder.resolve("gpt/model.safetensors");
+
+        Cli cli = export(checkpoint, weights, "--tokenizer=none");
+        Cli gguf = export(checkpoint, folder.resolve("gpt.gguf"), "--tokenizer=none");
+
+        assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
+        assertThat(DurableFiles.folderOf(weights).toFile().list())
+                .containsExactlyInAnyOrder("config.json", "model.safetensors");
+        assertThat(gguf.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(gguf.err()).contains("--tokenizer: a GGUF file has one");
+    }
+
+    @Test
+    void aTokenizerWithMoreTokensThanTheModelIsRefused() throws IOException {
+        Path checkpoint = SavedRun.write(folder.resolve("run"), 100);
+        Path words = words(300);
+        Path weights = folder.resolve("gpt/model.safetensors");
+
+        Cli cli = export(checkpoint, weights, "--tokenizer", words.toString());
+        Cli name = export(checkpoint, weights, "--tokenizer", "gpt2");
+
+        assertThat(cli.err())
+                .contains("--tokenizer: expected one of at most 256 tokens", "got 300 of " + words);
+        assertThat(name.err()).contains("got 50,257 of gpt2");
+        for (Cli each : List.of(cli, name)) {
+            assertThat(each.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(each.err().lines()).hasSize(1);
+        }
+        assertThat(DurableFiles.folderOf(weights)).doesNotExist();
+    }
+
+    @Test
+    void aNanThatBlocksCannotHoldIsToldWithItsTensor() {
+        Path checkpoint =
+                SavedRun.writeWithNan(folder.resolve("run"), 100, "h.0.mlp.c_proj.weight");
+        Path file = folder.resolve("gpt.gguf");
+
+        Cli cli = export(checkpoint, file, "--type", "q8_0");
+
+        assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(cli.err())
+                .contains("gpt.gguf: blk.0.ffn_down.weight: has a value that is NaN")
+                .doesNotContain("incomplete");
+        assertThat(file).doesNotExist();
+    }
+
+    private Path words(int vocabulary) throws IOException {
+        Path text = Files.writeString(folder.resolve("t.txt"), Training.text(9_000));
+        Path words = folder.resolve("words");
+        Cli cli =
+                Cli.run(
+                        "tokenizer",
+                        "train",
+                        "--vocabulary=" + vocabulary,
+                        "--output=" + words,
+                        text.toString());
+        assertThat(cli.exitCode()).as(cli.err()).isEqualTo(ExitCode.OK);
+        return words;
+    }
+
     @Test
     void aSizeWithoutUnitIsNone() {
         Cli cli =

@@ -98,6 +98,20 @@ class TokenizerCommandTest {
         assertThat(cli.out()).contains("261 tokens of 2 different words");
     }
 
+    /** It would be a tokenizer of single bytes. */
+    @Test
+    void filesWithoutTextAreRefused() throws IOException {
+        Path file = Files.createFile(folder.resolve("t.txt"));
+
+        Cli cli = train("words", "--vocabulary=300", file.toString());
+
+        assertThat(cli.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(cli.err().lines())
+                .containsExactly(
+                        "penstock: FILE: expected text in the files, got none; check the files");
+        assertThat(folder.resolve("words")).doesNotExist();
+    }
+
     @Test
     void badOptionsAndFilesThatAreThereAreRefused() throws IOException {
         Path file = Files.writeString(folder.resolve("t.txt"), "valve valve");
