@@ -187,7 +187,12 @@ public final class EvaluateCommand extends PenstockCommand {
     private int heldOut(List<Problem> problems) {
         boolean isText = task == null || task.equals(TaskKind.TEXT.word());
         boolean isPlain = protocol == null || protocol.equals(Protocol.PLAIN.word());
-        if (!isText || !isPlain || stride != null || context != null || byFile || !usage.areUsual()) {
+        if (!isText
+                || !isPlain
+                || stride != null
+                || context != null
+                || byFile
+                || !usage.areUsual()) {
             problems.add(
                     Problem.atOption(
                             "--data",

@@ -64,8 +64,7 @@ public record EvaluationTask(TaskRequest request, Path data) {
         }
     }
 
-    private static Optional<TaskRequest> request(
-            ConfigObject members, List<Mismatch.Part> wrong) {
+    private static Optional<TaskRequest> request(ConfigObject members, List<Mismatch.Part> wrong) {
         List<DataProblem> problems = new ArrayList<>();
         Optional<TaskRequest> request =
                 TaskRequest.read(

@@ -59,7 +59,8 @@ class ModelOfARunTest {
     /** Its sequences are shorter than the model has positions for. */
     @Test
     void tasksSeeTheContextOfTheRunWhileItTrainsAndAfterwards() throws IOException {
-        Path text = Files.writeString(folder.resolve("other.txt"), "to be or not to be, ".repeat(9));
+        Path text =
+                Files.writeString(folder.resolve("other.txt"), "to be or not to be, ".repeat(9));
         Training training =
                 training(model("llama", "llama"))
                         .set(
@@ -68,7 +69,8 @@ class ModelOfARunTest {
         training.complete();
         Path run = training.directory();
         Path checkpoint = run.resolve("checkpoints").resolve("step-000002");
-        JsonNode during = JSON.readTree(Files.readString(run.resolve("summary.json"))).get("tasks").get(0);
+        JsonNode during =
+                JSON.readTree(Files.readString(run.resolve("summary.json"))).get("tasks").get(0);
 
         JsonNode after = measured(run, text);
         JsonNode alone = measured(checkpoint, text);

@@ -78,7 +78,8 @@ class EvaluationTaskTest {
                 .hasMessageContaining("evaluation.tasks[2].protocol: expected megatron or lm-eval")
                 .hasMessageContaining("evaluation.tasks[2].window: expected one of task, data")
                 .hasMessageNotContaining("evaluation.tasks[1]")
-                .satisfies(all -> assertThat(all.getMessage().lines()).hasSize(4));
+                .message()
+                .hasLineCount(4);
     }
 
     @Test
