@@ -116,6 +116,7 @@ public final class TrainingTasks implements RunListener {
                         clock.instant(),
                         task.request().task().word(),
                         task.request().protocol().word(),
+                        assembly.model().shape().context(),
                         String.valueOf(data.getFileName()),
                         task.total(scores.scores()).measures()));
     }

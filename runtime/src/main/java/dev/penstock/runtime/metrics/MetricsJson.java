@@ -154,6 +154,7 @@ final class MetricsJson {
         begin(object, "task", task);
         object.put("task", task.task());
         object.put("protocol", task.protocol());
+        object.put("context", task.context());
         object.put("data", task.data());
         ObjectNode measures = object.putObject("measures");
         task.measures()
@@ -182,6 +183,7 @@ final class MetricsJson {
                 time,
                 object.path("task").asText(),
                 object.path("protocol").asText(),
+                object.path("context").asInt(),
                 object.path("data").asText(),
                 measures);
     }

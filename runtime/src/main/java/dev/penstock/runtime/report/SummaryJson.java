@@ -41,11 +41,13 @@ final class SummaryJson {
     /**
      * The last figures of a task.
      *
+     * @param context tokens that the model saw at most; 0: not known
      * @param measures by name; what is no number is null
      */
     record Task(
             String task,
             String protocol,
+            int context,
             String data,
             long step,
             Map<String, @Nullable Number> measures) {
@@ -57,7 +59,13 @@ final class SummaryJson {
                                     measures.put(
                                             name,
                                             Double.isFinite(value.doubleValue()) ? value : null));
-            return new Task(line.task(), line.protocol(), line.data(), line.step(), measures);
+            return new Task(
+                    line.task(),
+                    line.protocol(),
+                    line.context(),
+                    line.data(),
+                    line.step(),
+                    measures);
         }
     }
 

@@ -12,17 +12,27 @@ import java.util.stream.Collectors;
 final class TaskTable {
     private TaskTable() {}
 
-    /** Lines of the same task, by its heading, in the order of steps. */
-    private static Map<String, List<TaskMetrics>> byTask(List<TaskMetrics> tasks) {
+    /** What figures have to share to be compared. */
+    private record Heading(String task, String protocol, String data, int context) {
+        static Heading of(TaskMetrics line) {
+            return new Heading(line.task(), line.protocol(), line.data(), line.context());
+        }
+
+        String name() {
+            return "%s by %s, %s".formatted(task, protocol, data);
+        }
+
+        String window() {
+            return context > 0 ? ", context " + context : "";
+        }
+    }
+
+    /** Lines of the same task, in the order of steps. */
+    private static Map<Heading, List<TaskMetrics>> byTask(List<TaskMetrics> tasks) {
         return tasks.stream()
                 .collect(
                         Collectors.groupingBy(
-                                task ->
-                                        "%s by %s, %s"
-                                                .formatted(
-                                                        task.task(), task.protocol(), task.data()),
-                                LinkedHashMap::new,
-                                Collectors.toList()));
+                                Heading::of, LinkedHashMap::new, Collectors.toList()));
     }
 
     /** The last figures of each task. */
@@ -37,10 +47,11 @@ final class TaskTable {
                 .forEach(
                         (heading, measured) ->
                                 lines.add(
-                                        "%s, after step %d: %s"
+                                        "%s, after step %d%s: %s"
                                                 .formatted(
-                                                        heading,
+                                                        heading.name(),
                                                         measured.getLast().step(),
+                                                        heading.window(),
                                                         told(measured.getLast()))));
         return lines;
     }
@@ -61,7 +72,11 @@ final class TaskTable {
         byTask(tasks)
                 .forEach(
                         (heading, measured) -> {
-                            tables.append("<h3>%s</h3>\n".formatted(Markup.escape(heading)));
+                            tables.append(
+                                    "<h3>%s</h3>\n"
+                                            .formatted(
+                                                    Markup.escape(
+                                                            heading.name() + heading.window())));
                             tables.append("<div class=\"scroll\"><table><tr><th>step</th>");
                             measured.getLast()
                                     .measures()

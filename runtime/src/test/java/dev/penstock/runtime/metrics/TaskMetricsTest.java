@@ -20,6 +20,7 @@ class TaskMetricsTest {
                         Instant.parse("2026-01-02T03:04:05Z"),
                         "lambada",
                         "lm-eval",
+                        1024,
                         "lambada.jsonl",
                         measures);
 
@@ -37,6 +38,7 @@ class TaskMetricsTest {
                         Instant.EPOCH,
                         "text",
                         "plain",
+                        32,
                         "a.txt",
                         Map.of("perplexity", Double.POSITIVE_INFINITY));
 

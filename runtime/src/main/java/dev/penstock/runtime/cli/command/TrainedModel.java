@@ -80,6 +80,13 @@ public record TrainedModel(
                 .orElse(1);
     }
 
+    /** Tokens of a sequence of its run; empty where there is no run to ask. */
+    public Optional<Integer> contextOfRun() {
+        return configurationOfRun()
+                .filter(draft -> draft.sound("model.context"))
+                .map(draft -> draft.draft().config().model().context());
+    }
+
     private Optional<RunDirectory> run() {
         return checkpoint
                 .map(saved -> saved.path().toAbsolutePath().getParent())

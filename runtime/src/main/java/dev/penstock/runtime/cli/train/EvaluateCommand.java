@@ -107,9 +107,18 @@ public final class EvaluateCommand extends PenstockCommand {
             paramLabel = "N",
             description =
                     "Tokens from one window to the next, for text and Megatron-LM's wikitext: fewer"
-                            + " see more context and take longer (default: the model's context).")
+                            + " see more context and take longer (default: the context).")
     @WholeNumber(from = 1)
     private @Nullable Integer stride;
+
+    @Option(
+            names = "--context",
+            paramLabel = "N",
+            description =
+                    "Tokens that the model sees at most (default: model.context of the run; of"
+                            + " weights, as many as the model has positions for).")
+    @WholeNumber(from = 1)
+    private @Nullable Integer context;
 
     @Option(
             names = "--by-file",
@@ -178,7 +187,12 @@ public final class EvaluateCommand extends PenstockCommand {
     private int heldOut(List<Problem> problems) {
         boolean isText = task == null || task.equals(TaskKind.TEXT.word());
         boolean isPlain = protocol == null || protocol.equals(Protocol.PLAIN.word());
-        if (!isText || !isPlain || stride != null || byFile || !usage.areUsual()) {
+        if (!isText
+                || !isPlain
+                || stride != null
+                || context != null
+                || byFile
+                || !usage.areUsual()) {
             problems.add(
                     Problem.atOption(
                             "--data",
@@ -256,6 +270,7 @@ public final class EvaluateCommand extends PenstockCommand {
             if (model == null || request.isEmpty() || !problems.isEmpty()) {
                 if (model != null) {
                     model.pipeline(usage, problems);
+                    model.context(context, problems);
                 }
                 problems.addAll(told(files::find));
                 throw new ConfigException(problems);
@@ -263,8 +278,8 @@ public final class EvaluateCommand extends PenstockCommand {
             PipelineInference pipeline = model.pipeline(usage, problems);
             Tokenizer tokenizer = model.tokenizer(usage, problems);
             List<PreparedTask> task = new ArrayList<>();
-            int context = model.model().shape().context();
-            problems.addAll(told(() -> task.add(files.prepare(request.get(), tokenizer, context))));
+            int window = model.context(context, problems);
+            problems.addAll(told(() -> task.add(files.prepare(request.get(), tokenizer, window))));
             checkTokens(task, model.model(), problems);
             if (!problems.isEmpty()) {
                 throw new ConfigException(problems);
@@ -273,7 +288,7 @@ public final class EvaluateCommand extends PenstockCommand {
             if (scores.isEmpty() && !task.getFirst().windows().isEmpty()) {
                 return interrupted();
             }
-            print(task.getFirst(), scores, model.model());
+            print(task.getFirst(), scores, model.model(), window);
             return ExitCode.OK;
         }
     }
@@ -387,12 +402,13 @@ public final class EvaluateCommand extends PenstockCommand {
         }
     }
 
-    private void print(PreparedTask task, List<Score> scores, TrainedModel model) {
+    private void print(PreparedTask task, List<Score> scores, TrainedModel model, int window) {
         var answer =
                 new TaskAnswer(
                         path.toString(),
                         model.checkpoint().map(SavedCheckpoint::step),
                         task.request(),
+                        window,
                         String.valueOf(data),
                         task.total(scores),
                         byFile ? Optional.of(task.byFile(scores)) : Optional.empty());

@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A model that a task is measured with: weights, or a checkpoint of a run, which stays while it is
@@ -62,6 +63,31 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
                         ? run.map(draft -> draft.draft().config().data().tokenizer().word())
                         : model.tokenizer(),
                 problems);
+    }
+
+    /**
+     * Tokens of a window: as many as were asked for, else as the run's sequences have, else as the
+     * model has positions for.
+     *
+     * @param asked by the user; null: nothing
+     * @param problems receives one if the model has fewer positions
+     */
+    int context(@Nullable Integer asked, List<Problem> problems) {
+        int most = model.shape().context();
+        if (asked != null && asked > most) {
+            problems.add(
+                    Problem.atOption(
+                            "--context",
+                            "at most %d tokens, for which the model has positions".formatted(most),
+                            asked.toString(),
+                            ""));
+        }
+        int usual =
+                run.filter(draft -> draft.sound("model.context"))
+                        .map(draft -> draft.draft().config().model().context())
+                        .or(model::contextOfRun)
+                        .orElse(most);
+        return Math.min(asked == null ? usual : asked, most);
     }
 
     /** A task's files, of which a run's configuration may say what they hold. */

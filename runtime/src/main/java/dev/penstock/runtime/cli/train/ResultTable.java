@@ -4,18 +4,18 @@ import dev.penstock.runtime.evaluation.TaskResult;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Figures of a task in columns; beside every row the protocol that they follow. */
+/** Figures of a task in columns; beside every row the protocol and the context. */
 final class ResultTable {
     private ResultTable() {}
 
     /** Returns the lines, a heading first. */
-    static List<String> lines(String protocol, List<TaskResult> results) {
+    static List<String> lines(String protocol, int context, List<TaskResult> results) {
         List<List<String>> rows = new ArrayList<>();
-        List<String> heading = new ArrayList<>(List.of("", "protocol"));
+        List<String> heading = new ArrayList<>(List.of("", "protocol", "context"));
         results.getLast().measures().keySet().forEach(name -> heading.add(TaskResult.words(name)));
         rows.add(heading);
         for (TaskResult result : results) {
-            List<String> row = new ArrayList<>(List.of(result.file(), protocol));
+            List<String> row = new ArrayList<>(List.of(result.file(), protocol, "" + context));
             result.measures().values().forEach(value -> row.add(TaskResult.shown(value)));
             rows.add(row);
         }

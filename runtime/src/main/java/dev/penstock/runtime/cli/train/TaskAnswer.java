@@ -13,6 +13,7 @@ import java.util.Optional;
  *
  * @param model its path
  * @param step of a checkpoint; empty for weights
+ * @param context tokens that the model sees at most
  * @param data what was read
  * @param files a result for each; empty where only the total is wanted
  */
@@ -20,6 +21,7 @@ record TaskAnswer(
         String model,
         Optional<Long> step,
         TaskRequest request,
+        int context,
         String data,
         TaskResult total,
         Optional<List<TaskResult>> files) {
@@ -30,6 +32,7 @@ record TaskAnswer(
         step.ifPresent(number -> document.put("step", number));
         document.put("task", request.task().word());
         document.put("protocol", request.protocol().word());
+        document.put("context", context);
         request.stride().ifPresent(tokens -> document.put("stride", tokens));
         document.put("data", data);
         document.putAll(total.measures());
@@ -61,7 +64,7 @@ record TaskAnswer(
                                         ? ", stride " + request.stride().getAsInt()
                                         : "",
                                 step.map(number -> ", after step " + number).orElse("")));
-        lines.addAll(ResultTable.lines(request.protocol().word(), rows));
+        lines.addAll(ResultTable.lines(request.protocol().word(), context, rows));
         return lines;
     }
 }

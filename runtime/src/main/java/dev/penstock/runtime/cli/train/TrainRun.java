@@ -85,7 +85,7 @@ final class TrainRun {
             }
             assembly.close(); // the sample is read from the last checkpoint
             assembly.mergeGradientDump();
-            return finish(record, outcome, Duration.ofNanos(System.nanoTime() - start));
+            return finish(record, explained(outcome), Duration.ofNanos(System.nanoTime() - start));
         }
     }
 
@@ -115,6 +115,15 @@ final class TrainRun {
                                                 weights,
                                                 Quantities.count(
                                                         assembly.model().shape().parameters())));
+    }
+
+    private RunOutcome explained(RunOutcome outcome) {
+        return assembly.options().resume().isPresent()
+                ? outcome
+                : assembly.options()
+                        .init()
+                        .map(init -> NotFiniteStart.explained(outcome, init, assembly.config()))
+                        .orElse(outcome);
     }
 
     private void end(Runnable action) {

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.config.run;
 
 import com.typesafe.config.ConfigObject;
+import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigUtil;
 import com.typesafe.config.ConfigValue;
 import dev.penstock.runtime.config.reading.Mismatch;
@@ -10,10 +11,7 @@ import dev.penstock.runtime.evaluation.TaskRequest;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.TreeSet;
-import java.util.stream.Collectors;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,49 +28,110 @@ public record EvaluationTask(TaskRequest request, Path data) {
     private static final String DATA = "data";
     private static final String PROTOCOL = "protocol";
     private static final String STRIDE = "stride";
-    private static final Set<String> MEMBERS = Set.of(TASK, DATA, PROTOCOL, STRIDE);
+    private static final String READ = "a file, a folder or a glob that exists";
+    private static final List<String> MEMBERS = List.of(TASK, DATA, PROTOCOL, STRIDE);
 
+    /**
+     * Reads an entry.
+     *
+     * @throws Mismatch with every part of it that is wrong
+     */
     static EvaluationTask read(ConfigValue value, Places places) {
         if (!(value instanceof ConfigObject members)) {
-            throw new Mismatch();
+            throw new Mismatch(List.of(part(value, "", FORM, quoted(value), "")));
         }
-        Set<String> unknown = new TreeSet<>(members.keySet());
-        unknown.removeAll(MEMBERS);
-        if (!unknown.isEmpty()) {
-            throw new Mismatch("", "%s is no member of it".formatted(String.join(", ", unknown)));
+        List<Mismatch.Part> wrong = new ArrayList<>();
+        members.forEach((name, member) -> known(name, member, wrong));
+        Optional<TaskRequest> request = request(members, wrong);
+        Optional<Path> data = data(members, places, wrong);
+        if (!wrong.isEmpty()) {
+            throw new Mismatch(wrong);
         }
-        ConfigValue data = members.get(DATA);
-        if (data == null) {
-            throw new Mismatch("", "name what it reads with data");
+        return new EvaluationTask(request.orElseThrow(), data.orElseThrow());
+    }
+
+    private static void known(String name, ConfigValue member, List<Mismatch.Part> wrong) {
+        if (!MEMBERS.contains(name)) {
+            wrong.add(
+                    part(
+                            member,
+                            "." + name,
+                            "one of " + String.join(", ", MEMBERS),
+                            "an unknown key",
+                            Suggestion.among(MEMBERS, name)
+                                    .map(known -> "did you mean " + known + "?")
+                                    .orElse(name + " is no member of it")));
         }
+    }
+
+    private static Optional<TaskRequest> request(ConfigObject members, List<Mismatch.Part> wrong) {
         List<DataProblem> problems = new ArrayList<>();
-        var request =
+        Optional<TaskRequest> request =
                 TaskRequest.read(
                         text(members, TASK),
                         text(members, PROTOCOL),
-                        stride(members),
+                        stride(members, wrong),
                         name -> name,
                         problems);
-        if (request.isEmpty()) {
-            throw new Mismatch(
-                    "",
-                    problems.stream().map(DataProblem::toString).collect(Collectors.joining("; ")));
+        for (DataProblem problem : problems) {
+            wrong.add(
+                    part(
+                            members.getOrDefault(problem.key(), members),
+                            "." + problem.key(),
+                            problem.expected(),
+                            problem.got(),
+                            problem.advice()));
         }
-        return new EvaluationTask(request.get(), places.existing(data));
+        return request;
     }
 
-    private static @Nullable String text(Map<String, ConfigValue> members, String name) {
+    private static Optional<Path> data(
+            ConfigObject members, Places places, List<Mismatch.Part> wrong) {
+        ConfigValue data = members.get(DATA);
+        if (data == null) {
+            wrong.add(part(members, "." + DATA, READ, "nothing", "name what it reads with data"));
+            return Optional.empty();
+        }
+        try {
+            return Optional.of(places.existing(data));
+        } catch (Mismatch none) {
+            String advice = none.adviceOr("");
+            wrong.add(part(data, "." + DATA, READ, none.gotOr(quoted(data)), advice));
+            return Optional.empty();
+        }
+    }
+
+    private static @Nullable Integer stride(ConfigObject members, List<Mismatch.Part> wrong) {
+        ConfigValue stride = members.get(STRIDE);
+        if (stride == null) {
+            return null;
+        }
+        try {
+            return Integer.valueOf(stride.unwrapped().toString());
+        } catch (NumberFormatException e) {
+            wrong.add(
+                    part(
+                            stride,
+                            "." + STRIDE,
+                            "1 or more tokens",
+                            quoted(stride),
+                            "stride is a number of tokens"));
+            return null;
+        }
+    }
+
+    private static @Nullable String text(ConfigObject members, String name) {
         ConfigValue value = members.get(name);
         return value == null ? null : value.unwrapped().toString();
     }
 
-    private static @Nullable Integer stride(Map<String, ConfigValue> members) {
-        String text = text(members, STRIDE);
-        try {
-            return text == null ? null : Integer.valueOf(text);
-        } catch (NumberFormatException e) {
-            throw new Mismatch("", "stride is a number of tokens");
-        }
+    private static Mismatch.Part part(
+            ConfigValue at, String place, String expected, String got, String advice) {
+        return new Mismatch.Part(at.origin(), place, expected, got, advice);
+    }
+
+    private static String quoted(ConfigValue value) {
+        return value.render(ConfigRenderOptions.concise());
     }
 
     /** This entry as it would be written in a file. */

@@ -88,6 +88,17 @@ public final class SectionReader {
         try {
             return type.read().apply(written, places);
         } catch (Mismatch mismatch) {
+            for (Mismatch.Part part : mismatch.parts()) {
+                problems.at(
+                        part.origin(),
+                        path + part.place(),
+                        part.expected(),
+                        part.got(),
+                        part.advice());
+            }
+            if (!mismatch.parts().isEmpty()) {
+                return null;
+            }
             problems.at(
                     written.origin(),
                     path,

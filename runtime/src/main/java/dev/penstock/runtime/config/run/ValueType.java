@@ -17,6 +17,7 @@ import java.lang.reflect.Type;
 import java.math.BigDecimal;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -240,12 +241,34 @@ public record ValueType<T>(
                     if (!(value instanceof com.typesafe.config.ConfigList entries)) {
                         throw new Mismatch();
                     }
-                    return entries.stream().map(e -> inner.read.apply(e, places)).toList();
+                    return entries(entries, inner, places);
                 },
                 values ->
                         values.stream()
                                 .map(inner.write)
                                 .collect(Collectors.joining(", ", "[", "]")));
+    }
+
+    /** What is wrong inside entries is told of all of them. */
+    private static <T> List<T> entries(
+            List<ConfigValue> written, ValueType<T> inner, Places places) {
+        List<T> entries = new ArrayList<>();
+        List<Mismatch.Part> wrong = new ArrayList<>();
+        for (int i = 0; i < written.size(); i++) {
+            try {
+                entries.add(inner.read.apply(written.get(i), places));
+            } catch (Mismatch mismatch) {
+                if (mismatch.parts().isEmpty()) {
+                    throw mismatch;
+                }
+                String holder = "[%d]".formatted(i);
+                mismatch.parts().forEach(part -> wrong.add(part.in(holder)));
+            }
+        }
+        if (!wrong.isEmpty()) {
+            throw new Mismatch(wrong);
+        }
+        return entries;
     }
 
     /**

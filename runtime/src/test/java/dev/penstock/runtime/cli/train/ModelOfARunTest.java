@@ -2,6 +2,8 @@ package dev.penstock.runtime.cli.train;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
@@ -10,11 +12,15 @@ import dev.penstock.runtime.model.GoldenFamily;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A run whose model comes from a folder goes on with that model, wherever the folder is. */
 class ModelOfARunTest {
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+
     @TempDir private Path folder;
 
     private Path model(String golden, String name) throws IOException {
@@ -48,6 +54,52 @@ class ModelOfARunTest {
         assertThat(evaluated.err()).doesNotContain("model.from");
         assertThat(evaluated.exitCode()).isEqualTo(ExitCode.OK);
         assertThat(ended.losses()).hasSize(3);
+    }
+
+    /** Its sequences are shorter than the model has positions for. */
+    @Test
+    void tasksSeeTheContextOfTheRunWhileItTrainsAndAfterwards() throws IOException {
+        Path text =
+                Files.writeString(folder.resolve("other.txt"), "to be or not to be, ".repeat(9));
+        Training training =
+                training(model("llama", "llama"))
+                        .set(
+                                "evaluation.every=1",
+                                "evaluation.tasks=[{ data = \"%s\" }]".formatted(text));
+        training.complete();
+        Path run = training.directory();
+        Path checkpoint = run.resolve("checkpoints").resolve("step-000002");
+        JsonNode during =
+                JSON.readTree(Files.readString(run.resolve("summary.json"))).get("tasks").get(0);
+
+        JsonNode after = measured(run, text);
+        JsonNode alone = measured(checkpoint, text);
+        JsonNode longer = measured(run, text, "--context=24");
+        Cli table = Cli.run("evaluate", run.toString(), "--data", text.toString());
+        Cli tooLong =
+                Cli.run("evaluate", run.toString(), "--data", text.toString(), "--context=9999");
+
+        for (JsonNode answer : List.of(after, alone)) {
+            assertThat(answer.get("context")).isEqualTo(during.get("context"));
+            assertThat(answer.get("loss")).isEqualTo(during.get("measures").get("loss"));
+        }
+        assertThat(after.get("context").asInt()).isEqualTo(16);
+        assertThat(longer.get("context").asInt()).isEqualTo(24);
+        assertThat(longer.get("loss")).isNotEqualTo(after.get("loss"));
+        assertThat(table.out()).containsPattern("protocol +context").containsPattern("plain +16 ");
+        assertThat(Files.readString(run.resolve("report.html")))
+                .contains("text by plain, other.txt, context 16");
+        assertThat(tooLong.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(tooLong.err()).contains("--context: expected at most", "got 9999");
+    }
+
+    private static JsonNode measured(Path model, Path text, String... options) throws IOException {
+        List<String> words = new ArrayList<>(List.of("evaluate", model.toString(), "--json"));
+        words.addAll(List.of("--data", text.toString()));
+        words.addAll(List.of(options));
+        Cli evaluate = Cli.run(words.toArray(String[]::new));
+        assertThat(evaluate.exitCode()).as(evaluate.err()).isEqualTo(ExitCode.OK);
+        return JSON.readTree(evaluate.out());
     }
 
     /** All that the folder said is in the run's own configuration. */

@@ -53,13 +53,33 @@ class EvaluationTaskTest {
                 "{ task = choices } | name what it reads with data",
                 "{ data = corpus.txt, window = 8 } | window is no member of it",
                 "{ data = corpus.txt, stride = many } | stride is a number of tokens",
-                "corpus.txt | a list [..] of which each entry is {"
+                "corpus.txt | evaluation.tasks[0]: expected { task = text|wikitext"
             })
     void anEntryThatIsNotATaskIsRefused(String entry, String told) {
         assertThatThrownBy(() -> load(entry))
                 .isInstanceOf(ConfigException.class)
                 .hasMessageContaining("evaluation.tasks")
                 .hasMessageContaining(told);
+    }
+
+    @Test
+    void allThatIsWrongInAllEntriesIsToldWithItsPlace() {
+        assertThatThrownBy(
+                        () ->
+                                load(
+                                        """
+                                        { task = squad, data = none.txt },
+                                        { data = corpus.txt },
+                                        { task = lambada, data = words.jsonl, window = 8 }
+                                        """))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining("evaluation.tasks[0].task: expected one of text, wikitext")
+                .hasMessageContaining("evaluation.tasks[0].data: expected a file")
+                .hasMessageContaining("evaluation.tasks[2].protocol: expected megatron or lm-eval")
+                .hasMessageContaining("evaluation.tasks[2].window: expected one of task, data")
+                .hasMessageNotContaining("evaluation.tasks[1]")
+                .message()
+                .hasLineCount(4);
     }
 
     @Test
