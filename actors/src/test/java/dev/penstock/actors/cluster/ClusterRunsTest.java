@@ -114,9 +114,13 @@ class ClusterRunsTest {
         assertThat(list.unkept()).extracting(ClusterRuns.Unkept::run).containsExactly(RUN);
 
         go.countDown();
-        while (list(keeper).looking()) {
-            Thread.sleep(20);
-        }
+        kit.createTestProbe()
+                .awaitAssert(
+                        Duration.ofSeconds(10),
+                        () -> {
+                            assertThat(list(keeper).looking()).isFalse();
+                            return keeper;
+                        });
         assertThat(list(keeper).runs()).extracting(RunStanding::run).containsExactly(RUN);
         assertThat(follow(keeper, "run-2")).isInstanceOf(ClusterRuns.NotThere.class);
         assertThat(list(keeper).unkept()).isEmpty();
