@@ -2,6 +2,7 @@ package dev.penstock.runtime.chaos;
 
 import dev.penstock.actors.dataplane.aeron.MediaDriverMain;
 import dev.penstock.runtime.cluster.LocalCluster;
+import dev.penstock.runtime.launch.LinuxVitals;
 import dev.penstock.runtime.metrics.RunDirectory;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -188,9 +189,7 @@ final class ChaosCluster implements AutoCloseable {
                 .filter(ProcessHandle::isAlive)
                 .filter(
                         process ->
-                                process.info()
-                                        .commandLine()
-                                        .orElse("")
+                                LinuxVitals.arguments(process)
                                         .contains(MediaDriverMain.class.getName()))
                 .findFirst();
     }

@@ -1,12 +1,14 @@
 package dev.penstock.runtime.chaos;
 
 import dev.penstock.actors.cluster.ClusterRuns;
+import dev.penstock.actors.cluster.RunNews;
 import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.cluster.ClusterClient;
+import dev.penstock.runtime.cluster.FollowEvent;
 import dev.penstock.runtime.cluster.Submission;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.run.LoadedConfig;
@@ -27,6 +29,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -36,8 +39,9 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A training in a cluster of this machine whose nodes are struck from outside: it is watched
- * through what its seeds write, as any reader of its files would.
+ * A training in a cluster of this machine whose nodes are struck from outside. It is watched
+ * through what its seeds write, as any reader of its files would, and through what they tell those
+ * who follow it: a seed whose disk is full writes nothing, and one that dies tells nothing.
  */
 final class ClusterTraining {
     private static final Duration POLL = Duration.ofMillis(20);
@@ -45,6 +49,9 @@ final class ClusterTraining {
     private static final Duration ASK_AGAIN = Duration.ofMillis(200);
     private static final Duration START = Duration.ofSeconds(90);
     private static final Duration STANDSTILL = Duration.ofMinutes(3);
+
+    /** For the last lines of a run that has ended. */
+    private static final Duration FILES = Duration.ofSeconds(5);
 
     private record Struck(Strike strike, Instant at) {}
 
@@ -56,9 +63,13 @@ final class ClusterTraining {
     private final List<Struck> struck = new ArrayList<>();
     private final List<RecoveryBook.Entry> recoveries = new ArrayList<>();
     private final LossBook losses = new LossBook();
+    private final List<RunNews.Step> toldSteps = new ArrayList<>();
     private long step;
     private long lastSign = System.nanoTime();
     private @Nullable RunOutcome outcome;
+
+    /** The same as {@link #outcome}, of which the files may say more, or nothing any more. */
+    private @Nullable RunOutcome toldEnd;
 
     private ClusterTraining(
             ChaosCluster cluster,
@@ -100,9 +111,12 @@ final class ClusterTraining {
         try (var log = new PrintWriter(runs.resolve(LOG).toFile(), StandardCharsets.UTF_8);
                 ChaosCluster cluster = ChaosCluster.start(runs, log::println, random)) {
             var training = new ClusterTraining(cluster, run, strikes, progress, told);
-            training.submit(loaded);
-            RunOutcome outcome = training.toEnd(interrupted);
-            training.readCommits();
+            RunOutcome outcome;
+            try (ClusterClient client =
+                    ClusterClient.connect(cluster.seeds(), false, Optional.empty())) {
+                outcome = training.toEnd(client.follow(submit(loaded, client)), interrupted);
+            }
+            training.addCommits();
             List<FaultRow> inner = HarmedTraining.faults(loaded, run, training.recoveries);
             return new HarmedTraining(
                     outcome,
@@ -115,16 +129,17 @@ final class ClusterTraining {
         }
     }
 
-    /** Into the directory that was made for it, where the books are asked for. */
-    private void submit(LoadedConfig loaded) {
-        try (ClusterClient client =
-                ClusterClient.connect(cluster.seeds(), false, Optional.empty())) {
-            awaitWorkers(client);
-            switch (client.submit(Submission.of(loaded.config(), Optional.empty(), true))) {
-                case ClusterRuns.Accepted _ -> {}
-                case ClusterRuns.Refused(String reason) -> throw new BadInputException(reason);
-            }
-        }
+    /**
+     * Into the directory that was made for it, where the books are asked for.
+     *
+     * @return the run's name in the cluster
+     */
+    private static String submit(LoadedConfig loaded, ClusterClient client) {
+        awaitWorkers(client);
+        return switch (client.submit(Submission.of(loaded.config(), Optional.empty(), true))) {
+            case ClusterRuns.Accepted(String name) -> name;
+            case ClusterRuns.Refused(String reason) -> throw new BadInputException(reason);
+        };
     }
 
     /** Whoever comes late would have nothing to do, and nothing to die of. */
@@ -136,23 +151,31 @@ final class ClusterTraining {
         }
     }
 
-    private RunOutcome toEnd(AtomicBoolean interrupted) throws IOException {
+    private RunOutcome toEnd(Queue<FollowEvent> news, AtomicBoolean interrupted)
+            throws IOException {
         var events = new EventLogReader(run.events());
         while (true) {
             events.poll(this::take);
+            for (FollowEvent event = news.poll(); event != null; event = news.poll()) {
+                if (event instanceof FollowEvent.Heard(RunNews heard)) {
+                    hear(heard);
+                }
+            }
             RunOutcome ended = outcome;
             if (ended != null) {
                 return ended;
             }
+            if (toldEnd != null && silence().compareTo(FILES) > 0) {
+                return toldEnd;
+            }
             if (interrupted.get()) {
                 return new RunOutcome.Interrupted(step);
             }
-            Duration silent = Duration.ofNanos(System.nanoTime() - lastSign);
-            if (silent.compareTo(STANDSTILL) > 0) {
+            if (silence().compareTo(STANDSTILL) > 0) {
                 return new RunOutcome.Failed(
                         step,
                         "nothing was heard of the run for %d s; see %s"
-                                .formatted(silent.toSeconds(), run.path().resolveSibling(LOG)));
+                                .formatted(silence().toSeconds(), run.path().resolveSibling(LOG)));
             }
             pending.removeIf(strike -> strike.step() <= step && strike(strike));
             LockSupport.parkNanos(POLL.toNanos());
@@ -174,12 +197,11 @@ final class ClusterTraining {
     private void take(RunEvent event) {
         switch (event) {
             case RunEvent.Stepped stepped -> {
-                step = stepped.step();
-                lastSign = System.nanoTime();
-                losses.add(step, stepped.loss());
+                reached(stepped.step());
+                losses.add(stepped.step(), stepped.loss());
                 progress.onStep(
                         new StepReport(
-                                step,
+                                stepped.step(),
                                 stepped.loss(),
                                 stepped.gradientNorm(),
                                 Double.NaN,
@@ -213,8 +235,31 @@ final class ClusterTraining {
         }
     }
 
-    /** Of steps, too, that a seed had committed when it was killed, and could not tell any more. */
-    private void readCommits() {
+    private void hear(RunNews heard) {
+        if (heard instanceof RunNews.Step told) {
+            reached(told.step());
+            toldSteps.add(told);
+        } else if (heard instanceof RunNews.Ended ended) {
+            toldEnd = ended.outcome();
+            lastSign = System.nanoTime();
+        }
+    }
+
+    private Duration silence() {
+        return Duration.ofNanos(System.nanoTime() - lastSign);
+    }
+
+    private void reached(long committed) {
+        step = committed;
+        lastSign = System.nanoTime();
+    }
+
+    /**
+     * Of steps, too, that a seed could not write, and those that it had committed when it was
+     * killed, and could not tell any more.
+     */
+    private void addCommits() {
+        toldSteps.forEach(told -> losses.addUnlessKnown(told.step(), told.loss()));
         for (JournalRecord written : JournalFile.read(run.path().resolve(JournalFile.NAME))) {
             if (written instanceof JournalRecord.Committed commit) {
                 losses.addUnlessKnown(commit.step(), commit.loss());

@@ -5,10 +5,12 @@ import dev.penstock.actors.spi.ProcessVitals;
 import dev.penstock.actors.spi.VitalSigns;
 import dev.penstock.actors.spi.VitalSigns.ThreadSigns;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 
@@ -40,6 +42,21 @@ public final class LinuxVitals implements ProcessVitals {
         return of(pid, Optional.empty())
                 .filter(signs -> signs.state() == VitalSigns.State.STOPPED)
                 .isPresent();
+    }
+
+    /**
+     * The words of a process's command line, all of them: Java's own view of a process ends where
+     * the first page of them does.
+     *
+     * @return empty where they cannot be read
+     */
+    public static List<String> arguments(ProcessHandle process) {
+        try {
+            Path line = PROC.resolve(Long.toString(process.pid())).resolve("cmdline");
+            return List.of(Files.readString(line, StandardCharsets.ISO_8859_1).split("\0", -1));
+        } catch (IOException e) {
+            return process.info().arguments().map(Arrays::asList).orElse(List.of());
+        }
     }
 
     @Override

@@ -2,13 +2,9 @@ package dev.penstock.runtime.cli.cluster;
 
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.launch.LinuxVitals;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunKeeper;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 
@@ -68,7 +64,7 @@ final class RunProcess {
                             .formatted(run.path(), keeper.told(), owner.orElse("another user")),
                     "ask whoever started it");
         }
-        if (!arguments(process).contains(COMMAND)) {
+        if (!LinuxVitals.arguments(process).contains(COMMAND)) {
             throw problem(
                     "a run of penstock train",
                     "%s, which %s keeps for a cluster".formatted(run.path(), keeper.told()),
@@ -79,16 +75,6 @@ final class RunProcess {
                     "a process that can be signalled",
                     keeper.told(),
                     "press Ctrl-C where it was started");
-        }
-    }
-
-    /** All of them: Java's own view of a process ends where the first page of them does. */
-    private static List<String> arguments(ProcessHandle process) {
-        try {
-            Path line = Path.of("/proc", Long.toString(process.pid()), "cmdline");
-            return List.of(Files.readString(line, StandardCharsets.ISO_8859_1).split("\0", -1));
-        } catch (IOException e) {
-            return process.info().arguments().map(Arrays::asList).orElse(List.of());
         }
     }
 
