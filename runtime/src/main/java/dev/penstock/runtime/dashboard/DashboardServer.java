@@ -12,14 +12,21 @@ import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.zip.GZIPOutputStream;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,6 +42,10 @@ import org.slf4j.LoggerFactory;
  *   /api/program          what the ops of each rank's program are
  *   /api/step?step=N      when they ran in step N, or in the last one before it that was sampled
  *   /metrics              for Prometheus
+ *   /api/runs             other runs of the folder
+ *   /api/loss?run=NAME    the losses of one of them
+ *   /api/files            the run's files that can be had
+ *   /files/NAME           one of them
  *   /api/stream           server-sent events: what is new, as it happens
  * </pre>
  */
@@ -53,11 +64,28 @@ public final class DashboardServer implements AutoCloseable {
             "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src"
                     + " 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none';"
                     + " frame-ancestors 'none'";
+    private static final Pattern RUN = Pattern.compile("run=(.+)");
+    private static final String OF_THE_RUN = "/files/";
+    private static final String FIRST = ">null</script>";
+
+    /**
+     * What the page shows before it has asked for anything.
+     *
+     * @param facts null before the log's first line
+     */
+    private record FirstState(
+            RunHead head,
+            RunView.@Nullable Facts facts,
+            RunView.Curves curves,
+            @Nullable ProgramPicture program,
+            RunStatusView standing,
+            List<String> files) {}
+
     private static final Map<String, String> FILES =
             Map.of(
-                    "/", "index.html",
                     "/dashboard.js", "dashboard.js",
                     "/gantt.js", "gantt.js",
+                    "/palette.css", "/dev/penstock/runtime/report/palette.css",
                     "/dashboard.css", "dashboard.css",
                     "/uplot.js", "uplot/uPlot.iife.min.js",
                     "/uplot.css", "uplot/uPlot.min.css");
@@ -65,10 +93,23 @@ public final class DashboardServer implements AutoCloseable {
     private final HttpServer server;
     private final ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor();
     private final RunFeed feed;
+    private final SiblingRuns siblings;
 
-    private DashboardServer(HttpServer server, RunFeed feed) {
+    /** By the names that the page asks for. */
+    private final Map<String, Path> runFiles;
+
+    private DashboardServer(HttpServer server, RunDirectory directory) {
         this.server = server;
-        this.feed = feed;
+        this.feed = new RunFeed(directory);
+        this.siblings = new SiblingRuns(directory.path());
+        this.runFiles =
+                Stream.of(directory.report(), directory.trace(), directory.metrics())
+                        .collect(
+                                Collectors.toMap(
+                                        path -> String.valueOf(path.getFileName()),
+                                        path -> path,
+                                        (one, _) -> one,
+                                        LinkedHashMap::new));
     }
 
     /**
@@ -81,7 +122,7 @@ public final class DashboardServer implements AutoCloseable {
         HttpServer http =
                 HttpServer.create(
                         new InetSocketAddress(InetAddress.getLoopbackAddress(), port), VIEWERS);
-        var dashboard = new DashboardServer(http, new RunFeed(directory));
+        var dashboard = new DashboardServer(http, directory);
         http.setExecutor(dashboard.executor);
         http.createContext("/", dashboard::handle);
         http.start();
@@ -132,9 +173,59 @@ public final class DashboardServer implements AutoCloseable {
             case "/api/step" -> json(exchange, picture(exchange.getRequestURI().getQuery()));
             case "/metrics" ->
                     send(exchange, 200, PrometheusText.TYPE, feed.view(PATIENCE).prometheus());
+            case "/api/runs" -> json(exchange, Optional.of(siblings.names()));
+            case "/api/loss" -> json(exchange, losses(exchange.getRequestURI().getQuery()));
+            case "/api/files" -> json(exchange, Optional.of(files()));
             case "/api/stream" -> stream(exchange);
-            default -> file(exchange, path);
+            case "/" -> send(exchange, 200, type("index.html"), page());
+            default -> {
+                if (path.startsWith(OF_THE_RUN)) {
+                    fileOfTheRun(exchange, path.substring(OF_THE_RUN.length()));
+                } else {
+                    file(exchange, path);
+                }
+            }
         }
+    }
+
+    /** The page, with the first state in it: no script, so it may stand in the page as it is. */
+    private byte[] page() throws IOException, InterruptedException {
+        RunView view = feed.view(PATIENCE);
+        var first =
+                new FirstState(
+                        view.head(),
+                        view.facts().orElse(null),
+                        view.curves(),
+                        view.schedule().map(ProgramPicture::of).orElse(null),
+                        view.standing(),
+                        files());
+        String state = new String(bytes(first), StandardCharsets.UTF_8).replace("<", "\\u003c");
+        return new String(resource("index.html"), StandardCharsets.UTF_8)
+                .replace(FIRST, ">" + state + "</script>")
+                .getBytes(StandardCharsets.UTF_8);
+    }
+
+    private Optional<SiblingRuns.Losses> losses(String query) throws IOException {
+        Matcher asked = RUN.matcher(query == null ? "" : query);
+        return asked.matches() ? siblings.losses(asked.group(1)) : Optional.empty();
+    }
+
+    private List<String> files() {
+        return runFiles.entrySet().stream()
+                .filter(each -> Files.isRegularFile(each.getValue()))
+                .map(Map.Entry::getKey)
+                .toList();
+    }
+
+    private void fileOfTheRun(HttpExchange exchange, String name) throws IOException {
+        Path file = runFiles.get(name);
+        if (file == null || !Files.isRegularFile(file)) {
+            refuse(exchange, 404, "there is nothing here");
+            return;
+        }
+        exchange.getResponseHeaders().set("Content-Type", type(name));
+        exchange.sendResponseHeaders(200, 0); // in chunks, for a file may grow
+        Files.copy(file, exchange.getResponseBody());
     }
 
     private Optional<StepPicture> picture(String query) throws InterruptedException {
@@ -173,11 +264,15 @@ public final class DashboardServer implements AutoCloseable {
             refuse(exchange, 404, "there is nothing here");
             return;
         }
+        send(exchange, 200, type(name), resource(name));
+    }
+
+    private static byte[] resource(String name) throws IOException {
         try (InputStream in = DashboardServer.class.getResourceAsStream(name)) {
             if (in == null) {
                 throw new IllegalStateException("expected the resource " + name + ", found none");
             }
-            send(exchange, 200, type(name), in.readAllBytes());
+            return in.readAllBytes();
         }
     }
 
@@ -185,6 +280,7 @@ public final class DashboardServer implements AutoCloseable {
         return switch (name.substring(name.lastIndexOf('.') + 1)) {
             case "html" -> "text/html; charset=utf-8";
             case "js" -> "text/javascript; charset=utf-8";
+            case "json", "jsonl" -> "application/json";
             default -> "text/css; charset=utf-8";
         };
     }

@@ -321,6 +321,9 @@ final class RunView {
         RunEvent.Began begin = began;
         double usual = begin == null ? Double.NaN : begin.tokensPerStep();
         double tokens = step.tokens() > 0 ? step.tokens() : usual;
+        if (!step.peakBytes().isEmpty()) {
+            peakBytes = step.peakBytes();
+        }
         series.add(
                 step.step(),
                 step.loss(),
@@ -330,12 +333,10 @@ final class RunView {
                 tokens / step.stepMicros() * 1e6,
                 step.bubbleMeasured(),
                 step.bubblePredicted(),
-                step.time());
+                step.time(),
+                peakBytes.stream().mapToDouble(Long::doubleValue).max().orElse(Double.NaN));
         health.stepped();
         rankMicros = step.rankMicros();
-        if (!step.peakBytes().isEmpty()) {
-            peakBytes = step.peakBytes();
-        }
     }
 
     private void sample(RunEvent.OpTimes times) {

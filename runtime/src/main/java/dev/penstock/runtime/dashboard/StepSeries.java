@@ -16,7 +16,10 @@ final class StepSeries {
         TOKENS_PER_SECOND,
         BUBBLE_MEASURED,
         BUBBLE_PREDICTED,
-        TIME
+        TIME,
+
+        /** Of the rank that held most; NaN where no rank told. */
+        PEAK_BYTES
     }
 
     /** A step, by names. */
@@ -53,6 +56,15 @@ final class StepSeries {
                 last(Column.STEP_MILLIS),
                 last(Column.BUBBLE_MEASURED),
                 last(Column.BUBBLE_PREDICTED));
+    }
+
+    /** A row of which no more is known. */
+    static double[] row(double step, double loss) {
+        double[] row = new double[COLUMNS];
+        Arrays.fill(row, Double.NaN);
+        row[Column.STEP.ordinal()] = step;
+        row[Column.LOSS.ordinal()] = loss;
+        return row;
     }
 
     void add(double... row) {

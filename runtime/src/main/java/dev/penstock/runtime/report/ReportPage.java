@@ -38,6 +38,7 @@ final class ReportPage {
         StringBuilder page = new StringBuilder(HEAD);
         page.append("<title>%s - Penstock run</title>\n".formatted(text(name())));
         page.append("<style>\n")
+                .append(Markup.resource("palette.css"))
                 .append(Markup.resource("page.css"))
                 .append(Markup.resource("chart.css"))
                 .append("</style>\n</head>\n<body>\n<main>\n");

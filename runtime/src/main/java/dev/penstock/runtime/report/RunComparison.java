@@ -78,6 +78,7 @@ public final class RunComparison {
     public String html() {
         StringBuilder page = new StringBuilder(ReportPage.HEAD);
         page.append("<title>Two Penstock runs</title>\n<style>\n")
+                .append(Markup.resource("palette.css"))
                 .append(Markup.resource("page.css"))
                 .append(Markup.resource("chart.css"))
                 .append("</style>\n</head>\n<body>\n<main>\n<header><h1>Two runs</h1>\n");

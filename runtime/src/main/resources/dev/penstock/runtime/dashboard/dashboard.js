@@ -2,14 +2,16 @@
 
 import { Gantt, duration } from "./gantt.js";
 
-const [STEP, LOSS, NORM, , , SPEED, BUBBLE, IDEAL] = [0, 1, 2, 3, 4, 5, 6, 7];
+const [STEP, LOSS, NORM, RATE, SPEED, BUBBLE, IDEAL, PEAK] = [0, 1, 2, 3, 5, 6, 7, 9];
 const SILENT_AFTER_MS = 30_000;
 const CHART_HEIGHT = 190;
 const byId = id => document.getElementById(id);
 const finite = value => typeof value === "number" && Number.isFinite(value) ? value : null;
 
 const run = { head: null, facts: null, columns: null, evaluations: [], happenings: [], program: null, picture: null,
-  standing: null };
+  standing: null, files: [] };
+const others = new Map(); // runs beside this one: name to { steps, losses }
+const OTHER_COLORS = ["#009e73", "#cc79a7", "#e69f00", "#8c6bb1", "#56b4e9", "#7f7f7f"];
 const gantt = new Gantt(byId("gantt"), byId("tip"));
 const charts = [];
 
@@ -48,9 +50,10 @@ function element(name, text, className) {
 }
 
 function pairs(list, entries) {
-  list.replaceChildren(...entries.map(([term, value]) => {
-    const pair = element("div");
+  list.replaceChildren(...entries.map(([term, value, className, title]) => {
+    const pair = element("div", undefined, className);
     pair.append(element("dt", term), element("dd", value));
+    if (title) pair.title = title;
     return pair;
   }));
 }
@@ -72,14 +75,16 @@ function showHead() {
   byId("told").hidden = !head.told;
   byId("told").textContent = head.told;
   const last = column => run.columns?.[column].at(-1);
+  const unwell = silent || head.health !== "good";
   pairs(byId("figures"), [
+    ["loss", finite(head.loss) === null ? "–" : head.loss.toFixed(4), "lead"],
+    ["validation loss", run.evaluations.length ? (+run.evaluations.at(-1)[1]).toFixed(4) : "–", "lead"],
+    ["health", (unwell ? "▲ " : "● ") + (silent ? "silent" : head.health), unwell ? "warn" : "good",
+      unwell ? byId("state").textContent : "no stall, no straggler, no failed or damaged checkpoint lately"],
     ["step", `${head.step} of ${head.lastStep}`],
-    ["loss", finite(head.loss) === null ? "–" : head.loss.toFixed(4)],
-    ["validation", run.evaluations.length ? (+run.evaluations.at(-1)[1]).toFixed(4) : "–"],
     ["tokens per second", count(head.tokensPerSecond)],
     ["bubble (predicted)", `${percent(last(BUBBLE))} (${percent(last(IDEAL))})`],
-    ["health", silent ? "silent" : head.health],
-    ["time left", head.state === "running" ? clock(head.etaSeconds) : "–"],
+    head.state === "running" ? ["time left", clock(head.etaSeconds)] : ["took", clock((head.lastSign - head.beganAt) / 1e3)],
   ]);
 }
 
@@ -89,30 +94,63 @@ function style(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
-function chart(title, series, data, words = count) {
+/**
+ * A chart that follows its data.
+ *
+ * @param series [label, colour or its name, "dots" | "faint"] of each curve
+ * @param logarithmic whether it may have a logarithmic axis
+ */
+function chart(title, series, data, words = count, logarithmic = false) {
   const holder = element("div", undefined, "chart");
   holder.append(element("h3", title));
   byId("curves").append(holder);
+  const color = name => name.startsWith("#") ? name : style(name);
+  const faint = name => color(name) + "55";
   const axis = size => ({
     stroke: () => style("muted"), grid: { stroke: () => style("line"), width: 1 }, ticks: { show: false },
     font: "11px system-ui, sans-serif", size,
   });
   const said = (_, value) => value === null || value === undefined ? "" : words(value);
+  const log = logarithmic && byId("logarithmic").checked;
   const plot = new uPlot({
-    width: holder.clientWidth || 400, height: CHART_HEIGHT, cursor: { sync: { key: "run" } }, scales: { x: { time: false } },
-    axes: [axis(28), { ...axis(58), values: (_, ticks) => ticks.map(words) }],
-    legend: { markers: { width: 0, fill: (_, i) => style(series[i - 1][1]) } },
-    series: [{ label: "\u00a0", value: (_, step) => step === null || step === undefined ? "" : "step " + step }, ...series.map(([label, color, dots]) => ({
-      label, stroke: () => style(color), width: dots ? 0 : 1.5, spanGaps: true,
-      points: dots ? { show: true, size: 7, fill: () => style(color), stroke: () => style("panel") } : { show: false },
+    width: holder.clientWidth || 400, height: CHART_HEIGHT, cursor: { sync: { key: "run" } },
+    scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
+    axes: [axis(28), { ...axis(58), values: (_, ticks) => ticks.map(tick => tick === null ? "" : words(tick)) }],
+    legend: { markers: { width: 0, fill: (_, i) => color(series[i - 1][1]) } },
+    series: [{ label: "\u00a0", value: (_, step) => step === null || step === undefined ? "" : "step " + step }, ...series.map(([label, name, kind]) => ({
+      label, stroke: () => kind === "faint" ? faint(name) : color(name), width: kind === "dots" ? 0 : kind === "faint" ? 1 : 1.7, spanGaps: true,
+      points: kind === "dots" ? { show: true, size: 7, fill: () => color(name), stroke: () => style("panel") } : { show: false },
       value: said,
     }))],
     hooks: { draw: [marks] },
   }, data(), holder);
-  charts.push({ plot, data });
-  new ResizeObserver(() => {
+  const picture = holder.querySelector(".u-wrap");
+  picture.setAttribute("role", "img");
+  const described = () => {
+    const [steps, ...curves] = plot.data;
+    const told = series.map(([label], i) => [label, curves[i].findLast(value => value !== null && value !== undefined)])
+      .filter(([, value]) => value !== undefined).map(([label, value]) => `${label} ${words(value)}`);
+    picture.setAttribute("aria-label", `${title} over ${steps.length} steps; last: ${told.join(", ") || "nothing yet"}`);
+  };
+  described();
+  const seen = new ResizeObserver(() => {
     if (holder.clientWidth && holder.clientWidth !== plot.width) plot.setSize({ width: holder.clientWidth, height: CHART_HEIGHT });
-  }).observe(holder);
+  });
+  seen.observe(holder);
+  charts.push({ plot, update: () => { plot.setData(data()); described(); },
+    remove: () => { seen.disconnect(); plot.destroy(); holder.remove(); } });
+}
+
+/** An exponential mean that starts without a bias; gaps stay. */
+function smoothed(values) {
+  const weight = Number(byId("smoothing").value);
+  let mean = 0, sum = 0;
+  return values.map(value => {
+    if (value === null) return null;
+    mean = weight * mean + (1 - weight) * value;
+    sum = weight * sum + (1 - weight);
+    return mean / sum;
+  });
 }
 
 /** A line where the run came back from something. */
@@ -135,22 +173,55 @@ function marks(plot) {
 
 function makeCharts() {
   const columns = (...wanted) => () => wanted.map(column => run.columns[column]);
-  chart("loss", [["training", "accent"], ["validation", "second", true]], () => {
-    const known = new Map(run.evaluations.map(([step, loss]) => [step, finite(loss)]));
-    const steps = known.has(0) && run.columns[STEP][0] !== 0 ? [0, ...run.columns[STEP]] : run.columns[STEP];
-    const losses = steps.length === run.columns[STEP].length ? run.columns[LOSS] : [null, ...run.columns[LOSS]];
-    return [steps, losses, steps.map(step => known.get(step) ?? null)];
-  });
+  const noisy = column => () => [run.columns[STEP], smoothed(run.columns[column]), run.columns[column]];
+  const besides = [...others].map(([name], i) => [name, OTHER_COLORS[i % OTHER_COLORS.length]]);
+  chart("loss", [["training", "accent"], ["each step", "accent", "faint"], ["validation", "second", "dots"], ...besides], () => {
+    const known = run.evaluations.map(([step, loss]) => [step, finite(loss)]);
+    return uPlot.join([
+      [run.columns[STEP], smoothed(run.columns[LOSS]), run.columns[LOSS]],
+      [known.map(each => each[0]), known.map(each => each[1])],
+      ...[...others.values()].map(({ steps, losses }) => [steps, smoothed(losses.map(finite))]),
+    ]);
+  }, count, true);
+  chart("tokens per second", [["smoothed", "accent"], ["each step", "accent", "faint"]], noisy(SPEED));
   chart("bubble: share of the ranks' time without forward or backward",
-    [["measured", "accent"], ["predicted", "second"]], columns(STEP, BUBBLE, IDEAL), share => +(100 * share).toFixed(1) + " %");
-  chart("tokens per second", [["tokens/s", "accent"]], columns(STEP, SPEED));
-  chart("gradient norm", [["norm", "accent"]], columns(STEP, NORM));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(each => each.plot.redraw()));
+    [["measured", "accent"], ["each step", "accent", "faint"], ["predicted", "second"]],
+    () => [run.columns[STEP], smoothed(run.columns[BUBBLE]), run.columns[BUBBLE], smoothed(run.columns[IDEAL])],
+    share => +(100 * share).toFixed(1) + " %");
+  chart("gradient norm", [["smoothed", "accent"], ["each step", "accent", "faint"]], noisy(NORM), count, true);
+  chart("learning rate", [["rate", "accent"]], columns(STEP, RATE), value => String(+value.toPrecision(3)));
+  chart("peak memory of the fullest rank", [["bytes", "accent"]], columns(STEP, PEAK), bytes);
 }
 
 function showCurves() {
   if (!charts.length) makeCharts();
-  charts.forEach(each => each.plot.setData(each.data()));
+  else charts.forEach(each => each.update());
+}
+
+function remakeCharts() {
+  charts.splice(0).forEach(each => each.remove());
+  if (run.columns) makeCharts();
+}
+
+/** Runs of the same folder, to be drawn beside this one. */
+async function offerOthers() {
+  const names = await get("api/runs") ?? [];
+  byId("beside").hidden = !names.length;
+  const option = (value, text) => Object.assign(element("option", text), { value });
+  byId("other").replaceChildren(option("", "another run .."), ...names.map(name => option(name, name)), option("-", "none"));
+}
+
+async function drawBeside(name) {
+  if (name === "-") others.clear();
+  else if (others.has(name)) others.delete(name);
+  else if (name) {
+    const curve = await get("api/loss?run=" + encodeURIComponent(name));
+    if (curve) others.set(name, curve);
+  }
+  byId("other").value = "";
+  byId("others").hidden = !others.size;
+  byId("others").textContent = "Beside it: " + [...others.keys()].join(", ") + ". Choose one again to take it away.";
+  remakeCharts();
 }
 
 // ---- ranks -----------------------------------------------------------------------------------
@@ -164,14 +235,14 @@ function showRanks() {
   const lanes = (micros.forward ?? []).length;
   const table = byId("ranks");
   const top = element("tr");
-  for (const title of ["rank", "device", "last step", "busy", "waiting", "peak / planned memory"]) {
+  for (const title of ["rank", "last step", "busy", "waiting", "peak / planned memory", "device"]) {
     top.append(element("th", title));
   }
   const rows = [top];
   for (let rank = 0; rank < Math.max(ranks, lanes); rank++) {
     const row = element("tr");
     const place = run.picture?.measured[rank]?.place ?? "rank " + rank;
-    row.append(element("td", place), element("td", facts?.devices[rank] ?? "–"));
+    row.append(element("td", place));
     const spans = SHARES.map(([label]) => micros[label]?.[rank] ?? 0);
     const all = spans.reduce((sum, value) => sum + value, 0);
     const cell = element("td"), stack = element("div", undefined, "stack");
@@ -186,7 +257,7 @@ function showRanks() {
     row.append(cell,
       element("td", all ? percent((spans[0] + spans[1]) / all) : "–"),
       element("td", all ? percent(spans[4] / all) : "–"));
-    row.append(memory(head.peakBytes[rank], facts?.plannedBytes[rank]));
+    row.append(memory(head.peakBytes[rank], facts?.plannedBytes[rank]), element("td", facts?.devices[rank] ?? "–"));
     rows.push(row);
   }
   table.replaceChildren(...rows);
@@ -277,7 +348,8 @@ function showStanding() {
 // ---- events and facts ------------------------------------------------------------------------
 
 function showHappenings() {
-  const rows = run.happenings.slice(-500).reverse().map(each => {
+  // checkpoints have a table of their own
+  const rows = run.happenings.filter(each => each.kind !== "checkpoint").slice(-500).reverse().map(each => {
     const row = element("tr");
     row.append(element("td", new Date(each.time).toLocaleTimeString()), element("td", "step " + each.step),
       element("td", each.kind), element("td", each.text, "text"));
@@ -352,9 +424,12 @@ async function get(path) {
 }
 
 async function loadAll() {
-  const [facts, curves, program, standing] =
-    await Promise.all(["api/facts", "api/curves", "api/program", "api/standing"].map(get));
+  take(...await Promise.all(["api/facts", "api/curves", "api/program", "api/standing", "api/files"].map(get)));
+}
+
+function take(facts, curves, program, standing, files) {
   run.standing = standing;
+  run.files = files ?? [];
   run.facts = facts;
   run.columns = curves.columns.map(column => column.map(finite));
   run.evaluations = curves.evaluations;
@@ -367,8 +442,20 @@ async function loadAll() {
   }
 }
 
+const FILES = { "report.html": "report", "trace.json": "trace (open it in ui.perfetto.dev)", "metrics.jsonl": "metrics" };
+
+function showFiles() {
+  byId("files").replaceChildren(...run.files.map(name => {
+    const link = element("a", FILES[name]);
+    link.href = "files/" + name;
+    if (name !== "report.html") link.download = name;
+    return link;
+  }));
+}
+
 function showAll() {
   showHead();
+  showFiles();
   showSamples();
   showCurves();
   showRanks();
@@ -445,5 +532,17 @@ byId("sample").addEventListener("change", event => {
   byId("live").checked = false;
   showStep(Number(event.target.value));
 });
+byId("smoothing").addEventListener("input", () => run.columns && showCurves());
+byId("logarithmic").addEventListener("change", remakeCharts);
+byId("other").addEventListener("change", event => drawBeside(event.target.value));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(each => each.plot.redraw()));
 setInterval(showHead, 5000);
+
+const first = JSON.parse(byId("first").textContent);
+if (first?.facts) {
+  run.head = first.head;
+  take(first.facts, first.curves, first.program, first.standing, first.files);
+  showAll();
+}
+offerOthers();
 watch();

@@ -1,7 +1,7 @@
 // Ops of every rank over the time of one step, on a canvas. Bars are painted pixel by pixel, since a hundred thousand
 // calls of the canvas take a tenth of a second; only names are its own.
 
-const LANE = 22, GAP = 3, HALF = 9, AXIS = 18, LABEL_SPACE = 6;
+const LOWEST = 22, HIGHEST = 40, ALL = 240, GAP = 3, AXIS = 18, LABEL_SPACE = 6;
 
 export class Gantt {
   constructor(canvas, tip) {
@@ -76,7 +76,7 @@ export class Gantt {
     const kinds = this.program.kinds.map(kind => pixel(of(kind.label)));
     this.palette = {
       kinds, faint: kinds.map(faint), dark: kinds.map(darker), update: pixel(of("update")),
-      inks: this.program.kinds.map(kind => kind.label === "receive" ? of("ink") : "#111"),
+      inks: this.program.kinds.map(kind => kind.label === "receive" ? of("ink") : kind.label === "forward" ? of("forward-ink") : "#111"),
       frame: pixel(of("line")), muted: of("muted"), line: of("line"),
     };
     return this.palette;
@@ -94,7 +94,9 @@ export class Gantt {
     if (!this.program || !this.picture) return;
     const started = performance.now();
     const rows = this.lanes();
-    const heights = rows.map(row => row.simulated ? HALF : LANE);
+    // few ranks have high lanes; a simulated lane has room for its name
+    const lane = Math.max(LOWEST, Math.min(HIGHEST, Math.floor(ALL / rows.length)));
+    const heights = rows.map(row => row.simulated ? Math.max(14, lane >> 1) : lane);
     const height = AXIS + heights.reduce((sum, h) => sum + h + GAP, 0);
     const ratio = window.devicePixelRatio || 1;
     const width = this.canvas.clientWidth;
@@ -103,7 +105,7 @@ export class Gantt {
     const colors = this.colors();
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.font = "11px system-ui, sans-serif";
-    this.left = Math.min(width * .35, Math.max(...rows.map(row => this.textWidth(row.lane.place))) + 10);
+    this.left = Math.min(width * .35, Math.max(...rows.map(row => this.textWidth(nameOf(row)))) + 10);
     this.width = width;
     this.rows = [];
     this.bars.fill(0);
@@ -114,7 +116,7 @@ export class Gantt {
       y += heights[i] + GAP;
     });
     c.putImageData(this.image, 0, 0);
-    for (const row of this.rows) if (!row.simulated) this.writeLane(row, colors);
+    for (const row of this.rows) this.writeLane(row, colors);
     this.drawAxis(y, colors);
     this.canvas.dataset.range = `${this.from} ${this.to}`;
     this.canvas.dataset.drawMillis = (performance.now() - started).toFixed(1);
@@ -178,11 +180,11 @@ export class Gantt {
   }
 
   /** Names, where there is room. */
-  writeLane({ lane, y, height }, colors) {
-    const c = this.context, ops = this.opsOf(lane);
+  writeLane(row, colors) {
+    const { lane, y, height } = row, c = this.context, ops = row.simulated ? null : this.opsOf(lane);
     c.textBaseline = "middle";
     c.fillStyle = colors.muted;
-    c.fillText(lane.place, 0, y + height / 2, this.left - 6);
+    c.fillText(nameOf(row), 0, y + height / 2, this.left - 6);
     for (let i = ops ? this.firstInSight(lane) : lane.starts.length; i < lane.starts.length; i++) {
       if (lane.starts[i] > this.to) break;
       const x = Math.max(this.left, this.x(lane.starts[i])), w = Math.min(this.width, this.x(lane.ends[i])) - x;
@@ -299,6 +301,8 @@ export class Gantt {
       ? `optimizer · ${duration(lane.update[1] - lane.update[0])}` : null;
   }
 }
+
+const nameOf = row => row.simulated ? "simulated" : row.lane.place;
 
 // ---- pixels: red, green, blue and alpha from the lowest byte up -----------------------------------
 

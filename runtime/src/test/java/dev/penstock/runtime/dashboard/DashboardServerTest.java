@@ -1,6 +1,7 @@
 package dev.penstock.runtime.dashboard;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -15,6 +16,7 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -94,6 +96,50 @@ class DashboardServerTest {
     }
 
     @Test
+    void thePageHoldsTheFirstStateAsDataAndNeverAsMarkup() throws IOException {
+        RunEventLines.append(directory.events(), began("</script><b>evil</b>"));
+        await().untilAsserted(
+                        () ->
+                                assertThat(answer("GET / HTTP/1.1", own()))
+                                        .contains("\\u003c/script>\\u003cb>evil")
+                                        .doesNotContain("</script><b>evil"));
+    }
+
+    @Test
+    void lossesOfRunsBesideItAreServedAndNoOtherFile() throws IOException {
+        Path runs = folder.resolve("runs");
+        Path other = Files.createDirectories(runs.resolve("other run"));
+        Files.createDirectories(runs.resolve("no run"));
+        Files.writeString(folder.resolve("metrics.jsonl"), "not for anybody");
+        writeSteps(new RunDirectory(other), 2.5, 2.25);
+        var self = new RunDirectory(Files.createDirectories(runs.resolve("self")));
+        writeSteps(self, 3.5);
+        try (DashboardServer shown = DashboardServer.start(self, 0)) {
+            assertThat(answer(shown, "GET /api/runs HTTP/1.1", own())).endsWith("[\"other run\"]");
+            assertThat(answer(shown, "GET /api/loss?run=other%20run HTTP/1.1", own()))
+                    .endsWith("{\"steps\":[1.0,2.0],\"losses\":[2.5,2.25]}");
+            for (String name : List.of("..", "no%20run", "self/../..", "%2e%2e", "")) {
+                assertThat(answer(shown, "GET /api/loss?run=" + name + " HTTP/1.1", own()))
+                        .as(name)
+                        .startsWith("HTTP/1.1 404");
+            }
+        }
+    }
+
+    @Test
+    void theReportAndTheTraceAreServedOnceTheyAreThere() throws IOException {
+        assertThat(answer("GET /api/files HTTP/1.1", own())).endsWith("[]");
+        assertThat(answer("GET /files/report.html HTTP/1.1", own())).startsWith("HTTP/1.1 404");
+
+        Files.writeString(directory.report(), "<p>the report</p>");
+        assertThat(answer("GET /api/files HTTP/1.1", own())).endsWith("[\"report.html\"]");
+        assertThat(answer("GET /files/report.html HTTP/1.1", own()))
+                .startsWith("HTTP/1.1 200")
+                .contains("<p>the report</p>");
+        assertThat(answer("GET /files/events.jsonl HTTP/1.1", own())).startsWith("HTTP/1.1 404");
+    }
+
+    @Test
     void beforeTheFirstLineNothingIsKnown() throws IOException {
         assertThat(answer("GET /api/facts HTTP/1.1", own())).startsWith("HTTP/1.1 404");
         assertThat(answer("GET /api/step HTTP/1.1", own())).startsWith("HTTP/1.1 404");
@@ -138,19 +184,7 @@ class DashboardServerTest {
     void prometheusReadsHowTheRunStands() throws IOException {
         RunEventLines.append(
                 directory.events(),
-                new RunEvent.Began(
-                        1,
-                        1,
-                        "a \"run\"",
-                        0,
-                        5,
-                        64,
-                        1,
-                        "",
-                        RankGrid.pipeline(1),
-                        List.of(),
-                        "",
-                        Map.of()),
+                began("a \"run\""),
                 new RunEvent.Stepped(
                         2,
                         3,
@@ -227,6 +261,21 @@ class DashboardServerTest {
         }
     }
 
+    private static RunEvent.Began began(String name) {
+        return new RunEvent.Began(
+                1, 1, name, 0, 5, 64, 1, "", RankGrid.pipeline(1), List.of(), "", Map.of());
+    }
+
+    private static void writeSteps(RunDirectory run, double... losses) throws IOException {
+        var lines = new StringBuilder();
+        for (int i = 0; i < losses.length; i++) {
+            lines.append(
+                    "{\"type\":\"step\",\"step\":%d,\"time\":\"2026-01-01T00:00:00Z\",\"layout\":\"x\",\"loss\":%s,\"lossBits\":\"%016x\"}%n"
+                            .formatted(i + 1, losses[i], Double.doubleToRawLongBits(losses[i])));
+        }
+        Files.writeString(run.metrics(), lines);
+    }
+
     private static String next(BufferedReader lines) throws IOException {
         String line = lines.readLine();
         while (line != null && !line.startsWith("data: ")) {
@@ -237,13 +286,25 @@ class DashboardServerTest {
     }
 
     private String answer(String request, String host) throws IOException {
-        try (Socket socket = ask(request, host)) {
+        return answer(server, request, host);
+    }
+
+    private static String answer(DashboardServer asked, String request, String host)
+            throws IOException {
+        try (Socket socket = ask(asked, request, host)) {
             return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         }
     }
 
     private Socket ask(String request, String host) throws IOException {
-        Socket socket = new Socket(InetAddress.getLoopbackAddress(), port());
+        return ask(server, request, host);
+    }
+
+    private static Socket ask(DashboardServer asked, String request, String host)
+            throws IOException {
+        Socket socket =
+                new Socket(
+                        InetAddress.getLoopbackAddress(), URI.create(asked.url()).getPort());
         socket.getOutputStream()
                 .write(
                         "%s\r\nHost: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"

@@ -90,8 +90,8 @@ class DashboardIT {
             browser.await("document.getElementById('state').textContent === 'recovering'");
             write(members(4, "another process"), links(6, 4));
             browser.await(
-                    "document.getElementById('members').innerText.includes('another process')");
-            browser.await("document.getElementById('links').innerText.includes('MiB')");
+                    "document.getElementById('members').textContent.includes('another process')");
+            browser.await("document.getElementById('links').textContent.includes('MiB')");
             browser.await(
                     "document.getElementById('happenings').innerText.includes('rank 2 died')");
 
