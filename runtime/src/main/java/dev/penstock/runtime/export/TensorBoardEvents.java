@@ -1,6 +1,7 @@
 package dev.penstock.runtime.export;
 
 import dev.penstock.runtime.metrics.EvaluationMetrics;
+import dev.penstock.runtime.metrics.GrowingLines;
 import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.MetricsLine;
 import dev.penstock.runtime.metrics.RecoveryMetrics;
@@ -17,6 +18,7 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import java.util.zip.CRC32C;
 
 /**
@@ -47,16 +49,48 @@ public final class TensorBoardEvents {
      * @param out stays open
      */
     public static void write(Path metrics, OutputStream out) throws IOException {
-        var events = new TensorBoardEvents(out);
-        var version = new ByteArrayOutputStream();
-        events.time(version, Instant.EPOCH);
-        bytes(version, 3, "brain.Event:2".getBytes(StandardCharsets.UTF_8));
-        events.record(version.toByteArray());
+        TensorBoardEvents events = begin(out);
         try {
             MetricsFile.forEach(metrics, events::line);
         } catch (UncheckedIOException e) {
             throw e.getCause();
         }
+    }
+
+    /**
+     * Writes the scalars of all lines of a metrics file, and goes on while it grows. Whole records
+     * are written, so that TensorBoard may read at any time.
+     *
+     * @param out stays open; flushed after each look
+     * @param goesOn asked after each look, which it may wait before; once it says no, the file is
+     *     looked at a last time
+     */
+    public static void follow(Path metrics, OutputStream out, BooleanSupplier goesOn)
+            throws IOException {
+        TensorBoardEvents events = begin(out);
+        var lines = new GrowingLines(metrics);
+        try {
+            boolean last = false;
+            while (true) {
+                MetricsFile.poll(lines, events::line);
+                out.flush();
+                if (last) {
+                    return;
+                }
+                last = !goesOn.getAsBoolean();
+            }
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        }
+    }
+
+    private static TensorBoardEvents begin(OutputStream out) throws IOException {
+        var events = new TensorBoardEvents(out);
+        var version = new ByteArrayOutputStream();
+        events.time(version, Instant.EPOCH);
+        bytes(version, 3, "brain.Event:2".getBytes(StandardCharsets.UTF_8));
+        events.record(version.toByteArray());
+        return events;
     }
 
     private void line(MetricsLine line) {

@@ -39,6 +39,16 @@ public final class MetricsFile {
         }
     }
 
+    /** Follows the file while it grows: the lines that were completed since the last call. */
+    public static void poll(GrowingLines lines, Consumer<? super MetricsLine> consumer)
+            throws IOException {
+        lines.poll(
+                (bytes, start, length) ->
+                        MetricsJson.read(
+                                        new String(bytes, start, length, StandardCharsets.UTF_8))
+                                .ifPresent(consumer));
+    }
+
     /**
      * Drops the lines after a step and those at the end that cannot be read, so that a resumed run
      * continues where its checkpoint was taken. Reads the file from its end, and no more of it than

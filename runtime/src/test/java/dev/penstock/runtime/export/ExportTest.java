@@ -11,14 +11,17 @@ import dev.penstock.runtime.metrics.SimulatedRun;
 import dev.penstock.schedules.ir.PipelineShape;
 import java.io.IOException;
 import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -79,6 +82,39 @@ class ExportTest {
                     .isCloseTo(losses.get(step - 1).floatValue(), within(0f));
         }
         assertThat(scalars(fields(records.getLast()))).isEqualTo(Map.of("loss/validation", 2.5f));
+    }
+
+    /** As a training writes it, and a look comes in the middle of a line. */
+    @Test
+    void aRunIsFollowedWhileItWritesAndTheRecordsAreTheSame() throws IOException {
+        byte[] all = Files.readAllBytes(metrics);
+        Path growing = folder.resolve("growing.jsonl");
+        Path file = folder.resolve("events.out.tfevents.2");
+        int piece = all.length / 7 + 1;
+        List<Integer> seen = new ArrayList<>();
+        try (var out = Files.newOutputStream(file)) {
+            TensorBoardEvents.follow(
+                    growing,
+                    out,
+                    () -> {
+                        try {
+                            seen.add(records(file).size());
+                            int from = Math.min(all.length, (seen.size() - 1) * piece);
+                            int to = Math.min(all.length, from + piece);
+                            Files.write(
+                                    growing,
+                                    Arrays.copyOfRange(all, from, to),
+                                    StandardOpenOption.CREATE,
+                                    StandardOpenOption.APPEND);
+                            return to < all.length;
+                        } catch (IOException e) {
+                            throw new UncheckedIOException(e);
+                        }
+                    });
+        }
+
+        assertThat(seen).hasSize(7).isSorted().doesNotHaveDuplicates();
+        assertThat(file).hasSameBinaryContentAs(tensorBoard());
     }
 
     @Test

@@ -17,8 +17,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -35,7 +37,9 @@ import picocli.CommandLine.Parameters;
         footer = {
             "  penstock export runs/quickstart-1 --as csv --output quickstart.csv",
             "  penstock export runs/quickstart-1 --as tensorboard \\",
-            "      --output tb/quickstart/events.out.tfevents.1"
+            "      --output tb/quickstart/events.out.tfevents.1",
+            "  penstock export runs/quickstart-1 --as tensorboard --follow \\",
+            "      --output tb/quickstart/events.out.tfevents.1     # while it trains"
         })
 public final class ExportCommand extends PenstockCommand {
     /** Of the file. */
@@ -43,6 +47,8 @@ public final class ExportCommand extends PenstockCommand {
         csv,
         tensorboard
     }
+
+    private static final Duration LOOK = Duration.ofSeconds(1);
 
     @Parameters(paramLabel = "RUN_DIR", description = "Directory of a run.")
     private Path runDirectory = Path.of("");
@@ -60,6 +66,13 @@ public final class ExportCommand extends PenstockCommand {
             required = true,
             description = "Where to write; folders are made, an existing file is replaced.")
     private @Nullable Path output;
+
+    @Option(
+            names = "--follow",
+            description =
+                    "Go on writing while the run trains, for a TensorBoard that watches; ends with"
+                            + " the run, or at Ctrl-C.")
+    private boolean follow;
 
     @Override
     public Integer call() {
@@ -79,18 +92,61 @@ public final class ExportCommand extends PenstockCommand {
                     Problem.atOption(
                             "--output", "a file", file + ", a directory", "name a file in it"));
         }
+        if (follow && format != Format.tensorboard) {
+            problems.add(
+                    Problem.atOption(
+                            "--follow",
+                            "--as tensorboard",
+                            "--as " + format,
+                            "a table is written once: leave --follow out"));
+        }
         if (!problems.isEmpty()) {
             throw new ConfigException(problems);
         }
-        write(metrics, file);
+        if (follow) {
+            follow(metrics, file);
+        } else {
+            write(metrics, file);
+        }
         out().println("wrote " + file);
         return ExitCode.OK;
+    }
+
+    /** Into the file itself: whoever watches has it open. */
+    private void follow(Path metrics, Path file) {
+        var run = new RunDirectory(runDirectory);
+        try {
+            makeFolderOf(file);
+            try (OutputStream bytes = new BufferedOutputStream(Files.newOutputStream(file))) {
+                out().println("follows %s into %s".formatted(runDirectory, file));
+                out().flush();
+                TensorBoardEvents.follow(
+                        metrics,
+                        bytes,
+                        () -> {
+                            LockSupport.parkNanos(LOOK.toNanos());
+                            return run.livingKeeper().isPresent();
+                        });
+            }
+        } catch (IOException e) {
+            throw notWritten(file, e);
+        }
+    }
+
+    private static void makeFolderOf(Path file) throws IOException {
+        Files.createDirectories(file.getParent() == null ? file : file.getParent());
+    }
+
+    private static BadInputException notWritten(Path file, IOException e) {
+        return new BadInputException(
+                "--output: expected a file that can be written, but %s: %s; try another place"
+                        .formatted(file, e));
     }
 
     private void write(Path metrics, Path file) {
         Path part = file.resolveSibling(file.getFileName() + ".part");
         try {
-            Files.createDirectories(part.getParent() == null ? file : part.getParent());
+            makeFolderOf(part);
             try (OutputStream bytes = new BufferedOutputStream(Files.newOutputStream(part))) {
                 switch (format) {
                     case csv -> {
@@ -108,9 +164,7 @@ public final class ExportCommand extends PenstockCommand {
                     StandardCopyOption.REPLACE_EXISTING);
         } catch (IOException e) {
             discard(part);
-            throw new BadInputException(
-                    "--output: expected a file that can be written, but %s: %s; try another place"
-                            .formatted(file, e));
+            throw notWritten(file, e);
         }
     }
 
