@@ -10,6 +10,7 @@ import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.Sha256;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -40,7 +41,7 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
 
     private final Path root;
     private final CheckpointIdentity identity;
-    private final int retained;
+    private final Retention retention;
     private final SaveFaults faults;
     private volatile VerificationListener listener = (_, _, _) -> {};
 
@@ -56,19 +57,15 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
      * @param retained newest checkpoints to keep, at least 1
      */
     public CheckpointDirectory(Path root, CheckpointIdentity identity, int retained) {
-        this(root, identity, retained, SaveFaults.NONE);
+        this(root, identity, Retention.newest(retained), SaveFaults.NONE);
     }
 
     /** Same as the other, with faults to inject. */
     public CheckpointDirectory(
-            Path root, CheckpointIdentity identity, int retained, SaveFaults faults) {
-        if (retained < 1) {
-            throw new IllegalArgumentException(
-                    "expected at least 1 retained checkpoint, got " + retained);
-        }
+            Path root, CheckpointIdentity identity, Retention retention, SaveFaults faults) {
         this.root = root;
         this.identity = identity;
-        this.retained = retained;
+        this.retention = retention;
         this.faults = faults;
     }
 
@@ -236,12 +233,24 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
             return;
         }
         damaged.remove(step);
+        List<CheckpointFolders.Folder> folders = CheckpointFolders.newestFirst(root);
+        Optional<Long> best;
+        try {
+            best = bestOf(folders);
+        } catch (UncheckedIOException e) {
+            LOG.warn("keeping older checkpoints, since the best is not known: {}", e.getMessage());
+            return;
+        }
         int kept = 1;
-        for (CheckpointFolders.Folder folder : CheckpointFolders.newestFirst(root)) {
+        for (CheckpointFolders.Folder folder : folders) {
             boolean older = folder.step() < step;
             boolean useless =
                     switch (folder.state()) {
-                        case "" -> older && !damaged.contains(folder.step()) && ++kept > retained;
+                        case "" ->
+                                older
+                                        && !damaged.contains(folder.step())
+                                        && ++kept > retention.newest()
+                                        && !best.equals(Optional.of(folder.step()));
                         case CheckpointFolders.REPLACED -> folder.step() <= step;
                         default -> older;
                     };
@@ -249,6 +258,16 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
                 remove(folder.path());
             }
         }
+    }
+
+    private Optional<Long> bestOf(List<CheckpointFolders.Folder> folders) {
+        List<Long> steps =
+                folders.stream()
+                        .filter(folder -> folder.state().isEmpty())
+                        .map(CheckpointFolders.Folder::step)
+                        .filter(step -> !damaged.contains(step))
+                        .toList();
+        return Retention.best(steps, retention.validationLosses().get());
     }
 
     private static boolean isWhole(Path folder) {

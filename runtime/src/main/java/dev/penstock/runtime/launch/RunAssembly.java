@@ -20,6 +20,8 @@ import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.checkpoint.DurableFiles;
+import dev.penstock.runtime.checkpoint.Retention;
+import dev.penstock.runtime.config.run.CheckpointSection;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RankLayout;
@@ -30,6 +32,8 @@ import dev.penstock.runtime.launch.devices.KernelMemory;
 import dev.penstock.runtime.launch.devices.LostGpus;
 import dev.penstock.runtime.launch.devices.RankGpus;
 import dev.penstock.runtime.metrics.ConfiguredSteps;
+import dev.penstock.runtime.metrics.MetricsFile;
+import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
@@ -105,10 +109,19 @@ public final class RunAssembly implements AutoCloseable {
                                 ConfiguredModel.modelConfig(config()),
                                 plan.hash(),
                                 config().run().seed()),
-                        config().checkpoint().retain(),
+                        retention(options.directory()),
                         faults.forSaves());
         this.dataPlane =
                 new ConfiguredDataPlane(config().dataPlane(), options.runId(), faults.forFrames());
+    }
+
+    private Retention retention(Path directory) {
+        CheckpointSection settings = config().checkpoint();
+        Path metrics = new RunDirectory(directory).metrics();
+        return settings.keepBest()
+                ? new Retention(
+                        settings.retain(), () -> MetricsFile.validationLosses(metrics))
+                : Retention.newest(settings.retain());
     }
 
     /**

@@ -3,6 +3,7 @@ package dev.penstock.runtime.metrics;
 import java.io.BufferedReader;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
@@ -10,6 +11,8 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
@@ -37,6 +40,27 @@ public final class MetricsFile {
         } catch (NoSuchFileException e) {
             // nothing was written yet
         }
+    }
+
+    /**
+     * The validation loss of every evaluated step.
+     *
+     * @throws UncheckedIOException if the file cannot be read
+     */
+    public static Map<Long, Double> validationLosses(Path file) {
+        Map<Long, Double> losses = new HashMap<>();
+        try {
+            forEach(
+                    file,
+                    line -> {
+                        if (line instanceof EvaluationMetrics evaluation) {
+                            losses.put(evaluation.step(), evaluation.validationLoss());
+                        }
+                    });
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + file, e);
+        }
+        return losses;
     }
 
     /** Follows the file while it grows: the lines that were completed since the last call. */

@@ -29,6 +29,7 @@ import java.util.stream.Stream;
 public final class LocalRuns {
     private static final String NAME = "run.name";
     private static final String STEPS = "run.steps";
+    private static final String KEEP_BEST = "checkpoint.keep-best";
 
     private LocalRuns() {}
 
@@ -78,6 +79,12 @@ public final class LocalRuns {
                 bytes(path),
                 changed(directory),
                 keeper);
+    }
+
+    /** Whether its configuration asks for the best checkpoint to stay. */
+    static boolean keepsBest(RunDirectory run) throws IOException {
+        Config resolved = resolved(run.resolvedConfiguration());
+        return resolved.hasPath(KEEP_BEST) && resolved.getBoolean(KEEP_BEST);
     }
 
     private static Config resolved(Path file) throws IOException {

@@ -3,6 +3,7 @@ package dev.penstock.runtime.runs;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.OldCheckpoints;
+import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunLock;
 import java.io.IOException;
@@ -11,6 +12,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -77,13 +79,21 @@ public final class RunRemoval {
         return old.isEmpty() ? Optional.empty() : Optional.of(plan(run, old.get()));
     }
 
-    private static Optional<OldCheckpoints> old(RunDirectory run, Consumer<String> ignored) {
+    private static Optional<OldCheckpoints> old(RunDirectory run, Consumer<String> ignored)
+            throws IOException {
         Path root = run.checkpoints();
-        return isFolder(root) ? OldCheckpoints.in(root, ignored) : Optional.empty();
+        return isFolder(root)
+                ? OldCheckpoints.in(
+                        root,
+                        LocalRuns.keepsBest(run)
+                                ? MetricsFile.validationLosses(run.metrics())
+                                : Map.of(),
+                        ignored)
+                : Optional.empty();
     }
 
     private static Plan plan(RunDirectory run, OldCheckpoints old) throws IOException {
-        return plan(run, old.superfluous(), List.of(String.valueOf(old.kept().getFileName())));
+        return plan(run, old.superfluous(), old.kept().stream().map(path -> String.valueOf(path.getFileName())).toList());
     }
 
     /**

@@ -4,10 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import java.util.Map;
+import java.io.UncheckedIOException;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.actors.fault.SaveFaults;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -89,6 +92,49 @@ class CheckpointDirectoryTest {
 
         assertThat(names()).containsExactly("step-000400", "step-000500");
         assertThat(latest().step()).isEqualTo(500);
+    }
+
+    @Test
+    void keepsTheBestBesidesTheNewest() throws Exception {
+        Map<Long, Double> losses = Map.of(200L, 2.5, 300L, 2.5, 400L, Double.NaN, 500L, 2.75);
+        try (TinyRun run = new TinyRun(2);
+                CheckpointDirectory directory =
+                        new CheckpointDirectory(
+                                root,
+                                new CheckpointIdentity(TinyRun.MODEL, "0123abcd", 42),
+                                new Retention(1, () -> losses),
+                                SaveFaults.NONE)) {
+            for (long step = 100; step <= 600; step += 100) {
+                run.save(directory, step);
+            }
+        }
+
+        assertThat(names()).containsExactly("step-000300", "step-000600");
+        OldCheckpoints old = OldCheckpoints.in(root, losses, ignored::add).orElseThrow();
+        assertThat(old.superfluous()).isEmpty();
+        assertThat(OldCheckpoints.in(root, Map.of(), ignored::add).orElseThrow().superfluous())
+                .containsExactly(root.resolve("step-000300"));
+    }
+
+    @Test
+    void keepsAllWhileTheBestIsNotKnown() throws Exception {
+        try (TinyRun run = new TinyRun(1);
+                CheckpointDirectory directory =
+                        new CheckpointDirectory(
+                                root,
+                                new CheckpointIdentity(TinyRun.MODEL, "0123abcd", 42),
+                                new Retention(
+                                        1,
+                                        () -> {
+                                            throw new UncheckedIOException(
+                                                    new IOException("a bad sector"));
+                                        }),
+                                SaveFaults.NONE)) {
+            run.save(directory, 100);
+            run.save(directory, 200);
+        }
+
+        assertThat(names()).containsExactly("step-000100", "step-000200");
     }
 
     @Test

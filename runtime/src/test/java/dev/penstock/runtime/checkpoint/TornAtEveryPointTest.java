@@ -83,7 +83,7 @@ class TornAtEveryPointTest {
                         new CheckpointDirectory(
                                 root,
                                 new CheckpointIdentity(TinyRun.MODEL, "0123abcd", 42),
-                                2,
+                                Retention.newest(2),
                                 injector.forSaves())) {
                     run.save(torn, 200);
                 }

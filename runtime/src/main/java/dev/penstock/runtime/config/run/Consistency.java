@@ -53,6 +53,7 @@ final class Consistency {
         consistency.warmUpAndDecayFitTheRun();
         consistency.framesFitTheLog();
         consistency.tasksHaveCheckpoints();
+        consistency.theBestCheckpointIsKnown();
         return consistency.conflicts;
     }
 
@@ -78,6 +79,24 @@ final class Consistency {
                 "evaluation.every",
                 "checkpoint.every",
                 "evaluation.tasks");
+    }
+
+    /** The last step is saved, and evaluated where any is, so it alone would be no choice. */
+    private void theBestCheckpointIsKnown() {
+        int saved = config.checkpoint().every();
+        int evaluated = config.evaluation().every();
+        require(
+                !config.checkpoint().keepBest()
+                        || (saved > 0
+                                && evaluated > 0
+                                && (evaluated % saved == 0 || saved % evaluated == 0)),
+                "a multiple or a divisor of checkpoint.every = %d, as checkpoint.keep-best compares checkpoints of evaluated steps"
+                        .formatted(saved),
+                evaluated,
+                "set both to the same number",
+                "evaluation.every",
+                "checkpoint.every",
+                "checkpoint.keep-best");
     }
 
     private void headsDivideTheWidth() {

@@ -94,7 +94,7 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         false),
                                 new EvaluationSection(50, 8, List.of()),
-                                new CheckpointSection(100, 2),
+                                new CheckpointSection(100, 2, false),
                                 new DataPlaneSection(
                                         new Bytes(8 << 20),
                                         65504,
@@ -250,7 +250,7 @@ class ConfigLoaderTest {
                                                                 Protocol.MEGATRON,
                                                                 OptionalInt.of(32)),
                                                         folder.resolve("*.txt")))),
-                                new CheckpointSection(7, 5),
+                                new CheckpointSection(7, 5, false),
                                 new DataPlaneSection(
                                         new Bytes(64 << 10),
                                         8192,
