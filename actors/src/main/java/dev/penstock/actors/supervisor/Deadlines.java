@@ -93,7 +93,7 @@ final class Deadlines {
             }
             case RECOVERING -> {
                 if (driver.interrupted() && recovery.hasNothingToSaveSoon()) {
-                    course.stop(now);
+                    course.stopUnsaved(now);
                 } else if (noticeSilence(now)) {
                     course.follow(recovery.onTick(now), now);
                 }

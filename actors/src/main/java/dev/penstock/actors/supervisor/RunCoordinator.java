@@ -427,7 +427,7 @@ public final class RunCoordinator {
         driver.interrupt();
         if (course.is(Phase.PLACING)
                 || (course.is(Phase.RECOVERING) && recovery.hasNothingToSaveSoon())) {
-            course.stop(now);
+            course.stopUnsaved(now);
         } else {
             course.follow(recovery.hurry(now), now);
         }

@@ -137,6 +137,20 @@ final class RunCourse {
         out.add(new Effect.Finish(new RunOutcome.Failed(driver.completed(), reason)));
     }
 
+    /**
+     * The ranks are to stop in the middle of a recovery, at the user's wish. What they had done
+     * since the newest checkpoint is lost, and the listener is told so.
+     */
+    void stopUnsaved(long now) {
+        driver.unsavedSteps()
+                .ifPresent(
+                        reason -> {
+                            long step = driver.lastCommit();
+                            out.notify(listener -> listener.onCheckpointFailed(step, reason));
+                        });
+        stop(now);
+    }
+
     /** The ranks are to stop. */
     void stop(long now) {
         if (phase == Phase.STOPPING) {

@@ -102,6 +102,19 @@ final class StepDriver {
         return interrupted;
     }
 
+    /**
+     * What of a run that saves on its way would be lost if it ended here, as a reason why it is not
+     * saved; empty if all of it is in a checkpoint.
+     */
+    Optional<String> unsavedSteps() {
+        long saved = Math.max(published, plan.steps().completed());
+        return plan.steps().checkpointEvery() > 0 && lastCommit > saved
+                ? Optional.of(
+                        "the run was asked to end while it recovered, and what was done after step %d is in no checkpoint that is published; --resume does it again"
+                                .formatted(saved))
+                : Optional.empty();
+    }
+
     /** Finish what is under way, save, and end. */
     void interrupt() {
         interrupted = true;

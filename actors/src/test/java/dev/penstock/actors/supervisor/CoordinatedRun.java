@@ -51,6 +51,7 @@ final class CoordinatedRun implements RunListener {
     private final List<Integer> toldRanks = new ArrayList<>();
     private final List<Long> committed = new ArrayList<>();
     private final List<String> stalls = new ArrayList<>();
+    private final List<String> unsaved = new ArrayList<>();
     private List<RunMember> members = List.of();
     private final List<RecoveryReport> recoveries = new ArrayList<>();
     private final Map<Integer, Integer> births = new HashMap<>();
@@ -422,6 +423,16 @@ final class CoordinatedRun implements RunListener {
 
     @Nullable RunOutcome outcome() {
         return outcome;
+    }
+
+    @Override
+    public void onCheckpointFailed(long step, String reason) {
+        unsaved.add("step %d: %s".formatted(step, reason));
+    }
+
+    /** What the listener was told of checkpoints that were not written. */
+    List<String> unsaved() {
+        return List.copyOf(unsaved);
     }
 
     @Override

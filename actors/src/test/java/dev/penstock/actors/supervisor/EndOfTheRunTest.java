@@ -88,6 +88,30 @@ class EndOfTheRunTest {
         assertThat(run.outcome()).isEqualTo(new RunOutcome.Interrupted(1));
     }
 
+    @Test
+    void aRunThatEndsWhileItRecoversSaysWhatIsInNoCheckpoint() {
+        run.saveEvery(2).open().step().step().saves().published(2).step();
+        run.silentBut(0, 1).prepared(0, 1);
+
+        run.take(run.coordinator.onInterrupt(run.now)).stopped(0, 1);
+
+        assertThat(run.unsaved())
+                .singleElement()
+                .asString()
+                .startsWith("step 3: ")
+                .contains("after step 2 is in no checkpoint");
+    }
+
+    @Test
+    void aRunThatEndsWhileItRecoversAndIsSavedSaysNothing() {
+        run.saveEvery(2).open().step().step().saves().published(2);
+        run.silentBut(0, 1).prepared(0, 1);
+
+        run.take(run.coordinator.onInterrupt(run.now)).stopped(0, 1);
+
+        assertThat(run.unsaved()).isEmpty();
+    }
+
     private void expectThatItIsComplete() {
         assertThat(run.told(RankCommand.Prepare.class)).as("orders of a recovery").isEmpty();
         assertThat(run.outcome()).isEqualTo(new RunOutcome.Completed(4));

@@ -2,12 +2,14 @@ package dev.penstock.runtime.cli.cluster;
 
 import dev.penstock.actors.cluster.ClusterRuns;
 import dev.penstock.actors.cluster.NewsReader;
+import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.Terminal;
 import dev.penstock.runtime.cluster.ClusterClient;
 import dev.penstock.runtime.cluster.FollowEvent;
 import dev.penstock.runtime.launch.Interrupts;
+import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.ProgressListener;
 import dev.penstock.schedules.ir.Schedule;
@@ -24,6 +26,7 @@ final class FollowRun implements NewsReader.Reader {
     private final PrintWriter out;
     private final PrintWriter err;
     private @Nullable ProgressListener progress;
+    private final LastSave lastSave = new LastSave();
     private @Nullable NewsReader reader;
     private @Nullable Integer exitCode;
 
@@ -103,7 +106,22 @@ final class FollowRun implements NewsReader.Reader {
                         known.tokens(),
                         new PipelineMeter(schedule, known.grid()));
         progress = shown;
-        reader = new NewsReader(shown, this);
+        reader = new NewsReader(new ListenerFanOut(List.of(shown, lastSave)), this);
+    }
+
+    /** Why the newest checkpoint is not the one that was last asked for. */
+    private static final class LastSave implements RunListener {
+        private @Nullable String unsaved;
+
+        @Override
+        public void onCheckpoint(long step, long bytes, long nanos) {
+            unsaved = null;
+        }
+
+        @Override
+        public void onCheckpointFailed(long step, String reason) {
+            unsaved = "not saved after step %d: %s".formatted(step, reason);
+        }
     }
 
     @Override
@@ -118,6 +136,10 @@ final class FollowRun implements NewsReader.Reader {
         out.printf("%n%s%n", summary);
         out.flush();
         exitCode = ExitCode.of(outcome, err);
+        if (lastSave.unsaved != null && exitCode != ExitCode.FAILURE) {
+            warn("NOT SAVED: " + lastSave.unsaved);
+            exitCode = ExitCode.FAILURE;
+        }
     }
 
     private void onDetached() {
