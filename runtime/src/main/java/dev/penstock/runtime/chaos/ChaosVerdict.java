@@ -13,6 +13,7 @@ import java.util.List;
  * @param stepsDoneAgain steps that were committed again after a recovery
  * @param faults outcome of each fault
  * @param ending why a training did not finish; empty if both did
+ * @param interrupted whether that was the user's wish
  * @param lossDifferences violations of the first invariant
  * @param applicationFaults violations of the second invariant
  * @param command that repeats the run
@@ -23,6 +24,7 @@ public record ChaosVerdict(
         long stepsDoneAgain,
         List<FaultRow> faults,
         String ending,
+        boolean interrupted,
         List<String> lossDifferences,
         List<String> applicationFaults,
         String command) {
@@ -51,6 +53,7 @@ public record ChaosVerdict(
                 tried.losses().again(),
                 tried.faults(),
                 complete ? "" : "with faults: " + said(tried.outcome()),
+                tried.outcome() instanceof RunOutcome.Interrupted,
                 complete ? truth.losses().differences(tried.losses()) : List.of(),
                 complete
                         ? AppliedOnce.violations(
@@ -66,6 +69,7 @@ public record ChaosVerdict(
                 0,
                 List.of(),
                 "without faults: " + said(truth.outcome()),
+                truth.outcome() instanceof RunOutcome.Interrupted,
                 List.of(),
                 List.of(),
                 run.command());

@@ -119,8 +119,7 @@ public final class RunAssembly implements AutoCloseable {
         CheckpointSection settings = config().checkpoint();
         Path metrics = new RunDirectory(directory).metrics();
         return settings.keepBest()
-                ? new Retention(
-                        settings.retain(), () -> MetricsFile.validationLosses(metrics))
+                ? new Retention(settings.retain(), () -> MetricsFile.validationLosses(metrics))
                 : Retention.newest(settings.retain());
     }
 

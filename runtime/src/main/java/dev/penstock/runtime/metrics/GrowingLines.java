@@ -24,6 +24,8 @@ public final class GrowingLines {
     @FunctionalInterface
     public interface LineConsumer {
         /**
+         * Takes the next line.
+         *
          * @param bytes holds the line from {@code start} on, and other things around it
          * @param length without the line's break
          */

@@ -68,8 +68,7 @@ public final class MetricsFile {
             throws IOException {
         lines.poll(
                 (bytes, start, length) ->
-                        MetricsJson.read(
-                                        new String(bytes, start, length, StandardCharsets.UTF_8))
+                        MetricsJson.read(new String(bytes, start, length, StandardCharsets.UTF_8))
                                 .ifPresent(consumer));
     }
 

@@ -11,8 +11,8 @@ import java.util.Set;
 
 /**
  * Steps above each other on one time scale as SVG: a lane per rank, a bar per op. Very large steps
- * lose the names of their bars, not the bars. Colours come from {@code chart.css} and
- * {@code palette.css}.
+ * lose the names of their bars, not the bars. Colours come from {@code chart.css} and {@code
+ * palette.css}.
  */
 final class StepGantt {
     /** More ops than this are drawn without names, so that the file stays small. */
@@ -60,7 +60,11 @@ final class StepGantt {
     /** A whole SVG file. */
     String file() {
         return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                + svg("<style>" + Markup.resource("palette.css") + Markup.resource("chart.css") + "</style>");
+                + svg(
+                        "<style>"
+                                + Markup.resource("palette.css")
+                                + Markup.resource("chart.css")
+                                + "</style>");
     }
 
     /** The picture as part of a page that holds {@code chart.css}. */

@@ -93,7 +93,10 @@ public final class RunRemoval {
     }
 
     private static Plan plan(RunDirectory run, OldCheckpoints old) throws IOException {
-        return plan(run, old.superfluous(), old.kept().stream().map(path -> String.valueOf(path.getFileName())).toList());
+        return plan(
+                run,
+                old.superfluous(),
+                old.kept().stream().map(path -> String.valueOf(path.getFileName())).toList());
     }
 
     /**

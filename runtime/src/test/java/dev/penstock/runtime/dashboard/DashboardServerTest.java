@@ -303,8 +303,7 @@ class DashboardServerTest {
     private static Socket ask(DashboardServer asked, String request, String host)
             throws IOException {
         Socket socket =
-                new Socket(
-                        InetAddress.getLoopbackAddress(), URI.create(asked.url()).getPort());
+                new Socket(InetAddress.getLoopbackAddress(), URI.create(asked.url()).getPort());
         socket.getOutputStream()
                 .write(
                         "%s\r\nHost: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"

@@ -141,6 +141,9 @@ public final class ChaosCommand extends PenstockCommand {
         } else {
             print(verdict);
         }
+        if (verdict.interrupted()) {
+            return ExitCode.INTERRUPTED; // nothing was found to be wrong
+        }
         return verdict.holds() ? ExitCode.OK : ExitCode.FAILURE;
     }
 
@@ -166,12 +169,14 @@ public final class ChaosCommand extends PenstockCommand {
     }
 
     private void print(ChaosVerdict verdict) {
-        List<List<String>> rows = new ArrayList<>();
-        rows.add(List.of("fault", "outcome", "detected", "resumed", "steps lost"));
-        verdict.faults().forEach(fault -> rows.add(cells(fault)));
         out().println();
-        out().print(aligned(rows));
-        out().println();
+        if (!verdict.faults().isEmpty()) {
+            List<List<String>> rows = new ArrayList<>();
+            rows.add(List.of("fault", "outcome", "detected", "resumed", "steps lost"));
+            verdict.faults().forEach(fault -> rows.add(cells(fault)));
+            out().print(aligned(rows));
+            out().println();
+        }
         invariant(
                 "I1",
                 verdict,
@@ -183,7 +188,10 @@ public final class ChaosCommand extends PenstockCommand {
                 verdict.applicationFaults(),
                 "each gradient of %d steps was applied exactly once".formatted(verdict.steps()));
         if (verdict.stepsDoneAgain() > 0) {
-            out().printf("%d steps were done again%n", verdict.stepsDoneAgain());
+            out().printf(
+                            "%d %s done again%n",
+                            verdict.stepsDoneAgain(),
+                            verdict.stepsDoneAgain() == 1 ? "step was" : "steps were");
         }
         if (!verdict.holds()) {
             if (!verdict.ending().isEmpty()) {
