@@ -129,10 +129,10 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
      * @param requests each of at most as many tokens as the limit, with a prompt of at most the
      *     model's context
      * @param progress of each
-     * @return what ends them; empty if there are not that many places in the queue
+     * @return what ends each early; empty if there are not that many places in the queue
      * @throws IllegalStateException if the pipeline has ended
      */
-    public Optional<Runnable> submit(
+    public Optional<List<Runnable>> submit(
             List<TextRequest> requests, IntFunction<TextProgress> progress) {
         List<Text> joining = new ArrayList<>();
         for (int i = 0; i < requests.size(); i++) {
@@ -151,7 +151,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
             queue.addAll(joining);
             notifyAll();
         }
-        return Optional.of(() -> cancel(joining));
+        return Optional.of(joining.stream().<Runnable>map(text -> () -> cancel(text)).toList());
     }
 
     private List<Feed> feeds(TextRequest request) {
@@ -171,10 +171,10 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         }
     }
 
-    private synchronized void cancel(List<Text> ending) {
-        ending.forEach(text -> end(text, End.STOPPED));
-        queue.removeAll(ending);
-        texts.values().removeAll(ending);
+    private synchronized void cancel(Text text) {
+        end(text, End.STOPPED);
+        queue.remove(text);
+        texts.values().remove(text);
     }
 
     /** Returns whether the stages have been built and their first pass has begun. */
