@@ -29,8 +29,7 @@ final class FeedPlan {
      *
      * @param caches as of {@link #of(int, int, int, int, boolean)}
      */
-    static List<Feed> of(
-            ModelShape shape, int prompt, int count, int sliceTokens, boolean caches) {
+    static List<Feed> of(ModelShape shape, int prompt, int count, int sliceTokens, boolean caches) {
         return switch (shape.positions()) {
             case Positions.Learned _ -> of(prompt, count, shape.context(), sliceTokens, caches);
             case Positions.Rotary _ ->
@@ -48,7 +47,8 @@ final class FeedPlan {
     static int cachedTokens(ModelShape shape, int tokens) {
         return switch (shape.positions()) {
             case Positions.Learned _ -> Math.min(tokens, shape.context());
-            case Positions.Rotary _ -> Math.min(tokens, room(shape.context(), InferenceStage.grid(shape)));
+            case Positions.Rotary _ ->
+                    Math.min(tokens, room(shape.context(), InferenceStage.grid(shape)));
         };
     }
 

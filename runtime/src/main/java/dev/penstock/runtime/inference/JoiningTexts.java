@@ -18,14 +18,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Texts that share every pass of a pipeline, join between two units of work and leave when they
- * end (continuous batching). A text keeps a place in one micro-batch; who finds none waits in a
- * queue. What a unit feeds is decided when the first stage begins it, and the other stages see the
- * same:
+ * Texts that share every pass of a pipeline, join between two units of work and leave when they end
+ * (continuous batching). A text keeps a place in one micro-batch; who finds none waits in a queue.
+ * What a unit feeds is decided when the first stage begins it, and the other stages see the same:
  *
  * <pre>
  *   places 0 and 2 are of micro-batch 0          unit      0    1    2    3
@@ -350,9 +350,10 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         return text;
     }
 
+    /** Waits within a loop: it may end early. */
     private void waitFor(long nanos) {
         try {
-            wait(Math.max(1, nanos / 1_000_000));
+            TimeUnit.MILLISECONDS.timedWait(this, Math.max(1, nanos / 1_000_000));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while waiting for a token", e);

@@ -130,8 +130,7 @@ public record PipelineInference(
     public RunOutcome serve(JoiningTexts texts, Consumer<Runnable> onInterrupt) {
         try (texts) {
             Schedule order =
-                    InferenceOrder.of(
-                            partition.stages(), texts.microBatches(), texts.sliceRows());
+                    InferenceOrder.of(partition.stages(), texts.microBatches(), texts.sliceRows());
             return run(plan(order, Integer.MAX_VALUE), texts, onInterrupt);
         }
     }

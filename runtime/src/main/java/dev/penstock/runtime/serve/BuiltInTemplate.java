@@ -16,24 +16,7 @@ public enum BuiltInTemplate implements ChatTemplate {
      *   Assistant:
      * </pre>
      */
-    PLAIN(List.of("\nUser:")) {
-        @Override
-        public String render(List<ChatMessage> messages) {
-            var text = new StringBuilder();
-            for (ChatMessage message : messages) {
-                switch (message.role()) {
-                    case "system", "developer" -> text.append(message.content()).append("\n\n");
-                    case "assistant" -> line(text, "Assistant", message);
-                    default -> line(text, "User", message);
-                }
-            }
-            return text.append("Assistant:").toString();
-        }
-
-        private static void line(StringBuilder text, String speaker, ChatMessage message) {
-            text.append(speaker).append(": ").append(message.content()).append('\n');
-        }
-    },
+    PLAIN,
 
     /**
      * For models that were tuned with the marks of ChatML.
@@ -44,37 +27,10 @@ public enum BuiltInTemplate implements ChatTemplate {
      *   &lt;|im_start|&gt;assistant
      * </pre>
      */
-    CHATML(List.of("<|im_end|>", "<|im_start|>")) {
-        @Override
-        public String render(List<ChatMessage> messages) {
-            var text = new StringBuilder();
-            for (ChatMessage message : messages) {
-                requireNoMark(message);
-                text.append("<|im_start|>")
-                        .append(message.role())
-                        .append('\n')
-                        .append(message.content())
-                        .append("<|im_end|>\n");
-            }
-            return text.append("<|im_start|>assistant\n").toString();
-        }
+    CHATML;
 
-        /** A message that ends itself could speak for others. */
-        private void requireNoMark(ChatMessage message) {
-            for (String mark : stops()) {
-                if (message.content().contains(mark)) {
-                    throw new IllegalArgumentException(
-                            "expected messages without %s, which ends one".formatted(mark));
-                }
-            }
-        }
-    };
-
-    private final List<String> stops;
-
-    BuiltInTemplate(List<String> stops) {
-        this.stops = stops;
-    }
+    private static final String START = "<|im_start|>";
+    private static final String END = "<|im_end|>";
 
     /** Returns the names of all. */
     public static List<String> names() {
@@ -102,7 +58,35 @@ public enum BuiltInTemplate implements ChatTemplate {
     }
 
     @Override
+    public String render(List<ChatMessage> messages) {
+        var text = new StringBuilder();
+        for (ChatMessage message : messages) {
+            text.append(this == CHATML ? marked(message) : line(message));
+        }
+        return text.append(this == CHATML ? START + "assistant\n" : "Assistant:").toString();
+    }
+
+    @Override
     public List<String> stops() {
-        return stops;
+        return this == CHATML ? List.of(END, START) : List.of("\nUser:");
+    }
+
+    private static String line(ChatMessage message) {
+        return switch (message.role()) {
+            case "system", "developer" -> message.content() + "\n\n";
+            case "assistant" -> "Assistant: " + message.content() + "\n";
+            default -> "User: " + message.content() + "\n";
+        };
+    }
+
+    /** A message that ends itself could speak for others. */
+    private static String marked(ChatMessage message) {
+        for (String mark : List.of(END, START)) {
+            if (message.content().contains(mark)) {
+                throw new IllegalArgumentException(
+                        "messages: expected none with %s, which ends one".formatted(mark));
+            }
+        }
+        return START + message.role() + "\n" + message.content() + END + "\n";
     }
 }

@@ -83,8 +83,7 @@ public final class InferenceServer implements AutoCloseable {
         this.texts = texts;
         service = new TextService(model, texts, metrics, clock);
         requests =
-                new Semaphore(
-                        texts.limits().together() + texts.limits().waiting() + MORE_REQUESTS);
+                new Semaphore(texts.limits().together() + texts.limits().waiting() + MORE_REQUESTS);
         created = clock.instant().getEpochSecond();
     }
 
@@ -94,13 +93,12 @@ public final class InferenceServer implements AutoCloseable {
      * @param texts where requests join; stays the caller's
      * @throws IOException if the port is taken
      */
-    public static InferenceServer start(
-            ServeAddress address, ServedModel model, JoiningTexts texts) throws IOException {
+    public static InferenceServer start(ServeAddress address, ServedModel model, JoiningTexts texts)
+            throws IOException {
         HttpLimits.apply();
         HttpServer http =
                 HttpServer.create(new InetSocketAddress(address.host(), address.port()), BACKLOG);
-        var server =
-                new InferenceServer(http, address, model, texts, InstantSource.system());
+        var server = new InferenceServer(http, address, model, texts, InstantSource.system());
         http.setExecutor(server.executor);
         http.createContext("/", server::handle);
         http.start();
@@ -209,10 +207,7 @@ public final class InferenceServer implements AutoCloseable {
         String type = exchange.getRequestHeaders().getFirst("Content-Type");
         if (type == null || !JSON_TYPE.matcher(type).matches()) {
             throw new ApiException(
-                    415,
-                    "unsupported_media_type",
-                    null,
-                    "expected Content-Type: application/json");
+                    415, "unsupported_media_type", null, "expected Content-Type: application/json");
         }
         if (!requests.tryAcquire()) {
             throw new ApiException(
@@ -226,7 +221,7 @@ public final class InferenceServer implements AutoCloseable {
     }
 
     private static byte[] body(HttpExchange exchange) throws IOException {
-        byte[] body = exchange.getRequestBody().readNBytes(MOST_BODY_BYTES + 1);
+        byte[] body = read(exchange.getRequestBody());
         if (body.length > MOST_BODY_BYTES) {
             exchange.getResponseHeaders().set("Connection", "close");
             throw new ApiException(
@@ -236,6 +231,14 @@ public final class InferenceServer implements AutoCloseable {
                     "expected a body of at most %d MiB".formatted(MOST_BODY_BYTES >> 20));
         }
         return body;
+    }
+
+    private static byte[] read(InputStream body) throws IOException {
+        try {
+            return body.readNBytes(MOST_BODY_BYTES + 1);
+        } catch (IndexOutOfBoundsException e) { // how the library takes a chunk of 2 GiB and more
+            throw new IOException("a chunk has no size", e);
+        }
     }
 
     private static void requireMethod(HttpExchange exchange, String method) {
@@ -278,7 +281,9 @@ public final class InferenceServer implements AutoCloseable {
         boolean ownPage =
                 origin == null
                         || (origin.toLowerCase(Locale.ROOT).startsWith("http://")
-                                && OWN_NAMES.matcher(origin.substring("http://".length())).matches());
+                                && OWN_NAMES
+                                        .matcher(origin.substring("http://".length()))
+                                        .matches());
         if (!own || !ownPage) {
             throw new ApiException(
                     421,

@@ -40,8 +40,7 @@ record RequestFields(JsonNode object) {
                                     place == null ? 1 : place.getLineNr(),
                                     place == null ? 1 : place.getColumnNr()));
         } catch (IOException e) {
-            throw new ApiException(
-                    400, "invalid_json", null, "expected a body of JSON in UTF-8");
+            throw new ApiException(400, "invalid_json", null, "expected a body of JSON in UTF-8");
         }
     }
 

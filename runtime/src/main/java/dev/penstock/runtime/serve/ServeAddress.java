@@ -10,7 +10,9 @@ import java.util.Optional;
  * @param key that requests must show; without one, everybody who reaches the address is served
  */
 public record ServeAddress(InetAddress host, int port, Optional<String> key) {
-    /** Returns whether browsers could be led here by a foreign page: nothing else keeps them out. */
+    /**
+     * Returns whether browsers could be led here by a foreign page: nothing else keeps them out.
+     */
     boolean isOpenOnLoopback() {
         return key.isEmpty() && host.isLoopbackAddress();
     }

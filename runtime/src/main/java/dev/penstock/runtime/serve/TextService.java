@@ -21,8 +21,7 @@ final class TextService {
     private final RequestReader reader;
     private final InstantSource clock;
 
-    TextService(
-            ServedModel model, JoiningTexts texts, ServeMetrics metrics, InstantSource clock) {
+    TextService(ServedModel model, JoiningTexts texts, ServeMetrics metrics, InstantSource clock) {
         this.model = model;
         this.texts = texts;
         this.metrics = metrics;
@@ -71,7 +70,8 @@ final class TextService {
                 if (order.stream()) {
                     answer.event(AnswerFormat.error(e));
                 } else {
-                    answer.object(AnswerFormat.error(e)); // its status was sent with the first space
+                    answer.object(
+                            AnswerFormat.error(e)); // its status was sent with the first space
                 }
                 answer.end();
             } finally {
@@ -138,8 +138,7 @@ final class TextService {
         answer.object(format.whole(choices, order.promptTokens(), generation.tokens()));
     }
 
-    private @Nullable Piece next(
-            ClientAnswer answer, Generation generation, long since)
+    private @Nullable Piece next(ClientAnswer answer, Generation generation, long since)
             throws IOException, InterruptedException {
         boolean first = generation.tokens() == 0;
         Piece piece = generation.next(answer.patience());

@@ -118,10 +118,7 @@ class JoiningTextsTest {
                 new InferenceRequest(
                         prompts, request.count(), request.sampling(), request.endOfText(), true);
         int[] tokens =
-                pipeline.run(plain, (_, _) -> true, _ -> {})
-                        .texts()
-                        .get(request.number())
-                        .tokens();
+                pipeline.run(plain, (_, _) -> true, _ -> {}).texts().get(request.number()).tokens();
         return Arrays.stream(tokens).boxed().toList();
     }
 
@@ -208,8 +205,7 @@ class JoiningTextsTest {
                             .orElseThrow()
                             .getFirst();
             var next =
-                    new TextRequest(
-                            new int[] {5}, 20, Sampling.greedy(), 0, OptionalInt.empty());
+                    new TextRequest(new int[] {5}, 20, Sampling.greedy(), 0, OptionalInt.empty());
             Heard following = service.submit(next);
             await().atMost(SOON).until(() -> heard.tokens().size() > 3);
 
@@ -239,8 +235,7 @@ class JoiningTextsTest {
     @Test
     void aTextThatIsTooLongIsRefused() {
         JoiningTexts texts = pipeline(1).joiningTexts(new JoiningTexts.Limits(1, 1, 20));
-        var request =
-                new TextRequest(new int[] {1}, 20, Sampling.greedy(), 0, OptionalInt.empty());
+        var request = new TextRequest(new int[] {1}, 20, Sampling.greedy(), 0, OptionalInt.empty());
 
         assertThatThrownBy(() -> texts.submit(List.of(request), _ -> null))
                 .hasMessageContaining("a text of at most 20", "got 1 and 21");
@@ -253,7 +248,9 @@ class JoiningTextsTest {
         var ended = new CountDownLatch(1);
         texts.begin(0, 0);
         texts.submit(
-                List.of(new TextRequest(new int[] {1}, 5, Sampling.greedy(), 0, OptionalInt.empty())),
+                List.of(
+                        new TextRequest(
+                                new int[] {1}, 5, Sampling.greedy(), 0, OptionalInt.empty())),
                 _ ->
                         new TextProgress() {
                             @Override

@@ -89,12 +89,10 @@ class InferenceServerTest {
         assertThat(answer.get("object").asText()).isEqualTo("text_completion");
         assertThat(answer.get("id").asText()).startsWith("cmpl-");
         assertThat(answer.at("/choices/0/text").asText())
-                .isEqualTo(
-                        served.generated("abc", "--tokens=30", "--seed=7", "--temperature=0.8"));
+                .isEqualTo(served.generated("abc", "--tokens=30", "--seed=7", "--temperature=0.8"));
         assertThat(answer.at("/choices/0/finish_reason").asText()).isEqualTo("length");
         assertThat(answer.at("/usage").toString())
-                .isEqualTo(
-                        "{\"prompt_tokens\":3,\"completion_tokens\":30,\"total_tokens\":33}");
+                .isEqualTo("{\"prompt_tokens\":3,\"completion_tokens\":30,\"total_tokens\":33}");
     }
 
     /** Whatever else is in the passes; also beyond the model's context. */
@@ -141,7 +139,9 @@ class InferenceServerTest {
     @Test
     void choicesAreTheTextsOfSeveralPrompts() {
         JsonNode answer =
-                ok(complete("\"prompt\":[\"one\",[116,119,111]],\"n\":2,\"max_tokens\":9,\"seed\":1"));
+                ok(
+                        complete(
+                                "\"prompt\":[\"one\",[116,119,111]],\"n\":2,\"max_tokens\":9,\"seed\":1"));
 
         assertThat(answer.get("choices")).hasSize(4);
         assertThat(answer.at("/choices/0/text").asText())
@@ -258,13 +258,10 @@ class InferenceServerTest {
         refused(
                 served.send(
                         served.request("v1/completions")
-                                .POST(
-                                        HttpRequest.BodyPublishers.ofString(
-                                                "{\"prompt\":\"a\"}"))),
+                                .POST(HttpRequest.BodyPublishers.ofString("{\"prompt\":\"a\"}"))),
                 415,
                 "Content-Type: application/json");
-        refused(
-                complete("\"prompt\":\"" + "x".repeat(5 << 20) + "\""), 413, "at most 4 MiB");
+        refused(complete("\"prompt\":\"" + "x".repeat(5 << 20) + "\""), 413, "at most 4 MiB");
     }
 
     @Test
@@ -318,13 +315,16 @@ class InferenceServerTest {
                             .formatted(LENGTH - 1, stream);
             int port = URI.create(served.server.url()).getPort();
             try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-                socket.getOutputStream()
-                        .write(
-                                ("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
-                                                + "Content-Type: application/json\r\n"
-                                                + "Content-Length: %d\r\n\r\n%s")
-                                        .formatted(body.length(), body)
-                                        .getBytes(StandardCharsets.US_ASCII));
+                String head =
+                        String.join(
+                                "\r\n",
+                                "POST /v1/completions HTTP/1.1",
+                                "Host: localhost",
+                                "Content-Type: application/json",
+                                "Content-Length: " + body.length(),
+                                "",
+                                body);
+                socket.getOutputStream().write(head.getBytes(StandardCharsets.US_ASCII));
                 await().atMost(SOON).until(() -> served.texts.growing() > 0);
                 socket.setSoLinger(true, 0);
             }

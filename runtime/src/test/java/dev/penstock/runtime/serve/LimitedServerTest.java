@@ -27,7 +27,8 @@ class LimitedServerTest {
         try (ServedRun served = ServedRun.withKey(folder, "correct-horse")) {
             String body = "{\"prompt\":\"a\",\"max_tokens\":2}";
 
-            for (String key : new String[] {"", "Bearer ", "Bearer correct-hors", "correct-horse"}) {
+            for (String key :
+                    new String[] {"", "Bearer ", "Bearer correct-hors", "correct-horse"}) {
                 var request = served.posting("v1/completions", body);
                 HttpResponse<String> answer =
                         served.send(key.isEmpty() ? request : request.header("Authorization", key));

@@ -13,6 +13,7 @@ import dev.penstock.runtime.cli.SavedRun;
 import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.inference.JoiningTexts;
 import dev.penstock.runtime.inference.PipelineInference;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -44,10 +45,15 @@ final class ServedRun implements AutoCloseable {
     private final AtomicReference<Runnable> stop = new AtomicReference<>(() -> {});
     private final HttpClient client = HttpClient.newHttpClient();
 
-    private ServedRun(Path run, int stages, JoiningTexts.Limits limits, Optional<String> key)
+    private ServedRun(
+            Path run,
+            ModelConfig config,
+            int stages,
+            JoiningTexts.Limits limits,
+            Optional<String> key)
             throws IOException {
         this.run = run;
-        SavedRun.write(run, 1);
+        SavedRun.write(run, 1, config);
         model = TrainedModel.open(run, _ -> {});
         var pipeline =
                 new PipelineInference(
@@ -73,11 +79,18 @@ final class ServedRun implements AutoCloseable {
     }
 
     static ServedRun start(Path run, int stages, JoiningTexts.Limits limits) throws IOException {
-        return new ServedRun(run, stages, limits, Optional.empty());
+        return new ServedRun(run, SavedRun.MODEL, stages, limits, Optional.empty());
+    }
+
+    /** Of a model whose context has room for a conversation. */
+    static ServedRun ofLongContext(Path run, JoiningTexts.Limits limits) throws IOException {
+        ModelConfig model = ModelConfig.gpt2(256, 512, 8, 1, 2, true);
+        return new ServedRun(run, model, 1, limits, Optional.empty());
     }
 
     static ServedRun withKey(Path run, String key) throws IOException {
-        return new ServedRun(run, 1, new JoiningTexts.Limits(2, 2, 100), Optional.of(key));
+        return new ServedRun(
+                run, SavedRun.MODEL, 1, new JoiningTexts.Limits(2, 2, 100), Optional.of(key));
     }
 
     HttpRequest.Builder request(String path) {

@@ -96,8 +96,7 @@ final class ServeArguments {
 
     private static void within(String option, int value, int from, int to, List<Problem> problems) {
         if (value < from || value > to) {
-            problems.add(
-                    Problem.atOption(option, "%d to %d".formatted(from, to), "" + value, ""));
+            problems.add(Problem.atOption(option, "%d to %d".formatted(from, to), "" + value, ""));
         }
     }
 

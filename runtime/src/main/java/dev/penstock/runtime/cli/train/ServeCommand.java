@@ -154,9 +154,7 @@ public final class ServeCommand extends PenstockCommand {
                                                 texts.close();
                                                 stop.run();
                                             }));
-            return outcome instanceof RunOutcome.Failed
-                    ? ExitCode.of(outcome, err())
-                    : ExitCode.OK;
+            return outcome instanceof RunOutcome.Failed ? ExitCode.of(outcome, err()) : ExitCode.OK;
         } catch (IOException e) {
             throw new ConfigException(List.of(serving.taken(e)));
         }
@@ -165,7 +163,8 @@ public final class ServeCommand extends PenstockCommand {
     private String nameOfFolder() {
         Path place = path.toAbsolutePath().normalize();
         Path folder = place.getParent();
-        boolean generic = requireNonNull(place.getFileName()).toString().equals("model.safetensors");
+        boolean generic =
+                requireNonNull(place.getFileName()).toString().equals("model.safetensors");
         return generic && folder != null && folder.getFileName() != null
                 ? folder.getFileName().toString()
                 : requireNonNull(place.getFileName()).toString();
