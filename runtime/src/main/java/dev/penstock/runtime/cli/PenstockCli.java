@@ -26,6 +26,7 @@ import dev.penstock.runtime.cli.tokenizer.TokenizerCommand;
 import dev.penstock.runtime.cli.train.ChaosCommand;
 import dev.penstock.runtime.cli.train.EvaluateCommand;
 import dev.penstock.runtime.cli.train.GenerateCommand;
+import dev.penstock.runtime.cli.train.ServeCommand;
 import dev.penstock.runtime.cli.train.TrainCommand;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -40,6 +41,7 @@ import picocli.CommandLine.Option;
             ChaosCommand.class,
             EvaluateCommand.class,
             GenerateCommand.class,
+            ServeCommand.class,
             ScheduleCommand.class,
             PlanCommand.class,
             TokenizerCommand.class,

@@ -1,6 +1,9 @@
 package dev.penstock.runtime.inference;
 
+import dev.penstock.runtime.model.generation.InferenceStage;
 import dev.penstock.runtime.model.shape.Feed;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Positions;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -22,6 +25,39 @@ final class FeedPlan {
     private FeedPlan() {}
 
     /**
+     * Returns the feeds of a text of a model, by its kind of positions.
+     *
+     * @param caches as of {@link #of(int, int, int, int, boolean)}
+     */
+    static List<Feed> of(ModelShape shape, int prompt, int count, int sliceTokens, boolean caches) {
+        return switch (shape.positions()) {
+            case Positions.Learned _ -> of(prompt, count, shape.context(), sliceTokens, caches);
+            case Positions.Rotary _ ->
+                    sliding(
+                            prompt,
+                            count,
+                            shape.context(),
+                            sliceTokens,
+                            caches,
+                            InferenceStage.grid(shape));
+        };
+    }
+
+    /** Returns the maximum tokens whose keys and values a text of so many tokens keeps. */
+    static int cachedTokens(ModelShape shape, int tokens) {
+        return switch (shape.positions()) {
+            case Positions.Learned _ -> Math.min(tokens, shape.context());
+            case Positions.Rotary _ ->
+                    Math.min(tokens, room(shape.context(), InferenceStage.grid(shape)));
+        };
+    }
+
+    /** Room for as many keys to stay as go: none is moved onto another that stays. */
+    private static int room(int context, int grid) {
+        return 2 * (context + grid);
+    }
+
+    /**
      * Returns the feeds of a text whose window slides on with it, token by token: no token is fed
      * twice, and each sees the {@code context} tokens up to its own.
      *
@@ -31,8 +67,7 @@ final class FeedPlan {
             int prompt, int count, int context, int sliceTokens, boolean caches, int grid) {
         List<Feed> feeds = new ArrayList<>();
         int start = Math.max(0, prompt - context);
-        // room for as many to stay as go: none is moved onto another that stays
-        int room = 2 * (context + grid);
+        int room = room(context, grid);
         int fed = start;
         int position = 0;
         for (int length = prompt; length < prompt + count; length++) {

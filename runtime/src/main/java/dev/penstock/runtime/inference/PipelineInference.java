@@ -110,6 +110,31 @@ public record PipelineInference(
         return new Result(run(plan, texts, onInterrupt), texts.continuations());
     }
 
+    /**
+     * Makes room for texts that join while the pipeline works.
+     *
+     * @param limits of texts and of the queue
+     */
+    public JoiningTexts joiningTexts(JoiningTexts.Limits limits) {
+        return new JoiningTexts(shape, partition.stages(), SLICE_TOKENS, limits);
+    }
+
+    /**
+     * Continues texts that join and leave while the pipeline works, pass after pass, until it is
+     * interrupted or fails. A text has the same tokens as by {@link #run}, whatever is beside it,
+     * as far as the device multiplies rows by themselves.
+     *
+     * @param texts made by {@link #joiningTexts}; closed when this returns
+     * @param onInterrupt given the action that ends it at the user's request
+     */
+    public RunOutcome serve(JoiningTexts texts, Consumer<Runnable> onInterrupt) {
+        try (texts) {
+            Schedule order =
+                    InferenceOrder.of(partition.stages(), texts.microBatches(), texts.sliceRows());
+            return run(plan(order, Integer.MAX_VALUE), texts, onInterrupt);
+        }
+    }
+
     /** Makes a pipeline of one stage, on a device as the ranks of a run have it. */
     public static PipelineInference of(RunAssembly run, CheckpointReader weights) {
         ModelShape shape = run.model().shape();

@@ -124,7 +124,7 @@ final class ScoringFeed implements TextFeed {
     }
 
     @Override
-    public void begin(long newPass) {
+    public void begin(int stage, long newPass) {
         pass = newPass;
     }
 

@@ -1,13 +1,11 @@
 package dev.penstock.runtime.inference;
 
 import dev.penstock.runtime.inference.Continuation.End;
-import dev.penstock.runtime.model.generation.InferenceStage;
 import dev.penstock.runtime.model.generation.TextFeed;
 import dev.penstock.runtime.model.generation.TokenSampler;
 import dev.penstock.runtime.model.shape.Feed;
 import dev.penstock.runtime.model.shape.FeedRows;
 import dev.penstock.runtime.model.shape.ModelShape;
-import dev.penstock.runtime.model.shape.Positions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -70,33 +68,14 @@ final class Texts implements TextFeed {
         this.request = request;
         this.listener = listener;
         for (int[] prompt : request.prompts()) {
-            List<Feed> feeds = feeds(prompt.length, request, shape, sliceTokens);
+            List<Feed> feeds =
+                    FeedPlan.of(
+                            shape, prompt.length, request.count(), sliceTokens, request.caches());
             texts.add(new Text(prompt, feeds, request, texts.size()));
         }
         microBatches = dealt(texts.size(), stages);
         int slices = texts.stream().mapToInt(text -> text.feeds.size()).max().orElseThrow();
         sliceRows = IntStream.range(0, slices).mapToObj(this::mostRows).toList();
-    }
-
-    private static List<Feed> feeds(
-            int prompt, InferenceRequest request, ModelShape shape, int sliceTokens) {
-        return switch (shape.positions()) {
-            case Positions.Learned _ ->
-                    FeedPlan.of(
-                            prompt,
-                            request.count(),
-                            shape.context(),
-                            sliceTokens,
-                            request.caches());
-            case Positions.Rotary _ ->
-                    FeedPlan.sliding(
-                            prompt,
-                            request.count(),
-                            shape.context(),
-                            sliceTokens,
-                            request.caches(),
-                            InferenceStage.grid(shape));
-        };
     }
 
     private static List<List<Integer>> dealt(int texts, int stages) {

@@ -3,6 +3,7 @@ package dev.penstock.systemtests.documents;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.SavedRun;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.HostedCli;
@@ -12,6 +13,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -51,6 +53,7 @@ class DocumentedProcessesIT {
     static boolean runs(DocumentedCommand command) throws IOException {
         return isTrainingAlone(command)
                 || command.is("ui")
+                || command.is("serve")
                 || (command.place().matches("(README|cluster)\\.md:.*")
                         && command.has("--cluster", "sample-configs/cluster/seed.conf"));
     }
@@ -187,6 +190,43 @@ class DocumentedProcessesIT {
             assertThat(answer.body()).contains("<title>Penstock</title>");
             page.signal("INT");
             assertThat(page.awaitEnd(PATIENCE)).as(page.output()).isZero();
+        }
+    }
+
+    /** Each answers a request, with the key that it was given, and ends at Ctrl-C. */
+    @Test
+    void modelsAreServedAsTheirPageSays() throws Exception {
+        Path run = folder.resolve("runs/quickstart-1");
+        SavedRun.write(run, 3);
+        Files.writeString(folder.resolve("key.txt"), "correct-horse\n");
+        List<DocumentedCommand> commands = commands().filter(each -> each.is("serve")).toList();
+        assertThat(commands).hasSizeGreaterThanOrEqualTo(3);
+
+        for (DocumentedCommand command : commands) {
+            List<String> words = new ArrayList<>(command.words());
+            words.addAll(List.of("--port", "0"));
+            try (ForkedCli server = start(words);
+                    HttpClient http = HttpClient.newHttpClient()) {
+                String url = server.awaitOutput("serving quickstart-1: http://\\S+:(\\d+)/");
+                var request =
+                        HttpRequest.newBuilder(
+                                        URI.create(
+                                                "http://127.0.0.1:%s/v1/completions"
+                                                        .formatted(url)))
+                                .timeout(PATIENCE)
+                                .header("Content-Type", "application/json")
+                                .header("Authorization", "Bearer correct-horse")
+                                .POST(
+                                        BodyPublishers.ofString(
+                                                "{\"prompt\":\"x\",\"max_tokens\":5}"))
+                                .build();
+                var answer = http.send(request, BodyHandlers.ofString());
+
+                assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
+                assertThat(answer.body()).contains("\"completion_tokens\":5");
+                server.signal("INT");
+                assertThat(server.awaitEnd(PATIENCE)).as(server.output()).isZero();
+            }
         }
     }
 

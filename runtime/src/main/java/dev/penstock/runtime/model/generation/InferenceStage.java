@@ -239,7 +239,7 @@ public final class InferenceStage implements StageProgram {
     @Override
     public void beginStep(StepKind kind, long step) {
         guard.atStep(step);
-        texts.begin(step);
+        texts.begin(stage(), step);
     }
 
     /** Feeds what the unit's texts have for the slice, in the first rows of the tensors. */

@@ -15,8 +15,11 @@ public interface TextFeed {
      */
     int texts();
 
-    /** Begins a pass; every stage says so before its first feed. */
-    default void begin(long pass) {}
+    /**
+     * Begins a pass; every stage says so before its first feed. A pass may be repeated after a
+     * failure.
+     */
+    default void begin(int stage, long pass) {}
 
     /**
      * Returns the maximum rows of each slice over all micro-batches, which is the size of the

@@ -1,0 +1,181 @@
+package dev.penstock.runtime.cli.train;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.cli.command.PenstockCommand;
+import dev.penstock.runtime.cli.command.TrainedModel;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.DeviceKind;
+import dev.penstock.runtime.inference.JoiningTexts;
+import dev.penstock.runtime.inference.PipelineInference;
+import dev.penstock.runtime.launch.Interrupts;
+import dev.penstock.runtime.launch.devices.ConfiguredDevices;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.safetensors.StoredFileException;
+import dev.penstock.runtime.serve.BuiltInTemplate;
+import dev.penstock.runtime.serve.ChatTemplate;
+import dev.penstock.runtime.serve.InferenceServer;
+import dev.penstock.runtime.serve.ServeAddress;
+import dev.penstock.runtime.serve.ServedModel;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Serves a trained model. */
+@Command(
+        name = "serve",
+        description = {
+            "Serves a trained model by HTTP in OpenAI's protocol (/v1/completions,"
+                    + " /v1/chat/completions, /v1/models), with a page to talk with it at /.",
+            "Texts of all clients share every pass through the pipeline: they join when they come"
+                    + " and leave when they end, and each is what generate writes for it. Ctrl-C"
+                    + " ends it."
+        },
+        footer = {
+            "  penstock serve runs/quickstart-1",
+            "  penstock serve gpt/model.safetensors --port 8080 --together 16",
+            "  penstock serve runs/quickstart-1 --host 0.0.0.0 --api-key-file key.txt",
+        })
+public final class ServeCommand extends PenstockCommand {
+    private static final String CHATML_MARK = "<|im_start|>";
+
+    @Parameters(
+            paramLabel = "CHECKPOINT|RUN_DIR|WEIGHTS",
+            description =
+                    "A checkpoint, a run's folder (its newest whole checkpoint), or weights in the"
+                            + " Hugging Face format (a file or folder with config.json beside).")
+    @SuppressWarnings("NullAway.Init") // required: set by picocli
+    private Path path;
+
+    @Option(
+            names = "--name",
+            paramLabel = "NAME",
+            description = "By which requests name the model (default: that of its folder or file).")
+    private @Nullable String name;
+
+    @Option(
+            names = "--chat-template",
+            paramLabel = "NAME",
+            description =
+                    "How a conversation is written for the model: plain or chatml (default: chatml"
+                            + " if its marks are tokens of the model, else plain).")
+    private @Nullable String template;
+
+    @Mixin private ServeArguments serving = new ServeArguments();
+
+    @Mixin private ModelArguments usage = new ModelArguments();
+
+    @Override
+    public Integer call() {
+        List<Problem> problems = new ArrayList<>();
+        serving.check(problems);
+        problems.addAll(usage.problems());
+        if (template != null && !BuiltInTemplate.names().contains(template)) {
+            problems.add(
+                    Problem.atOption(
+                            "--chat-template",
+                            "one of " + String.join(", ", BuiltInTemplate.names()),
+                            template,
+                            ""));
+        }
+        if (name != null && name.isBlank()) {
+            problems.add(Problem.atOption("--name", "a name", "an empty one", ""));
+        }
+        Optional<ServeAddress> address = serving.address(problems);
+        try (TrainedModel model = open(problems)) {
+            err().flush();
+            if (model != null) {
+                int stages = usage.stagesOf(model, model.stagesOfRun(), problems);
+                problems.addAll(usage.problemsOfDevice(model, DeviceKind.AUTO));
+                Tokenizer tokenizer = usage.tokenizerOf(model, model.tokenizer(), problems);
+                if (problems.isEmpty()) {
+                    return serve(model, tokenizer, stages, address.orElseThrow());
+                }
+            }
+            throw new ConfigException(problems);
+        }
+    }
+
+    private @Nullable TrainedModel open(List<Problem> problems) {
+        try {
+            return TrainedModel.open(path, err()::println);
+        } catch (StoredFileException e) {
+            problems.add(
+                    Problem.atOption(
+                            "RUN_DIR",
+                            "a run, a checkpoint or weights",
+                            String.valueOf(e.getMessage()),
+                            ""));
+            return null;
+        }
+    }
+
+    private int serve(TrainedModel model, Tokenizer tokenizer, int stages, ServeAddress address) {
+        ModelShape shape = model.shape();
+        var pipeline =
+                new PipelineInference(
+                        shape,
+                        StagePartition.byFlops(shape, stages),
+                        Precision.FLOAT32,
+                        model.tensors()::fill,
+                        ConfiguredDevices.of(usage.device().orElse(DeviceKind.AUTO), stages));
+        JoiningTexts texts = pipeline.joiningTexts(serving.limits(shape));
+        var served =
+                new ServedModel(
+                        name == null ? nameOfFolder() : name,
+                        tokenizer,
+                        shape.vocabulary(),
+                        shape.context(),
+                        texts.limits().tokens(),
+                        template(tokenizer));
+        Interrupts interrupts = Interrupts.install();
+        try (InferenceServer server = InferenceServer.start(address, served, texts)) {
+            out().printf("serving %s: %s%n", served.name(), server.url());
+            out().flush();
+            RunOutcome outcome =
+                    pipeline.serve(
+                            texts,
+                            stop ->
+                                    interrupts.onInterrupt(
+                                            () -> {
+                                                texts.close();
+                                                stop.run();
+                                            }));
+            return outcome instanceof RunOutcome.Failed ? ExitCode.of(outcome, err()) : ExitCode.OK;
+        } catch (IOException e) {
+            throw new ConfigException(List.of(serving.taken(e)));
+        }
+    }
+
+    private String nameOfFolder() {
+        Path place = path.toAbsolutePath().normalize();
+        Path folder = place.getParent();
+        boolean generic =
+                requireNonNull(place.getFileName()).toString().equals("model.safetensors");
+        return generic && folder != null && folder.getFileName() != null
+                ? folder.getFileName().toString()
+                : requireNonNull(place.getFileName()).toString();
+    }
+
+    private ChatTemplate template(Tokenizer tokenizer) {
+        if (template != null) {
+            return BuiltInTemplate.named(template);
+        }
+        return tokenizer.encode(CHATML_MARK).length == 1
+                ? BuiltInTemplate.CHATML
+                : BuiltInTemplate.PLAIN;
+    }
+}

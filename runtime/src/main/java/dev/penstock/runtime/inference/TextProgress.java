@@ -1,0 +1,13 @@
+package dev.penstock.runtime.inference;
+
+/**
+ * Notified of a text's tokens as they are chosen, on threads of the pipeline or of whoever ends the
+ * text, one at a time: must return quickly and submit or cancel nothing.
+ */
+public interface TextProgress {
+    /** A token was chosen. */
+    void onToken(int token);
+
+    /** No token follows; called once. */
+    void onEnd(Continuation.End end);
+}

@@ -1,0 +1,63 @@
+package dev.penstock.runtime.serve;
+
+import dev.penstock.runtime.tokenizer.StreamingDecoder;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.util.List;
+
+/**
+ * The text of a choice as its tokens come. What may be the beginning of a text that ends it is held
+ * back until that is known. Not thread-safe.
+ */
+final class GrowingText {
+    private final StreamingDecoder decoder;
+    private final List<String> stops;
+    private final StringBuilder held = new StringBuilder();
+    private boolean stopped;
+
+    GrowingText(Tokenizer tokenizer, List<String> stops) {
+        decoder = new StreamingDecoder(tokenizer);
+        this.stops = stops;
+    }
+
+    /** Returns the text that is known to belong to the choice by now. */
+    String next(int token) {
+        return take(decoder.next(token), false);
+    }
+
+    /** Returns the rest when no token follows. */
+    String end() {
+        return take(decoder.end(), true);
+    }
+
+    /** Returns whether a text that ends it has come. */
+    boolean isStopped() {
+        return stopped;
+    }
+
+    private String take(String more, boolean last) {
+        if (stopped) {
+            return "";
+        }
+        held.append(more);
+        int end = stops.stream().mapToInt(held::indexOf).filter(at -> at >= 0).min().orElse(-1);
+        stopped = end >= 0;
+        int sure = stopped ? end : last ? held.length() : held.length() - heldBack();
+        String text = held.substring(0, sure);
+        held.delete(0, sure);
+        return text;
+    }
+
+    /** Returns the length of the longest end of the text that begins one of the stops. */
+    private int heldBack() {
+        int most = 0;
+        for (String stop : stops) {
+            int longest = Math.min(stop.length() - 1, held.length());
+            for (int length = longest; length > most; length--) {
+                if (stop.startsWith(held.substring(held.length() - length))) {
+                    most = length;
+                }
+            }
+        }
+        return most;
+    }
+}

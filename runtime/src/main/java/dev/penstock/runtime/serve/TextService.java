@@ -1,0 +1,151 @@
+package dev.penstock.runtime.serve;
+
+import com.sun.net.httpserver.HttpExchange;
+import dev.penstock.runtime.inference.JoiningTexts;
+import dev.penstock.runtime.serve.AnswerFormat.Choice;
+import dev.penstock.runtime.serve.Generation.Finish;
+import dev.penstock.runtime.serve.Generation.Piece;
+import java.io.IOException;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/** Answers requests for texts. Safe to share. */
+final class TextService {
+    private final ServedModel model;
+    private final JoiningTexts texts;
+    private final ServeMetrics metrics;
+    private final RequestReader reader;
+    private final InstantSource clock;
+
+    TextService(ServedModel model, JoiningTexts texts, ServeMetrics metrics, InstantSource clock) {
+        this.model = model;
+        this.texts = texts;
+        this.metrics = metrics;
+        this.clock = clock;
+        reader = new RequestReader(model);
+    }
+
+    /** The answer to who asks for another model. */
+    ApiException noModel(String name) {
+        return reader.noModel(name);
+    }
+
+    /**
+     * Answers a request; the texts end if its client leaves.
+     *
+     * @throws ApiException before anything was sent
+     * @throws IOException if the client has left
+     */
+    void answer(HttpExchange exchange, AnswerFormat.Kind kind, byte[] body)
+            throws IOException, InterruptedException {
+        RequestFields fields = RequestFields.of(body);
+        TextOrder order =
+                kind == AnswerFormat.Kind.CHAT ? reader.chat(fields) : reader.completion(fields);
+        var format =
+                new AnswerFormat(
+                        kind,
+                        kind.prefix() + UUID.randomUUID().toString().replace("-", ""),
+                        model.name(),
+                        clock.instant().getEpochSecond());
+        var answer = new ClientAnswer(exchange, order.stream());
+        long since = System.nanoTime();
+        try (var generation = new Generation(texts, order, model.tokenizer())) {
+            metrics.began(order.promptTokens());
+            try {
+                if (order.stream()) {
+                    stream(answer, format, order, generation, since);
+                } else {
+                    whole(answer, format, order, generation, since);
+                }
+                answer.end();
+                metrics.endedAfter(System.nanoTime() - since);
+            } catch (ApiException e) {
+                if (!answer.hasBegun()) {
+                    throw e;
+                }
+                if (order.stream()) {
+                    answer.event(AnswerFormat.error(e));
+                } else {
+                    answer.object(
+                            AnswerFormat.error(e)); // its status was sent with the first space
+                }
+                answer.end();
+            } finally {
+                metrics.chose(generation.tokens());
+            }
+        }
+    }
+
+    private void stream(
+            ClientAnswer answer,
+            AnswerFormat format,
+            TextOrder order,
+            Generation generation,
+            long since)
+            throws IOException, InterruptedException {
+        boolean[] opened = new boolean[order.texts().size()];
+        while (!generation.isOver()) {
+            Piece piece = next(answer, generation, since);
+            if (piece == null || (piece.text().isEmpty() && piece.finish() == null)) {
+                continue;
+            }
+            if (!opened[piece.choice()]) {
+                opened[piece.choice()] = true;
+                var opening = format.opening(piece.choice());
+                if (opening != null) {
+                    answer.event(opening);
+                }
+            }
+            answer.event(format.part(piece.choice(), piece.text(), null));
+            if (piece.finish() != null) {
+                answer.event(format.part(piece.choice(), "", piece.finish()));
+            }
+        }
+        if (order.usage()) {
+            answer.event(format.counts(order.promptTokens(), generation.tokens()));
+        }
+        answer.done();
+    }
+
+    private void whole(
+            ClientAnswer answer,
+            AnswerFormat format,
+            TextOrder order,
+            Generation generation,
+            long since)
+            throws IOException, InterruptedException {
+        int count = order.texts().size();
+        List<StringBuilder> grown = new ArrayList<>();
+        order.texts().forEach(_ -> grown.add(new StringBuilder()));
+        Finish[] finishes = new Finish[count];
+        Arrays.fill(finishes, Finish.LENGTH);
+        while (!generation.isOver()) {
+            Piece piece = next(answer, generation, since);
+            if (piece != null) {
+                grown.get(piece.choice()).append(piece.text());
+                finishes[piece.choice()] =
+                        piece.finish() == null ? finishes[piece.choice()] : piece.finish();
+            }
+        }
+        List<Choice> choices = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            choices.add(new Choice(grown.get(i).toString(), finishes[i]));
+        }
+        answer.object(format.whole(choices, order.promptTokens(), generation.tokens()));
+    }
+
+    private @Nullable Piece next(ClientAnswer answer, Generation generation, long since)
+            throws IOException, InterruptedException {
+        boolean first = generation.tokens() == 0;
+        Piece piece = generation.next(answer.patience());
+        if (first && generation.tokens() > 0) {
+            metrics.firstTokenAfter(System.nanoTime() - since);
+        }
+        answer.keepAlive();
+        return piece;
+    }
+}

@@ -1,0 +1,75 @@
+package dev.penstock.runtime.serve;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.penstock.runtime.inference.JoiningTexts;
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Keys, full queues and the end. */
+@Timeout(120)
+class LimitedServerTest {
+    private static final String LONG =
+            "{\"prompt\":\"a\",\"max_tokens\":90000,\"temperature\":1,\"stream\":%s}";
+    @TempDir private Path folder;
+
+    @Test
+    void withoutItsKeyAServerSaysNothing() throws IOException {
+        try (ServedRun served = ServedRun.withKey(folder, "correct-horse")) {
+            String body = "{\"prompt\":\"a\",\"max_tokens\":2}";
+
+            for (String key :
+                    new String[] {"", "Bearer ", "Bearer correct-hors", "correct-horse"}) {
+                var request = served.posting("v1/completions", body);
+                HttpResponse<String> answer =
+                        served.send(key.isEmpty() ? request : request.header("Authorization", key));
+                assertThat(answer.statusCode()).isEqualTo(401);
+                assertThat(answer.body()).contains("invalid_api_key").doesNotContain("horse");
+            }
+            assertThat(served.get("v1/models").statusCode()).isEqualTo(401);
+            assertThat(served.get("metrics").statusCode()).isEqualTo(401);
+            assertThat(served.get("health").statusCode()).isEqualTo(200);
+            assertThat(
+                            served.send(
+                                            served.posting("v1/completions", body)
+                                                    .header(
+                                                            "Authorization",
+                                                            "Bearer correct-horse"))
+                                    .statusCode())
+                    .isEqualTo(200);
+        }
+    }
+
+    @Test
+    void aFullQueueRefusesAndTheEndIsSaidToThoseWhoWait() throws IOException {
+        ServedRun served = ServedRun.start(folder, 1, new JoiningTexts.Limits(1, 1, 100_000));
+        try (ExecutorService clients = Executors.newFixedThreadPool(2)) {
+            var growing =
+                    CompletableFuture.supplyAsync(
+                            () -> served.post("v1/completions", LONG.formatted(true)), clients);
+            await().atMost(Duration.ofSeconds(60)).until(() -> served.texts.growing() == 1);
+            var waiting =
+                    CompletableFuture.supplyAsync(
+                            () -> served.post("v1/completions", LONG.formatted(false)), clients);
+            await().atMost(Duration.ofSeconds(60)).until(() -> served.texts.waiting() == 1);
+
+            HttpResponse<String> third = served.post("v1/completions", LONG.formatted(false));
+            served.close();
+
+            assertThat(third.statusCode()).isEqualTo(429);
+            assertThat(third.headers().firstValue("Retry-After")).contains("1");
+            assertThat(third.body()).contains("rate_limit_exceeded");
+            assertThat(growing.join().body()).contains("data: {\"error\":", "server_ending");
+            assertThat(waiting.join().body()).contains("server_ending");
+        }
+    }
+}
