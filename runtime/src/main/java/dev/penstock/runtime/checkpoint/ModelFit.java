@@ -79,9 +79,9 @@ final class ModelFit {
         return this;
     }
 
-    /** Compares both moments of every parameter. */
+    /** Compares both moments of every parameter that is trained. */
     ModelFit moments(ModelConfig model) {
-        model.parameters()
+        model.trained()
                 .forEach(
                         (name, shape) -> {
                             compare(FIRST_MOMENT + name, shape);

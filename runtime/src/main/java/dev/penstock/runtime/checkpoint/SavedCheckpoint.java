@@ -132,4 +132,9 @@ public record SavedCheckpoint(Path path, Manifest manifest) {
                                 .toList());
         return step() == 0 ? reader.atBeginning() : reader;
     }
+
+    /** Opens the model as those use it who do not train it: with its adapters merged. */
+    public ModelTensors readMerged() {
+        return MergedTensors.of(read(), manifest.model());
+    }
 }

@@ -16,7 +16,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.actors.supervisor.PipelineSupervisor;
-import dev.penstock.runtime.checkpoint.CheckpointReader;
+import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.evaluation.Score;
 import dev.penstock.runtime.evaluation.Window;
 import dev.penstock.runtime.launch.InProcessRun;
@@ -136,7 +136,7 @@ public record PipelineInference(
     }
 
     /** Makes a pipeline of one stage, on a device as the ranks of a run have it. */
-    public static PipelineInference of(RunAssembly run, CheckpointReader weights) {
+    public static PipelineInference of(RunAssembly run, ModelTensors weights) {
         ModelShape shape = run.model().shape();
         return new PipelineInference(
                 shape,

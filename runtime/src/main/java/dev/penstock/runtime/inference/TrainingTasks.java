@@ -3,8 +3,8 @@ package dev.penstock.runtime.inference;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.HeldCheckpoint;
+import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.run.EvaluationTask;
 import dev.penstock.runtime.data.DataException;
@@ -93,8 +93,8 @@ public final class TrainingTasks implements RunListener {
         }
         try (HeldCheckpoint held =
                         HeldCheckpoint.of(SavedCheckpoint.open(CheckpointFolders.of(root, step)));
-                CheckpointReader reader = SavedCheckpoint.open(held.path()).read()) {
-            var pipeline = PipelineInference.of(assembly, reader);
+                ModelTensors weights = SavedCheckpoint.open(held.path()).readMerged()) {
+            var pipeline = PipelineInference.of(assembly, weights);
             for (int i = 0; i < all.size(); i++) {
                 Optional<TaskMetrics> result =
                         measure(step, all.get(i), tasks.get(i).data(), pipeline);

@@ -3,6 +3,7 @@ package dev.penstock.runtime.launch;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.OptimizerSection;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
@@ -29,7 +30,8 @@ public final class ConfiguredModel {
 
     /** The model's shape as its checkpoints say it. */
     static ModelConfig modelConfig(RunConfig config) {
-        return config.model().config(config.data().tokenizer().vocabulary());
+        ModelConfig model = config.model().config(config.data().tokenizer().vocabulary());
+        return model.training(config.fineTune().tuning(model.family(), model.shape()));
     }
 
     /** Shape, partition, batch and optimizer, for stages that run in this order. */
@@ -80,7 +82,8 @@ public final class ConfiguredModel {
                 config.schedule().recompute().blocks(section.layers()),
                 config.grid(),
                 config.parallel().zero(),
-                config.parallel().sequence());
+                config.parallel().sequence(),
+                config.fineTune().tuning(Families.find(section.family()).orElseThrow(), shape));
     }
 
     /**

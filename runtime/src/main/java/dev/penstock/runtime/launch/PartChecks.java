@@ -130,7 +130,7 @@ final class PartChecks {
     private Optional<StartingPoint> start() {
         String option = asked.init().isPresent() ? "--init" : "--resume";
         try {
-            StartingPoint opened = StartingPoint.of(asked);
+            StartingPoint opened = StartingPoint.of(asked, config.fineTune().adapter());
             try {
                 if (modelIsSound()) {
                     opened.requireFit(ConfiguredModel.modelConfig(config));

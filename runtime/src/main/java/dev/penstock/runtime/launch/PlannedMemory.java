@@ -52,8 +52,9 @@ record PlannedMemory(
         RankPlace place = plan.grid().placeOf(rank);
         List<Integer> own = plan.stagesOf(rank);
         long parameters = own.stream().mapToLong(stage -> stages.parameters(stage, place)).sum();
+        long trained = own.stream().mapToLong(stage -> stages.trained(stage, place)).sum();
         return new MemoryPlan(
-                stages.formula(parameters),
+                stages.formula(parameters, trained),
                 uses(rank, layout, layout.heldBy(rank)),
                 stages.predictedMemory(own, place).offloaded());
     }

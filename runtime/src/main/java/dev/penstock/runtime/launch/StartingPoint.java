@@ -3,13 +3,16 @@ package dev.penstock.runtime.launch;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
+import dev.penstock.runtime.checkpoint.PeftAdapter;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 
@@ -41,6 +44,41 @@ public final class StartingPoint implements AutoCloseable {
      * @throws StoredFileException if it cannot be read
      */
     static StartingPoint of(RunStart asked) {
+        return of(asked, Optional.empty());
+    }
+
+    /**
+     * The same; a new run has its adapter from a folder of PEFT.
+     *
+     * @param adapter the folder; of no effect where a checkpoint is continued, which has its own
+     */
+    static StartingPoint of(RunStart asked, Optional<Path> adapter) {
+        if (asked.resume().isPresent() || adapter.isEmpty()) {
+            return ofModel(asked);
+        }
+        StartingPoint model = ofModel(asked);
+        try {
+            PeftAdapter own = PeftAdapter.open(adapter.get());
+            return new StartingPoint(
+                    model.completedSteps(),
+                    (name, piece, destination) ->
+                            own.fill(name, piece, destination)
+                                    || model.parameters().fill(name, piece, destination),
+                    wanted -> {
+                        model.requireFit(wanted);
+                        own.requireFit(wanted);
+                    },
+                    () -> {
+                        own.close();
+                        model.close();
+                    });
+        } catch (StoredFileException e) {
+            model.close();
+            throw e;
+        }
+    }
+
+    private static StartingPoint ofModel(RunStart asked) {
         if (asked.resume().isPresent()) {
             return resumed(asked.resume().get(), asked.evaluateOnly());
         }
@@ -54,8 +92,8 @@ public final class StartingPoint implements AutoCloseable {
                     0,
                     weights::fill,
                     model -> {
-                        weights.requireParameters(model);
-                        weights.config().ifPresent(own -> requireSame(init, own, model));
+                        weights.requireParameters(model.base());
+                        weights.config().ifPresent(own -> requireSame(init, own, model.base()));
                     },
                     weights::close);
         }
@@ -70,6 +108,7 @@ public final class StartingPoint implements AutoCloseable {
                     saved.step(),
                     reader::fill,
                     model -> {
+                        requireSameTuning(checkpoint, saved.manifest().model(), model);
                         reader.requireState(model);
                         requireSame(checkpoint, saved.manifest().model(), model);
                     },
@@ -107,10 +146,50 @@ public final class StartingPoint implements AutoCloseable {
                 (name, piece, destination) ->
                         !name.startsWith("optimizer.") && reader.fill(name, piece, destination),
                 model -> {
-                    reader.requireParameters(model);
-                    requireSame(checkpoint.path(), checkpoint.manifest().model(), model);
+                    ModelConfig own = checkpoint.manifest().model();
+                    if (own.fineTuning().adapters().isPresent()) {
+                        requireSameAdapters(checkpoint.path(), own, model);
+                        reader.requireParameters(model);
+                    } else {
+                        reader.requireParameters(model.base());
+                    }
+                    requireSame(checkpoint.path(), own, model);
                 },
                 reader::close);
+    }
+
+    /** Moments are those of what was trained. */
+    private static void requireSameTuning(Path weights, ModelConfig own, ModelConfig model) {
+        requireSameAdapters(weights, own, model);
+        if (!own.fineTuning().freeze().equals(model.fineTuning().freeze())) {
+            throw new StoredFileException(
+                    weights,
+                    "expected the frozen parameters of the run: the checkpoint has fine-tune.freeze = %s, the run has %s; try --init, which begins with new moments"
+                            .formatted(own.fineTuning().freeze(), model.fineTuning().freeze()));
+        }
+    }
+
+    private static void requireSameAdapters(Path weights, ModelConfig own, ModelConfig model) {
+        if (!own.fineTuning().adapters().equals(model.fineTuning().adapters())) {
+            throw new StoredFileException(
+                    weights,
+                    "expected the adapters of the run: the checkpoint has %s, the run has %s; see fine-tune.method, or try penstock checkpoint export, which merges them"
+                            .formatted(adapters(own), adapters(model)));
+        }
+    }
+
+    private static String adapters(ModelConfig model) {
+        return model.fineTuning()
+                .adapters()
+                .map(
+                        adapters ->
+                                "lora of rank %d, alpha %s, on %s"
+                                        .formatted(
+                                                adapters.rank(),
+                                                adapters.alpha(),
+                                                AdapterParts.targets(
+                                                        model.family(), model.shape(), adapters)))
+                .orElse("none");
     }
 
     private static void requireSame(Path weights, ModelConfig own, ModelConfig model) {

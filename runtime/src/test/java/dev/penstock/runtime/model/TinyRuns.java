@@ -51,7 +51,8 @@ public final class TinyRuns {
                 blocks,
                 s.grid(),
                 s.zero(),
-                s.sequence());
+                s.sequence(),
+                s.fineTuning());
     }
 
     /** The same with tensor shards that divide rows. */
@@ -66,7 +67,8 @@ public final class TinyRuns {
                 s.recomputedBlocks(),
                 s.grid(),
                 s.zero(),
-                true);
+                true,
+                s.fineTuning());
     }
 
     /** The same on so many replicas, each with this batch. */

@@ -117,7 +117,10 @@ final class CheckpointConvertCommand extends PenstockCommand {
             throw new BadInputException(
                     "expected --type and --part-size with --format alone: a checkpoint is f32");
         }
-        try (TrainedModel model = TrainedModel.open(from, err()::println)) {
+        try (TrainedModel model =
+                form.format == null
+                        ? TrainedModel.asSaved(from, err()::println)
+                        : TrainedModel.open(from, err()::println)) {
             err().flush();
             tell(form.format == null ? toCheckpoint(model) : toWeights(model, weightsForm));
         }

@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli.checkpoint;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.checkpoint.GgufExport;
 import dev.penstock.runtime.checkpoint.HuggingFaceExport;
+import dev.penstock.runtime.checkpoint.PeftAdapter;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.checkpoint.WeightsExport;
 import dev.penstock.runtime.checkpoint.WeightsExport.Form;
@@ -43,6 +44,8 @@ import picocli.CommandLine.Parameters;
             "  penstock checkpoint export runs/quickstart-1 --output gpt/model.safetensors \\",
             "      --type bf16 --part-size 2GB",
             "  penstock checkpoint export runs/quickstart-1 --output gpt.gguf --type q8_0",
+            "  penstock checkpoint export runs/tuned-1 --adapter \\",
+            "      --output my-adapter/adapter_model.safetensors",
             "  penstock train my.conf --init gpt/model.safetensors",
         })
 final class CheckpointExportCommand extends PenstockCommand {
@@ -84,6 +87,23 @@ final class CheckpointExportCommand extends PenstockCommand {
 
     @Mixin private ExportArguments arguments = new ExportArguments();
 
+    @Option(
+            names = "--adapter",
+            description =
+                    "Write the run's adapter alone, as PEFT reads it, with adapter_config.json"
+                            + " beside; without this it is merged.")
+    private boolean adapter;
+
+    @Option(
+            names = "--base",
+            paramLabel = "NAME",
+            defaultValue = "",
+            description =
+                    "What adapter_config.json calls the model that the adapter belongs to: a"
+                            + " folder, or a name on a hub.")
+    @SuppressWarnings("NullAway.Init") // set by picocli
+    private String base;
+
     @Option(names = "--force", description = "Replace files that are there.")
     private boolean force;
 
@@ -93,6 +113,9 @@ final class CheckpointExportCommand extends PenstockCommand {
     @Override
     public Integer call() throws IOException {
         boolean gguf = output.toString().endsWith(GGUF);
+        if (adapter) {
+            return exportAdapter();
+        }
         Path config = gguf ? output : output.resolveSibling(ModelConfig.FILE);
         List<Problem> problems = new ArrayList<>(arguments.problems(gguf));
         problems.addAll(problemsOfOutput(gguf, config));
@@ -120,6 +143,49 @@ final class CheckpointExportCommand extends PenstockCommand {
                                     ? ""
                                     : " in %d files".formatted(answer.files().size()),
                             answer.config());
+        }
+        return ExitCode.OK;
+    }
+
+    private int exportAdapter() throws IOException {
+        Path config = output.resolveSibling(PeftAdapter.CONFIG);
+        List<Problem> problems = new ArrayList<>();
+        if (!output.endsWith(PeftAdapter.WEIGHTS)) {
+            problems.add(
+                    Problem.atOption(
+                            "--output",
+                            "a file called %s, where PEFT looks for it"
+                                    .formatted(PeftAdapter.WEIGHTS),
+                            output.toString(),
+                            "try " + output.resolveSibling(PeftAdapter.WEIGHTS)));
+        }
+        if (!arguments.form().equals(Form.AS_STORED)) {
+            problems.add(
+                    Problem.atOption(
+                            "--adapter",
+                            "no --type and --part-size",
+                            "one of them",
+                            "an adapter is written as f32, in one file"));
+        }
+        problems.addAll(problemsOf(Stream.of(output, config).filter(Files::exists).toList()));
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+        try (TrainedModel model = TrainedModel.asSaved(path, err()::println)) {
+            err().flush();
+            List<Path> files = PeftAdapter.write(output, model.config(), model.tensors(), base);
+            Answer answer = answer(model, files, config);
+            if (json) {
+                printJson(answer);
+            } else {
+                out().printf(
+                                "%s: adapter of step %d of %s, %,d bytes; its settings are in %s%n",
+                                answer.weights(),
+                                answer.step(),
+                                answer.checkpoint(),
+                                answer.bytes(),
+                                answer.config());
+            }
         }
         return ExitCode.OK;
     }

@@ -2,6 +2,7 @@ package dev.penstock.runtime.cli.command;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
+import dev.penstock.runtime.checkpoint.MergedTensors;
 import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.reading.BadInputException;
@@ -29,12 +30,20 @@ public record TrainedModel(
         ModelConfig config, ModelTensors tensors, Optional<SavedCheckpoint> checkpoint)
         implements AutoCloseable {
     /**
-     * Opens it; the caller closes it.
+     * Opens it, with its adapters merged; the caller closes it.
      *
      * @param notes receives what was passed over, such as a damaged checkpoint
      * @throws StoredFileException if there is no such model, or it is not whole
      */
     public static TrainedModel open(Path path, Consumer<String> notes) {
+        TrainedModel saved = asSaved(path, notes);
+        ModelConfig model = saved.config();
+        return new TrainedModel(
+                model.base(), MergedTensors.of(saved.tensors(), model), saved.checkpoint());
+    }
+
+    /** Opens it as a run goes on with it, with its adapters apart; the caller closes it. */
+    public static TrainedModel asSaved(Path path, Consumer<String> notes) {
         TrainedModel model =
                 Files.isRegularFile(path) || HuggingFaceWeights.areIn(path)
                         ? fromWeights(path)

@@ -3,7 +3,7 @@ package dev.penstock.runtime.cli.train;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.checkpoint.CheckpointReader;
+import dev.penstock.runtime.checkpoint.ModelTensors;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.inference.InferenceRequest;
 import dev.penstock.runtime.inference.PipelineInference;
@@ -38,8 +38,8 @@ final class SampleText {
             return Optional.empty();
         }
         int[] prompt = prompt(assembly);
-        try (CheckpointReader reader = checkpoint.get().read()) {
-            var pipeline = PipelineInference.of(assembly, reader);
+        try (ModelTensors weights = checkpoint.get().readMerged()) {
+            var pipeline = PipelineInference.of(assembly, weights);
             var sampling = new Sampling(TEMPERATURE, TOP_K, 1.0, assembly.config().run().seed());
             PipelineInference.Result result =
                     pipeline.run(

@@ -3,9 +3,11 @@ package dev.penstock.runtime.config.order;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.FineTuneSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.config.run.ScheduleSection;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.generate.base.GenerateOptions;
@@ -49,7 +51,16 @@ public record ConfiguredSchedule(
         return new ConfiguredSchedule(
                 file.isPresent() ? inTokens(order, config.model().context()) : order,
                 file,
-                config.model().tied() && stages > 1 ? List.of(List.of(0, stages - 1)) : List.of());
+                sharesTable(config) && stages > 1 ? List.of(List.of(0, stages - 1)) : List.of());
+    }
+
+    /** Where the table is frozen, its copies need not be told of each other's gradients. */
+    private static boolean sharesTable(RunConfig config) {
+        boolean trained =
+                config.fineTune().method() == FineTuneSection.Method.FULL
+                        && config.fineTune().freeze().stream()
+                                .noneMatch(pattern -> FineTuning.matches(pattern, "wte.weight"));
+        return config.model().tied() && trained;
     }
 
     /**

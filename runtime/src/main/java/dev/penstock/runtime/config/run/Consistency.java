@@ -29,6 +29,7 @@ final class Consistency {
         consistency.nameIsAFileName();
         consistency.headsDivideTheWidth();
         consistency.modelIsOfItsFamily();
+        consistency.whatIsTrainedExists();
         consistency.vocabularyHoldsTheTokens();
         consistency.parametersOfAGroupCanBeCounted();
         consistency.tokensOfAMicroBatchCanBeCounted();
@@ -168,6 +169,10 @@ final class Consistency {
         if (model.width() % model.heads() == 0 || model.headSize().isPresent()) {
             conflicts.addAll(ModelChecks.of(model, config.data().tokenizer().vocabulary()));
         }
+    }
+
+    private void whatIsTrainedExists() {
+        shape().ifPresent(shape -> conflicts.addAll(ModelChecks.ofTuning(config, shape)));
     }
 
     private void shardsDivideGroupsAndHiddenColumns() {

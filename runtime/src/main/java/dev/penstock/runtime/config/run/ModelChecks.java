@@ -1,17 +1,26 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Conflict;
+import dev.penstock.runtime.config.run.FineTuneSection.Method;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.Family;
 import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
-/** Whether the values of section {@code model} make a model of the family. */
+/**
+ * Whether the values of section {@code model} make a model of the family, and those of {@code
+ * fine-tune} fit it.
+ */
 final class ModelChecks {
+    private static final String GAIN = ".weight";
+    private static final String BIAS = ".bias";
+
     private ModelChecks() {}
 
     /**
@@ -75,5 +84,103 @@ final class ModelChecks {
                             }
                         });
         return conflicts;
+    }
+
+    /**
+     * Returns what of section {@code fine-tune} does not fit the model or the layout.
+     *
+     * @param shape of the model
+     */
+    static List<Conflict> ofTuning(RunConfig config, ModelShape shape) {
+        List<Conflict> conflicts = new ArrayList<>();
+        if (config.fineTune().method() == Method.LORA) {
+            adaptersCanBeComputed(config, conflicts);
+        } else if (config.fineTune().adapter().isPresent()) {
+            conflicts.add(
+                    conflict(
+                            "lora where there is a fine-tune.adapter",
+                            "full",
+                            "leave fine-tune.adapter out, or try fine-tune.method = lora",
+                            "fine-tune.method",
+                            "fine-tune.adapter"));
+        }
+        Families.find(config.model().family())
+                .ifPresent(
+                        family -> {
+                            try {
+                                ModelConfig model = ModelConfig.of(family, shape);
+                                frozenExist(
+                                        model.training(config.fineTune().tuning(family, shape)),
+                                        conflicts);
+                            } catch (IllegalArgumentException e) {
+                                conflicts.add(
+                                        conflict(
+                                                "layers of the model",
+                                                "others: " + e.getMessage(),
+                                                "take names from the list",
+                                                "fine-tune.targets",
+                                                "model.family"));
+                            }
+                        });
+        return conflicts;
+    }
+
+    private static void adaptersCanBeComputed(RunConfig config, List<Conflict> conflicts) {
+        if (config.fineTune().dropout() > 0) {
+            conflicts.add(
+                    conflict(
+                            "0: Penstock has no dropout yet",
+                            String.valueOf(config.fineTune().dropout()),
+                            "leave it out",
+                            "fine-tune.dropout"));
+        }
+        if (config.parallel().tensor() > 1) {
+            conflicts.add(
+                    conflict(
+                            "1 where fine-tune.method = lora: adapters are not divided",
+                            String.valueOf(config.parallel().tensor()),
+                            "use pipeline.stages, parallel.data or parallel.context",
+                            "parallel.tensor",
+                            "fine-tune.method"));
+        }
+    }
+
+    private static void frozenExist(ModelConfig model, List<Conflict> conflicts) {
+        Set<String> names = model.parameters().keySet();
+        for (String pattern : model.fineTuning().freeze()) {
+            if (names.stream().noneMatch(name -> FineTuning.matches(pattern, name))) {
+                conflicts.add(
+                        conflict(
+                                "names of parameters, such as %s"
+                                        .formatted(names.stream().limit(3).toList()),
+                                pattern,
+                                "* stands for any text: h.0.* is the first block",
+                                "fine-tune.freeze"));
+            }
+        }
+        if (model.trained().isEmpty()) {
+            conflicts.add(
+                    conflict(
+                            "patterns that leave something to train",
+                            model.fineTuning().freeze().toString(),
+                            "freeze less",
+                            "fine-tune.freeze"));
+        }
+        for (String gain : names) {
+            String bias = gain.replace(GAIN, BIAS);
+            boolean norm = gain.contains("ln_") && gain.endsWith(GAIN) && names.contains(bias);
+            if (norm && model.fineTuning().trains(gain) != model.fineTuning().trains(bias)) {
+                conflicts.add(
+                        conflict(
+                                "both or none of %s and %s".formatted(gain, bias),
+                                "one of them",
+                                "freeze a norm as a whole: " + gain.replace(GAIN, ".*"),
+                                "fine-tune.freeze"));
+            }
+        }
+    }
+
+    private static Conflict conflict(String expected, String got, String advice, String... keys) {
+        return new Conflict(List.of(keys), expected, got, advice);
     }
 }

@@ -19,6 +19,7 @@ public record RunConfig(
         ParallelSection parallel,
         ScheduleSection schedule,
         OptimizerSection optimizer,
+        FineTuneSection fineTune,
         DeviceSection device,
         EvaluationSection evaluation,
         CheckpointSection checkpoint,

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -29,6 +30,7 @@ public final class ModelConfig {
     /** The name of the file next to a model. */
     public static final String FILE = "config.json";
 
+    private static final String FINE_TUNING = "fine_tuning";
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /** Far more than any such file has. */
@@ -37,18 +39,20 @@ public final class ModelConfig {
     private final Family family;
     private final ModelShape shape;
     private final ObjectNode json;
+    private final FineTuning tuning;
 
-    private ModelConfig(Family family, ModelShape shape, ObjectNode json) {
+    private ModelConfig(Family family, ModelShape shape, ObjectNode json, FineTuning tuning) {
         this.family = family;
         this.shape = shape;
         this.json = json;
+        this.tuning = tuning;
     }
 
     /** Describes a model of a family. */
     public static ModelConfig of(Family family, ModelShape shape) {
         ObjectNode json = JSON.createObjectNode();
         family.describe(shape, json);
-        return new ModelConfig(family, shape, json);
+        return new ModelConfig(family, shape, json, FineTuning.FULL);
     }
 
     /**
@@ -121,7 +125,22 @@ public final class ModelConfig {
                     "not a %s that Penstock supports: %s"
                             .formatted(family.word(), String.join("; ", problems)));
         }
-        return new ModelConfig(family, shape, object.deepCopy());
+        return new ModelConfig(family, shape, object.deepCopy(), FineTuning.FULL);
+    }
+
+    /** Returns the same model with other parameters trained, and with the adapters for that. */
+    public ModelConfig training(FineTuning other) {
+        return new ModelConfig(family, shape, json, other);
+    }
+
+    /** Returns the model without adapters, everything in it trained. */
+    public ModelConfig base() {
+        return training(FineTuning.FULL);
+    }
+
+    /** Returns what is trained. */
+    public FineTuning fineTuning() {
+        return tuning;
     }
 
     public Family family() {
@@ -139,6 +158,14 @@ public final class ModelConfig {
      */
     @JsonValue
     ObjectNode inManifest() {
+        ObjectNode node = withoutTuning();
+        if (!tuning.equals(FineTuning.FULL)) {
+            node.set(FINE_TUNING, TuningJson.write(tuning));
+        }
+        return node;
+    }
+
+    private ObjectNode withoutTuning() {
         if (!isUsualGpt2()) {
             return json.deepCopy();
         }
@@ -169,6 +196,13 @@ public final class ModelConfig {
     /** Reads what {@link #inManifest} says. */
     @JsonCreator(mode = JsonCreator.Mode.DELEGATING)
     static ModelConfig ofManifest(ObjectNode node) {
+        ObjectNode rest = node.deepCopy();
+        JsonNode tuning = rest.remove(FINE_TUNING);
+        ModelConfig model = withoutTuning(rest);
+        return tuning == null ? model : model.training(TuningJson.read(tuning));
+    }
+
+    private static ModelConfig withoutTuning(ObjectNode node) {
         return node.has("model_type")
                 ? of(Path.of("manifest.json"), node)
                 : gpt2(
@@ -185,7 +219,10 @@ public final class ModelConfig {
         return json.toPrettyString() + "\n";
     }
 
-    /** Returns every parameter's name and shape, in the order of the model. */
+    /**
+     * Returns every parameter's name and shape, in the order of the model, then those of its
+     * adapters.
+     */
     public Map<String, List<Integer>> parameters() {
         Map<String, List<Integer>> shapes = new LinkedHashMap<>();
         for (StoredPart part : family.parts(shape)) {
@@ -194,6 +231,24 @@ public final class ModelConfig {
                     part.parameter(),
                     part.shape().size() == 1 ? List.of(columns) : List.of(part.rows(), columns));
         }
+        tuning.adapters()
+                .ifPresent(
+                        adapters ->
+                                AdapterParts.of(family, shape, adapters)
+                                        .forEach(
+                                                part ->
+                                                        shapes.put(
+                                                                part.parameter(),
+                                                                List.of(
+                                                                        part.rows(),
+                                                                        part.columns()))));
+        return shapes;
+    }
+
+    /** Returns name and shape of every parameter that is trained. */
+    public Map<String, List<Integer>> trained() {
+        Map<String, List<Integer>> shapes = parameters();
+        shapes.keySet().removeIf(name -> !tuning.trains(name));
         return shapes;
     }
 
@@ -251,12 +306,13 @@ public final class ModelConfig {
     public boolean equals(Object other) {
         return other instanceof ModelConfig config
                 && family.equals(config.family)
-                && shape.equals(config.shape);
+                && shape.equals(config.shape)
+                && tuning.equals(config.tuning);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(family, shape);
+        return Objects.hash(family, shape, tuning);
     }
 
     @Override

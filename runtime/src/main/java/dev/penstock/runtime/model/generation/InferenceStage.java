@@ -103,7 +103,11 @@ public final class InferenceStage implements StageProgram {
         layers =
                 new StageLayers(
                         new Compute(
-                                kernels, multiply, guard, new TensorShards(kernels, whole, null)),
+                                kernels,
+                                multiply,
+                                guard,
+                                new TensorShards(kernels, whole, null),
+                                null),
                         whole,
                         role,
                         parameters,

@@ -46,8 +46,10 @@ final class HeadNorms {
     }
 
     private void backward(Tensor dy, Tensor x, Parameter gain, Tensor kept, TokenBlocks blocks) {
-        kernels.rmsNormBackwardWeight(dy, x, kept, gain.gradient(), blocks);
-        compute.guard().check(gain.gradient(), "gradient of " + gain.name() + " (backward)");
+        if (gain.isTrained()) {
+            kernels.rmsNormBackwardWeight(dy, x, kept, gain.gradient(), blocks);
+            compute.guard().check(gain.gradient(), "gradient of " + gain.name() + " (backward)");
+        }
         kernels.rmsNormBackwardInput(dy, x, gain.weight(), kept, dy, false);
     }
 

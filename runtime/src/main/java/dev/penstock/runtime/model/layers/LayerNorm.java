@@ -40,6 +40,9 @@ final class LayerNorm implements Norm {
     public void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
         Tensor mean = requireNonNull(moments.mean());
         compute.kernels().layerNormBackwardInput(dy, x, gain.weight(), mean, moments.rstd(), dx);
+        if (!gain.isTrained()) {
+            return;
+        }
         compute.kernels()
                 .layerNormBackwardWeight(
                         dy,

@@ -4,6 +4,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,17 +16,23 @@ final class Linear {
     private final Parameter weight;
     private final @Nullable Parameter bias;
     private final String gradientPlace;
+    private final List<LowRankBranch> branches;
 
     Linear(Compute compute, LinearParameters parameters) {
         this.compute = compute;
         weight = parameters.weight();
         bias = parameters.bias();
         gradientPlace = bias == null ? "" : "gradient of " + bias.name() + " (backward)";
+        branches =
+                parameters.adapters().stream()
+                        .map(adapter -> new LowRankBranch(compute, adapter))
+                        .toList();
     }
 
-    /** Computes {@code y = x weight}, without the bias. */
+    /** Computes {@code y = x weight} and what the branches add, without the bias. */
     void multiply(Tensor x, Tensor y) {
         compute.kernels().gemm(compute.multiply(), false, x, false, weight.factor(), y, false);
+        branches.forEach(branch -> branch.forward(x, y));
     }
 
     /** Returns the bias {@code [1, out]}; null if there is none. */
@@ -44,15 +51,19 @@ final class Linear {
 
     /** Computes {@code dx = dy weight^T}, and the gradient of a bias, since dy is at hand. */
     void backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
-        if (bias != null) {
+        if (bias != null && bias.isTrained()) {
             compute.kernels().biasGradient(dy, bias.gradient(), blocks);
             compute.guard().check(bias.gradient(), gradientPlace);
         }
         compute.kernels().gemm(compute.multiply(), false, dy, true, weight.factor(), dx, false);
+        branches.forEach(branch -> branch.backwardInput(dy, dx));
     }
 
-    /** Adds to the weight's gradient. */
+    /** Adds to the gradients of the weight and of the branches. */
     void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
-        compute.kernels().weightGradient(compute.multiply(), x, dy, weight.gradient(), blocks);
+        if (weight.isTrained()) {
+            compute.kernels().weightGradient(compute.multiply(), x, dy, weight.gradient(), blocks);
+        }
+        branches.forEach(branch -> branch.backwardWeight(x, dy, blocks));
     }
 }

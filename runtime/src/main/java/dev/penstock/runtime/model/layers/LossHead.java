@@ -1,7 +1,5 @@
 package dev.penstock.runtime.model.layers;
 
-import static java.util.Objects.requireNonNull;
-
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
@@ -106,7 +104,6 @@ public final class LossHead {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        Tensor dMatrix = requireNonNull(matrixGradient).tensor();
         Tensor allNormed = compute.shards().gather(a.normed());
         for (HeadChunk chunk : chunks) {
             Tensor normed = chunk.of(allNormed);
@@ -114,7 +111,14 @@ public final class LossHead {
             Tensor dLogits = logits(normed);
             ledger.crossEntropy(compute, dLogits, microBatch, chunk, gradientScale);
             kernels.gemm(compute.multiply(), false, dLogits, false, matrix.factor(), dChunk, false);
-            kernels.weightGradient(compute.multiply(), dLogits, normed, dMatrix, chunk.blocks());
+            if (matrixGradient != null) {
+                kernels.weightGradient(
+                        compute.multiply(),
+                        dLogits,
+                        normed,
+                        matrixGradient.tensor(),
+                        chunk.blocks());
+            }
         }
         Tensor dNormed = compute.shards().sum(work.dModel());
         kernels.zero(dStream);

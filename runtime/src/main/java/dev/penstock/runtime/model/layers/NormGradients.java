@@ -67,6 +67,7 @@ public final class NormGradients {
         if (parameters.head() != null && shape.sequence()) {
             all.addAll(parameters.head().norm().all());
         }
+        all.removeIf(parameter -> !parameter.isTrained());
         return all;
     }
 

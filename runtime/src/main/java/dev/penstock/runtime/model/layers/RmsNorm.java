@@ -35,6 +35,9 @@ final class RmsNorm implements Norm {
     @Override
     public void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
         compute.kernels().rmsNormBackwardInput(dy, x, gain.weight(), moments.rstd(), dx, true);
+        if (!gain.isTrained()) {
+            return;
+        }
         compute.kernels()
                 .rmsNormBackwardWeight(
                         dy, x, moments.rstd(), gain.gradient(), compute.shards().ownRows(blocks));

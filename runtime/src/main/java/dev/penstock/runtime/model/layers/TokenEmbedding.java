@@ -65,9 +65,15 @@ final class TokenEmbedding {
      * @param dy of own rows
      */
     void backward(Tensor dy, Tensor tokens, TokenBlocks blocks) {
+        boolean placesLearn = positions != null && positions.isTrained();
+        if (!table.isTrained() && !placesLearn) {
+            return;
+        }
         Tensor all = shards.gather(dy);
-        kernels.embeddingBackward(all, tokens, range, table.gradient(), blocks);
-        if (positions != null) {
+        if (table.isTrained()) {
+            kernels.embeddingBackward(all, tokens, range, table.gradient(), blocks);
+        }
+        if (positions != null && placesLearn) {
             Tensor gradient = positions.gradient();
             eachRun(
                     blocks,

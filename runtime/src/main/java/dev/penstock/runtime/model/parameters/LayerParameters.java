@@ -2,7 +2,10 @@ package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.model.parameters.ParameterSpec.Initial;
+import dev.penstock.runtime.model.shape.AdapterPlace;
+import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
 import java.util.Collections;
@@ -39,17 +42,30 @@ public record LayerParameters(
                 () ->
                         new LayerParameters(
                                 norm(allocator, h + "ln_1", shape),
-                                columns(allocator, h + "attn.c_attn", shape, queryKeyValue, first),
+                                columns(
+                                        allocator,
+                                        layer,
+                                        "attn.c_attn",
+                                        shape,
+                                        queryKeyValue,
+                                        first),
                                 heads.norms() ? headNorms(allocator, h + "attn.", shape) : null,
                                 rows(
                                         allocator,
-                                        h + "attn.c_proj",
+                                        layer,
+                                        "attn.c_proj",
                                         shape,
                                         heads.queryColumns(),
                                         others),
                                 norm(allocator, h + "ln_2", shape),
-                                columns(allocator, h + "mlp.c_fc", shape, hidden, others),
-                                rows(allocator, h + "mlp.c_proj", shape, block.hidden(), others)));
+                                columns(allocator, layer, "mlp.c_fc", shape, hidden, others),
+                                rows(
+                                        allocator,
+                                        layer,
+                                        "mlp.c_proj",
+                                        shape,
+                                        block.hidden(),
+                                        others)));
     }
 
     static NormParameters norm(ParameterAllocator allocator, String name, ShardShape shape) {
@@ -78,7 +94,15 @@ public record LayerParameters(
 
     /** Returns the groups in which the block lies. */
     List<ParameterGroup> groups() {
-        return Stream.of(norm1.gain(), queryKeyValue.weight())
+        return Stream.of(
+                        norm1.all().stream(),
+                        queryKeyValue.all(),
+                        headNorms == null ? Stream.<Parameter>of() : headNorms.all().stream(),
+                        attentionOutput.all(),
+                        norm2.all().stream(),
+                        hidden.all(),
+                        mlpOutput.all())
+                .flatMap(each -> each)
                 .map(Parameter::group)
                 .distinct()
                 .toList();
@@ -87,21 +111,30 @@ public record LayerParameters(
     /** A linear layer whose outputs are divided among the shards. */
     private static LinearParameters columns(
             ParameterAllocator allocator,
-            String name,
+            int layer,
+            String linear,
             ShardShape shape,
             List<Integer> widths,
             boolean biased) {
+        String name = "h." + layer + "." + linear;
         int out = widths.stream().mapToInt(Integer::intValue).sum();
         TensorPiece weight = shape.columns(List.of(shape.width(), out), widths);
         TensorPiece bias = shape.columns(List.of(out), widths);
         return new LinearParameters(
                 allocator.allocate(ParameterSpec.matrix(name + ".weight", weight, Initial.NORMAL)),
-                biased ? allocator.allocate(ParameterSpec.bias(name + ".bias", bias)) : null);
+                biased ? allocator.allocate(ParameterSpec.bias(name + ".bias", bias)) : null,
+                adapters(allocator, layer, linear, shape.width()));
     }
 
     /** A linear layer whose inputs are divided among the shards; the bias is added to their sum. */
     private static LinearParameters rows(
-            ParameterAllocator allocator, String name, ShardShape shape, int in, boolean biased) {
+            ParameterAllocator allocator,
+            int layer,
+            String linear,
+            ShardShape shape,
+            int in,
+            boolean biased) {
+        String name = "h." + layer + "." + linear;
         TensorPiece weight = shape.rows(in, shape.width());
         TensorPiece bias = TensorPiece.all(List.of(shape.width()));
         return new LinearParameters(
@@ -111,6 +144,36 @@ public record LayerParameters(
                         ? allocator.allocate(
                                 ParameterSpec.bias(name + ".bias", bias)
                                         .countedIf(shape.countsCommon()))
-                        : null);
+                        : null,
+                adapters(allocator, layer, linear, in));
+    }
+
+    /** The branches beside a linear layer, as wholes. */
+    private static List<AdapterParameters> adapters(
+            ParameterAllocator allocator, int layer, String linear, int in) {
+        FineTuning tuning = allocator.fineTuning();
+        return tuning.beside(linear).stream()
+                .map(place -> adapter(allocator, layer, place, in, rank(tuning)))
+                .toList();
+    }
+
+    private static int rank(FineTuning tuning) {
+        return tuning.adapters().map(Adapters::rank).orElse(0);
+    }
+
+    private static AdapterParameters adapter(
+            ParameterAllocator allocator, int layer, AdapterPlace place, int in, int rank) {
+        return new AdapterParameters(
+                allocator.allocate(
+                        ParameterSpec.matrix(
+                                place.inner(layer),
+                                TensorPiece.all(List.of(in, rank)),
+                                Initial.KAIMING)),
+                allocator.allocate(
+                        ParameterSpec.matrix(
+                                place.outer(layer),
+                                TensorPiece.all(List.of(rank, place.columns())),
+                                Initial.ZERO)),
+                place.firstColumn());
     }
 }

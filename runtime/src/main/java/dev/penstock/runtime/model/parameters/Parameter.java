@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param offset of its first element in the group
  * @param weights the whole in F32
  * @param factors the matrix that products read: a BF16 copy, or the weights themselves
- * @param gradients the matrix to which backwards add; null without training
+ * @param gradients the matrix to which backwards add; null if it is not trained
  */
 public record Parameter(
         ParameterSpec spec,
@@ -42,9 +42,14 @@ public record Parameter(
 
     GroupView gradientView() {
         if (gradients == null) {
-            throw new IllegalStateException(name() + " was allocated for inference only");
+            throw new IllegalStateException(name() + " is not trained");
         }
         return gradients;
+    }
+
+    /** Returns whether it has a gradient and moments. */
+    public boolean isTrained() {
+        return gradients != null;
     }
 
     private long elements() {
@@ -100,10 +105,14 @@ public record Parameter(
         return Stretches.of(groupPart, offset + elements.from() - first, elements.count());
     }
 
-    /** Returns weight and moments under the names that files use. */
+    /** Returns the weight, and the moments if it is trained, under the names that files use. */
     public List<NamedTensor> state() {
+        var weight = new NamedTensor(name(), piece(), heldMaster());
+        if (!isTrained()) {
+            return group.sharding().speaks() ? List.of(weight) : List.of();
+        }
         return List.of(
-                new NamedTensor(name(), piece(), heldMaster()),
+                weight,
                 new NamedTensor("optimizer.m." + name(), piece(), heldM()),
                 new NamedTensor("optimizer.v." + name(), piece(), heldV()));
     }

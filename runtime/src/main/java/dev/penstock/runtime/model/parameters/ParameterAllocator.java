@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.Sharding;
 import java.util.ArrayList;
@@ -20,27 +21,41 @@ public final class ParameterAllocator {
         INFER
     }
 
-    /** The group being built; parameters that matrix products read may have a group apart. */
-    private record Open(ParameterGroup factors, ParameterGroup others) {}
+    /** The groups being built; parameters that matrix products read may have a group apart. */
+    private record Pair(ParameterGroup factors, ParameterGroup others) {
+        List<ParameterGroup> both() {
+            return factors.equals(others) ? List.of(others) : List.of(factors, others);
+        }
+    }
+
+    /** What is trained and what is not are groups apart. */
+    private record Open(Pair trained, Pair frozen) {}
 
     private final StageScopes scopes;
     private final Precision precision;
     private final Use use;
     private final Sharding sharding;
+    private final FineTuning tuning;
     private final List<Parameter> allocated = new ArrayList<>();
     private final List<ParameterGroup> groups = new ArrayList<>();
     private @Nullable Open open;
 
-    public ParameterAllocator(StageScopes scopes, Precision precision, Use use, Sharding sharding) {
+    public ParameterAllocator(
+            StageScopes scopes,
+            Precision precision,
+            Use use,
+            Sharding sharding,
+            FineTuning tuning) {
         this.scopes = scopes;
         this.precision = precision;
         this.use = use;
         this.sharding = sharding;
+        this.tuning = tuning;
     }
 
     /** An allocator of a rank that holds all parameters of its stage. */
     public ParameterAllocator(StageScopes scopes, Precision precision, Use use) {
-        this(scopes, precision, use, Sharding.NONE);
+        this(scopes, precision, use, Sharding.NONE, FineTuning.FULL);
     }
 
     /**
@@ -60,23 +75,33 @@ public final class ParameterAllocator {
     }
 
     private <T> T group(String name, boolean lookedUp, Supplier<T> parameters) {
-        boolean rounds = precision == Precision.BF16 && use != Use.MIRROR;
-        boolean apart = precision == Precision.BF16 && !lookedUp;
-        var others = new ParameterGroup(name, sharding, true, rounds && lookedUp);
-        var factors =
-                apart
-                        ? new ParameterGroup("factors of " + name, sharding, !rounds, rounds)
-                        : others;
-        open = new Open(factors, others);
+        var building =
+                new Open(
+                        pair(name, lookedUp, sharding, true),
+                        pair("frozen " + name, lookedUp, sharding.ofFrozen(), false));
+        open = building;
         T made = parameters.get();
         open = null;
-        for (ParameterGroup group : apart ? List.of(factors, others) : List.of(others)) {
-            if (group.elements() > 0) {
-                group.allocate(scopes, use);
-                groups.add(group);
+        for (Pair pair : List.of(building.trained(), building.frozen())) {
+            for (ParameterGroup group : pair.both()) {
+                if (group.elements() > 0) {
+                    group.allocate(scopes, use);
+                    groups.add(group);
+                }
             }
         }
         return made;
+    }
+
+    private Pair pair(String name, boolean lookedUp, Sharding shared, boolean trained) {
+        boolean rounds = precision == Precision.BF16 && use != Use.MIRROR;
+        boolean apart = precision == Precision.BF16 && !lookedUp;
+        var others = new ParameterGroup(name, shared, trained, true, rounds && lookedUp);
+        var factors =
+                apart
+                        ? new ParameterGroup("factors of " + name, shared, trained, !rounds, rounds)
+                        : others;
+        return new Pair(factors, others);
     }
 
     /** Takes a parameter into the group being built. */
@@ -84,7 +109,8 @@ public final class ParameterAllocator {
         if (open == null) {
             throw new IllegalStateException(spec.name() + " belongs to no group");
         }
-        ParameterGroup group = spec.factor() ? open.factors() : open.others();
+        Pair pair = tuning.trains(spec.name()) ? open.trained() : open.frozen();
+        ParameterGroup group = spec.factor() ? pair.factors() : pair.others();
         Parameter parameter = group.add(spec, training());
         allocated.add(parameter);
         return parameter;
@@ -93,6 +119,11 @@ public final class ParameterAllocator {
     /** Allocates a second gradient for the parameter, which is alone in its group. */
     GroupGradient secondGradient(Parameter parameter) {
         return parameter.group().secondGradient(scopes);
+    }
+
+    /** Returns what is trained. */
+    FineTuning fineTuning() {
+        return tuning;
     }
 
     private boolean training() {

@@ -24,6 +24,7 @@ public final class ParameterGroup {
 
     private final String name;
     private final Sharding sharding;
+    private final boolean trained;
     private final boolean readsWeights;
     private final GroupBuffer weights;
     private final GroupBuffer factors;
@@ -36,12 +37,15 @@ public final class ParameterGroup {
     public record Training(GroupGradient gradient, Tensor m, Tensor v) {}
 
     /**
+     * @param trained whether training changes the parameters
      * @param readsWeights whether anything reads F32 elements of the whole
      * @param copies whether matrix products read rounded copies
      */
-    ParameterGroup(String name, Sharding sharding, boolean readsWeights, boolean copies) {
+    ParameterGroup(
+            String name, Sharding sharding, boolean trained, boolean readsWeights, boolean copies) {
         this.name = name;
         this.sharding = sharding;
+        this.trained = trained;
         this.readsWeights = readsWeights;
         weights = new GroupBuffer("weights of " + name);
         factors = copies ? new GroupBuffer("factors of " + name) : weights;
@@ -49,7 +53,7 @@ public final class ParameterGroup {
     }
 
     /** Takes in one more parameter; to be called before {@link #allocate}. */
-    Parameter add(ParameterSpec spec, boolean trained) {
+    Parameter add(ParameterSpec spec, boolean training) {
         long offset = elements;
         long more = spec.piece().elements();
         elements += (more + LINE_ELEMENTS - 1) / LINE_ELEMENTS * LINE_ELEMENTS;
@@ -59,7 +63,7 @@ public final class ParameterGroup {
                 offset,
                 new GroupView(weights, offset, spec),
                 new GroupView(factors, offset, spec),
-                trained ? new GroupView(gradients, offset, spec) : null);
+                training && trained ? new GroupView(gradients, offset, spec) : null);
     }
 
     /** Allocates the memory of all parameters. */
@@ -77,7 +81,7 @@ public final class ParameterGroup {
         } else {
             master = row(scopes.ownParts(), "own part of " + name, DType.F32, held.count());
         }
-        if (use != ParameterAllocator.Use.INFER) {
+        if (trained && use != ParameterAllocator.Use.INFER) {
             training =
                     new Training(
                             gradient(scopes, gradients, computes),
@@ -122,7 +126,7 @@ public final class ParameterGroup {
         return elements;
     }
 
-    Sharding sharding() {
+    public Sharding sharding() {
         return sharding;
     }
 
@@ -143,7 +147,8 @@ public final class ParameterGroup {
         return allocated(master);
     }
 
-    boolean isTrained() {
+    /** Returns whether it has gradients and moments. */
+    public boolean isTrained() {
         return training != null;
     }
 

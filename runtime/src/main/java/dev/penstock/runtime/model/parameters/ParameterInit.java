@@ -35,7 +35,7 @@ public final class ParameterInit {
             if (!given(p.name(), p) && !headFromTokenTable(p)) {
                 fillDefault(p.spec(), p.piece(), p.heldMaster().segment());
             }
-            if (p.group().isTrained()) {
+            if (p.isTrained()) {
                 moment("optimizer.m." + p.name(), p.piece(), p.heldM(), kernels);
                 moment("optimizer.v." + p.name(), p.piece(), p.heldV(), kernels);
             }
@@ -74,6 +74,7 @@ public final class ParameterInit {
                             piece,
                             weight,
                             STANDARD_DEVIATION / StrictMath.sqrt(2.0 * modelLayers));
+            case KAIMING -> fillUniform(spec.name(), piece, weight);
         }
     }
 
@@ -97,6 +98,19 @@ public final class ParameterInit {
                                         (float) (random.normal(run.inWhole() + i) * deviation));
                             }
                         });
+    }
+
+    private void fillUniform(String name, TensorPiece piece, MemorySegment weight) {
+        CounterRandom random = CounterRandom.of(seed, name);
+        double most = 1 / StrictMath.sqrt(piece.whole().getFirst());
+        for (Run run : runs(piece)) {
+            for (long i = 0; i < run.count(); i++) {
+                weight.setAtIndex(
+                        ValueLayout.JAVA_FLOAT,
+                        run.inPiece() + i,
+                        (float) ((2 * random.uniform(run.inWhole() + i) - 1) * most));
+            }
+        }
     }
 
     /** Elements that are contiguous in both the whole and the piece. */

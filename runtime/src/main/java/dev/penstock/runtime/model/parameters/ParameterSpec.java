@@ -18,14 +18,16 @@ public record ParameterSpec(
 
     /** The initial values of a parameter. */
     enum Initial {
-        /** Zeros: biases. */
+        /** Zeros: biases, and the outer matrices of adapters. */
         ZERO,
         /** Ones: gains. */
         ONE,
         /** Normal with standard deviation 0.02. */
         NORMAL,
         /** Normal with 0.02 / sqrt(2 L): projections that end in the residual stream. */
-        RESIDUAL
+        RESIDUAL,
+        /** Uniform in +-1 / sqrt(rows), as PEFT begins the inner matrices of adapters. */
+        KAIMING
     }
 
     static ParameterSpec gain(String name, TensorPiece piece) {

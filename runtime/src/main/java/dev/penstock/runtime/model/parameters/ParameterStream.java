@@ -65,7 +65,9 @@ public final class ParameterStream {
         var stream =
                 new ParameterStream(new ParameterUnits(parameters), sharding.parameters(), ahead);
         for (ParameterGroup group : parameters.groups()) {
-            stream.gathers.put(group, new GroupGather(group, kernels, pool));
+            if (group.sharding().moments()) {
+                stream.gathers.put(group, new GroupGather(group, kernels, pool));
+            }
         }
         return stream;
     }
@@ -83,7 +85,7 @@ public final class ParameterStream {
     /** Starts to gather layers that stay until their {@link #release} or the end of the pass. */
     public Collective gather(LayerRange layers, boolean rising) {
         if (units != null) {
-            units.of(layers, rising).forEach(group -> gatherer.hold(gatherOf(group)));
+            divided(units.of(layers, rising)).forEach(gatherer::hold);
         }
         return gatherer;
     }
@@ -95,7 +97,7 @@ public final class ParameterStream {
 
     public void release(LayerRange layers) {
         if (units != null) {
-            units.of(layers, true).forEach(group -> gatherer.drop(gatherOf(group)));
+            divided(units.of(layers, true)).forEach(gatherer::drop);
         }
     }
 
@@ -127,27 +129,22 @@ public final class ParameterStream {
         }
         gatherer.advance();
         while (streams && held < order.size() && held <= at + ahead) {
-            for (ParameterGroup group : units.groups(order.get(held))) {
-                gatherer.hold(gatherOf(group));
-            }
+            divided(units.groups(order.get(held))).forEach(gatherer::hold);
             held++;
         }
-        for (ParameterGroup group : units.groups(order.get(at))) {
-            gatherer.await(gatherOf(group));
-        }
+        divided(units.groups(order.get(at))).forEach(gatherer::await);
     }
 
     /** Leaves the current unit, which has finished. */
     public void leave() {
         if (streams && units != null) {
-            for (ParameterGroup group : units.groups(order.get(at))) {
-                gatherer.drop(gatherOf(group));
-            }
+            divided(units.groups(order.get(at))).forEach(gatherer::drop);
         }
         at++;
     }
 
-    private GroupGather gatherOf(ParameterGroup group) {
-        return Objects.requireNonNull(gathers.get(group));
+    /** Returns the gathers of those groups of which replicas hold parts. */
+    private List<GroupGather> divided(List<ParameterGroup> groups) {
+        return groups.stream().map(gathers::get).filter(Objects::nonNull).toList();
     }
 }

@@ -40,7 +40,7 @@ public record StageParameters(
      * @param matrixGradient the matrix in which the head's part of the gradient accumulates. A tied
      *     matrix has one buffer for the embedding's part and one for the head's on every layout,
      *     and the sum is taken at the end of the step, so that the bits do not depend on the number
-     *     of stages. Null without training.
+     *     of stages. Null if the matrix is not trained.
      * @param second the latter as a group, if one stage has both; otherwise null
      */
     public record Head(
@@ -91,7 +91,9 @@ public record StageParameters(
         if (tied && embedding != null) {
             Parameter matrix = embedding.tokens();
             GroupGradient second =
-                    allocator.accumulates() ? allocator.secondGradient(matrix) : null;
+                    allocator.accumulates() && matrix.isTrained()
+                            ? allocator.secondGradient(matrix)
+                            : null;
             return new Head(
                     norm, matrix, second == null ? null : second.view(0, matrix.spec()), second);
         }
@@ -101,12 +103,17 @@ public record StageParameters(
         Parameter matrix =
                 allocator.group(
                         tied ? "wte" : "lm_head", () -> allocator.allocate(spec.countedIf(!tied)));
-        return new Head(norm, matrix, allocator.accumulates() ? matrix.gradientView() : null, null);
+        return new Head(norm, matrix, matrix.gradients(), null);
     }
 
     /** Returns the parameters of which this rank holds something. */
     public List<Parameter> held() {
         return all.stream().filter(Parameter::isHeld).toList();
+    }
+
+    /** Returns those of {@link #held} that are trained. */
+    public List<Parameter> trained() {
+        return held().stream().filter(Parameter::isTrained).toList();
     }
 
     /** Returns those of {@link #held} that this rank reports. */
@@ -117,7 +124,9 @@ public record StageParameters(
     /** Returns all gradients of {@link #groups}, and the head's part of a tied matrix's. */
     public List<GroupGradient> gradients() {
         List<GroupGradient> all = new ArrayList<>();
-        groups.forEach(group -> all.add(group.trained().gradient()));
+        groups.stream()
+                .filter(ParameterGroup::isTrained)
+                .forEach(group -> all.add(group.trained().gradient()));
         if (head != null && head.second() != null) {
             all.add(head.second());
         }

@@ -18,18 +18,24 @@ public record StageTrained(List<ParameterGroup> groups, Kernels kernels, Runnabl
 
     @Override
     public List<NamedTensor> gradients() {
-        return held().map(group -> named(group.name(), group.trained().gradient().part())).toList();
+        return held().filter(ParameterGroup::isTrained)
+                .map(group -> named(group.name(), group.trained().gradient().part()))
+                .toList();
     }
 
     @Override
     public List<NamedTensor> tensors() {
-        return held().flatMap(
-                        group ->
-                                Stream.of(
-                                        named(group.name(), group.master()),
-                                        named("optimizer.m." + group.name(), group.trained().m()),
-                                        named("optimizer.v." + group.name(), group.trained().v())))
-                .toList();
+        return held().flatMap(StageTrained::state).toList();
+    }
+
+    private static Stream<NamedTensor> state(ParameterGroup group) {
+        NamedTensor weights = named(group.name(), group.master());
+        return group.isTrained()
+                ? Stream.of(
+                        weights,
+                        named("optimizer.m." + group.name(), group.trained().m()),
+                        named("optimizer.v." + group.name(), group.trained().v()))
+                : Stream.of(weights);
     }
 
     /**

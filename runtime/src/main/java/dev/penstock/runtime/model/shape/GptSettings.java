@@ -17,6 +17,7 @@ import java.util.stream.IntStream;
  * @param zero what replicas divide among themselves
  * @param sequence whether tensor shards divide among themselves the work that each would otherwise
  *     do for all rows of a unit
+ * @param fineTuning what is trained
  */
 public record GptSettings(
         ModelShape shape,
@@ -28,7 +29,10 @@ public record GptSettings(
         Set<Integer> recomputedBlocks,
         RankGrid grid,
         ZeroSettings zero,
-        boolean sequence) {
+        boolean sequence,
+        FineTuning fineTuning) {
+    private static final String TOKEN_TABLE = "wte.weight";
+
     public GptSettings {
         recomputedBlocks = Set.copyOf(recomputedBlocks);
         int tensorShards = grid.tensor();
@@ -72,11 +76,58 @@ public record GptSettings(
                                     batch.sliceLengths(),
                                     grid.context()));
         }
+        if (fineTuning.adapters().isPresent() && tensorShards > 1) {
+            throw new IllegalArgumentException(
+                    "adapters are not divided among tensor shards: expected 1 shard, got "
+                            + tensorShards);
+        }
         if (shape.vocabulary() < tensorShards) {
             throw new IllegalArgumentException(
                     "every tensor shard holds tokens: expected a vocabulary of %d or more, got %d"
                             .formatted(tensorShards, shape.vocabulary()));
         }
+    }
+
+    /** Settings of a run that trains everything. */
+    public GptSettings(
+            ModelShape shape,
+            StagePartition partition,
+            BatchShape batch,
+            Precision precision,
+            AdamWSettings optimizer,
+            long seed,
+            Set<Integer> recomputedBlocks,
+            RankGrid grid,
+            ZeroSettings zero,
+            boolean sequence) {
+        this(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                sequence,
+                FineTuning.FULL);
+    }
+
+    /** Returns these settings with other parameters trained. */
+    public GptSettings training(FineTuning other) {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                sequence,
+                other);
     }
 
     private static void requireDivided(String what, int count, String unit, int shards) {
@@ -118,7 +169,8 @@ public record GptSettings(
      */
     public long sharedGradientElements(RankPlace place) {
         var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence);
-        long matrix = shape.tied() ? (long) own.tokens() * own.width() : 0;
+        boolean shared = shape.tied() && fineTuning.trains(TOKEN_TABLE);
+        long matrix = shared ? (long) own.tokens() * own.width() : 0;
         return Sharding.of(this, place).held(matrix).count();
     }
 
@@ -177,7 +229,8 @@ public record GptSettings(
                 recomputedBlocks,
                 ranks,
                 sharding,
-                sequence);
+                sequence,
+                fineTuning);
     }
 
     /** Returns the bytes of the largest tensor that is sent from stage to stage. */

@@ -21,6 +21,14 @@ public record Sharding(int stage, int replicas, int index) {
         return whole ? NONE : new Sharding(settings.zero().stage(), replicas, index);
     }
 
+    /**
+     * Returns the same for parameters that are not trained: they have nothing to divide but
+     * themselves.
+     */
+    public Sharding ofFrozen() {
+        return parameters() ? this : new Sharding(0, replicas, index);
+    }
+
     public boolean moments() {
         return stage >= 1;
     }

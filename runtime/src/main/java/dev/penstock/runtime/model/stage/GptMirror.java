@@ -60,7 +60,11 @@ final class GptMirror implements StageMirror {
             StageScopes scopes, GptSettings settings, StageRole role, Sharding sharding) {
         return StageParameters.allocate(
                 new ParameterAllocator(
-                        scopes, settings.precision(), ParameterAllocator.Use.MIRROR, sharding),
+                        scopes,
+                        settings.precision(),
+                        ParameterAllocator.Use.MIRROR,
+                        sharding,
+                        settings.fineTuning()),
                 settings.shape(role),
                 role);
     }

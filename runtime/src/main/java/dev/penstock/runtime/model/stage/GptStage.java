@@ -24,6 +24,7 @@ import dev.penstock.runtime.model.activations.LayerActivations;
 import dev.penstock.runtime.model.activations.StageStash;
 import dev.penstock.runtime.model.activations.UnitActivations;
 import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.layers.AdapterRoom;
 import dev.penstock.runtime.model.layers.Attention;
 import dev.penstock.runtime.model.layers.Compute;
 import dev.penstock.runtime.model.layers.FiniteGuard;
@@ -110,7 +111,13 @@ public final class GptStage implements StageProgram {
         guard = new FiniteGuard(kernels);
         ShardShape shape = settings.shape(role);
         shards = new TensorShards(kernels, shape, buffers.allRows());
-        Compute compute = new Compute(kernels, settings.precision().multiply(), guard, shards);
+        Compute compute =
+                new Compute(
+                        kernels,
+                        settings.precision().multiply(),
+                        guard,
+                        shards,
+                        buffers.adapters());
         StageParameters parameters = buffers.parameters();
         sharding = Sharding.of(settings, place);
         stream =
@@ -199,6 +206,10 @@ public final class GptStage implements StageProgram {
             for (int i = 0; i < roles.size(); i++) {
                 StageBuffers buffers = allocated.stages().get(i);
                 init.fill(buffers.parameters(), device.kernels());
+                AdapterRoom adapters = buffers.adapters();
+                if (adapters != null) {
+                    adapters.fill(settings.fineTuning().adapters().orElseThrow().scale());
+                }
                 TurnTable turns = buffers.turns();
                 if (turns != null) {
                     turns.fill(settings.shape(), settings.tokens(place).runs());

@@ -9,6 +9,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.Precision;
@@ -19,6 +20,7 @@ import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
+import java.util.function.Predicate;
 
 /**
  * Builds the stages of a run. Safe to use from any thread; each stage belongs to the thread of its
@@ -175,11 +177,21 @@ public final class GptStageFactory implements StageBuilder {
      * Returns the elements of the parameters with which a rank computes in a stage, sharded or not.
      */
     public long parameters(int stage, RankPlace place) {
+        return elements(stage, place, _ -> true);
+    }
+
+    /** Returns the elements of those of {@link #parameters} that are trained. */
+    public long trained(int stage, RankPlace place) {
+        return elements(stage, place, Parameter::isTrained);
+    }
+
+    private long elements(int stage, RankPlace place, Predicate<Parameter> counted) {
         StageRole role = settings.role(stage, place);
         StageScopes scopes = StageScopes.counting(settings, "stage " + stage);
         return GptMirror.allocate(scopes, settings, role, Sharding.of(settings, place))
                 .all()
                 .stream()
+                .filter(counted)
                 .mapToLong(parameter -> parameter.spec().piece().elements())
                 .sum();
     }
@@ -190,21 +202,30 @@ public final class GptStageFactory implements StageBuilder {
      * Masters of BF16 runs are sharded with the moments and counted as parameters, according to
      * where they are stored.
      *
+     * <p>What is not trained has neither gradients nor moments.
+     *
      * @param parameters elements
+     * @param trained how many of them are trained
      */
-    public List<MemoryUse> formula(long parameters) {
+    public List<MemoryUse> formula(long parameters, long trained) {
         int replicas = settings.grid().data() * settings.grid().context();
         long shard = Math.ceilDiv(parameters, (long) replicas);
+        long trainedShard = Math.ceilDiv(trained, (long) replicas);
+        long frozen = parameters - trained;
         int zero = settings.zero().stage();
-        long moments = zero >= 1 ? shard : parameters;
+        long moments = zero >= 1 ? trainedShard : trained;
         boolean rounds = settings.precision() == Precision.BF16;
         long copies = rounds ? DType.BF16.bytes() * (zero >= 3 ? shard : parameters) : 0;
         long masters =
-                DType.F32.bytes() * (zero >= 3 || (rounds && zero >= 1) ? shard : parameters);
+                DType.F32.bytes()
+                        * (zero >= 3
+                                ? shard
+                                : rounds && zero >= 1 ? trainedShard + frozen : parameters);
         return List.of(
                 new MemoryUse(MemoryUse.PARAMETERS, copies + masters),
                 new MemoryUse(
-                        MemoryUse.GRADIENTS, DType.F32.bytes() * (zero >= 2 ? shard : parameters)),
+                        MemoryUse.GRADIENTS,
+                        DType.F32.bytes() * (zero >= 2 ? trainedShard : trained)),
                 new MemoryUse(MemoryUse.OPTIMIZER, 2L * DType.F32.bytes() * moments));
     }
 

@@ -84,7 +84,7 @@ public final class KernelRehearsal {
         rehearsal.train();
         rehearsal.evaluate();
         for (Parameter parameter : rehearsal.stage.parameters()) {
-            if (parameter.own().count() > 0) {
+            if (parameter.isTrained() && parameter.own().count() > 0) {
                 kernels.squaredNorm(parameter.ownGradient());
             }
         }

@@ -51,7 +51,11 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     @Override
     public long reduction(int stage) {
         StageParameters parameters = parameters(stage);
-        long bytes = parameters.groups().stream().mapToLong(this::reduced).sum();
+        long bytes =
+                parameters.groups().stream()
+                        .filter(ParameterGroup::isTrained)
+                        .mapToLong(this::reduced)
+                        .sum();
         StageParameters.Head head = parameters.head();
         return head == null || head.second() == null
                 ? bytes
@@ -87,6 +91,9 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     }
 
     private long gathered(ParameterGroup group) {
+        if (!group.sharding().moments()) {
+            return 0; // not trained, and whole on every replica
+        }
         int elementBytes = group.readsWeights() ? Float.BYTES : Short.BYTES;
         return sent(CollectiveKind.ALL_GATHER, group, elementBytes);
     }
@@ -113,7 +120,8 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
                                     scopes,
                                     settings.precision(),
                                     ParameterAllocator.Use.TRAIN,
-                                    sharding),
+                                    sharding,
+                                    settings.fineTuning()),
                             settings.shape(role),
                             role);
                 });

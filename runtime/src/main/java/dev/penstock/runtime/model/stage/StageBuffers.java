@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.activations.RecomputedBlocks;
 import dev.penstock.runtime.model.activations.StageStash;
 import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.layers.AdapterRoom;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
@@ -37,6 +38,7 @@ import org.jspecify.annotations.Nullable;
  * @param turns where heads turn by the places of their tokens
  * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}
  * @param normGradients room for {@link NormGradients}, if there are any
+ * @param adapters room of low-rank branches, if there are any
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
@@ -51,6 +53,7 @@ record StageBuffers(
         @Nullable TurnTable turns,
         @Nullable Tensor allRows,
         @Nullable Tensor normGradients,
+        @Nullable AdapterRoom adapters,
         @Nullable Tensor logits,
         @Nullable InputTokens inputs,
         @Nullable LossLedger ledger) {
@@ -69,7 +72,8 @@ record StageBuffers(
                                 scopes,
                                 settings.precision(),
                                 ParameterAllocator.Use.TRAIN,
-                                sharding),
+                                sharding,
+                                settings.fineTuning()),
                         shape,
                         role);
         RecomputedBlocks recomputed = RecomputedBlocks.allocate(scopes, settings, role, budget);
@@ -105,6 +109,7 @@ record StageBuffers(
                         : TurnTable.allocate(scopes.scratch(), shape.model(), batch.context()),
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
                 NormGradients.room(scopes.scratch(), shape, parameters),
+                adapters(scopes, settings, role),
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), batch) : null,
                 role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);
@@ -113,6 +118,20 @@ record StageBuffers(
     private static Tensor allRows(StageScopes scopes, ShardShape shape, BatchShape batch) {
         return scopes.scratch()
                 .tensor("rows of all shards", DType.F32, batch.largestRows(), shape.width());
+    }
+
+    private static @Nullable AdapterRoom adapters(
+            StageScopes scopes, GptSettings settings, StageRole role) {
+        return settings.fineTuning()
+                .adapters()
+                .filter(_ -> role.layers() > 0)
+                .map(
+                        adapters ->
+                                AdapterRoom.allocate(
+                                        scopes.scratch(),
+                                        adapters.rank(),
+                                        settings.batchOfPart().largestRows()))
+                .orElse(null);
     }
 
     private static List<Workspace> workspaces(

@@ -47,8 +47,9 @@ final class StageGradients {
         this.kernels = kernels;
         this.pool = pool;
         this.sharding = sharding;
-        counted = parameters.counted();
-        Parameter table = settings.shape().tied() ? parameters.tokenTable() : null;
+        counted = parameters.counted().stream().filter(Parameter::isTrained).toList();
+        Parameter tied = settings.shape().tied() ? parameters.tokenTable() : null;
+        Parameter table = tied != null && tied.isTrained() ? tied : null;
         StageParameters.Head head = parameters.head();
         boolean alone = role.first() && role.last();
         tiedHere = alone && table != null ? table.group().trained().gradient() : null;

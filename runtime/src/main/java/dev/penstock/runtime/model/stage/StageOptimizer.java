@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.stage;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.parameters.ParameterGroup;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 
@@ -25,7 +26,7 @@ final class StageOptimizer {
     void update(long step, double clipFactor) {
         AdamWStep decaying = numbers(step, clipFactor, settings.weightDecay());
         AdamWStep steady = numbers(step, clipFactor, 0);
-        for (Parameter p : parameters.held()) {
+        for (Parameter p : parameters.trained()) {
             boolean decays = settings.decayAll() || !p.spec().vector();
             kernels.adamW(
                     p.heldMaster(),
@@ -34,7 +35,9 @@ final class StageOptimizer {
                     p.heldV(),
                     decays ? decaying : steady);
         }
-        parameters.groups().forEach(group -> group.masterChanged(kernels));
+        parameters.groups().stream()
+                .filter(ParameterGroup::isTrained)
+                .forEach(group -> group.masterChanged(kernels));
     }
 
     private AdamWStep numbers(long step, double clipFactor, double decay) {

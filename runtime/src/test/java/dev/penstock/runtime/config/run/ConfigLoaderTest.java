@@ -84,6 +84,14 @@ class ConfigLoaderTest {
                                         0.1,
                                         false,
                                         1.0),
+                                new FineTuneSection(
+                                        FineTuneSection.Method.FULL,
+                                        8,
+                                        16,
+                                        List.of(),
+                                        0,
+                                        Optional.empty(),
+                                        List.of()),
                                 new DeviceSection(
                                         DeviceKind.AUTO,
                                         Optional.empty(),
@@ -231,6 +239,14 @@ class ConfigLoaderTest {
                                         0,
                                         true,
                                         0),
+                                new FineTuneSection(
+                                        FineTuneSection.Method.FULL,
+                                        8,
+                                        16,
+                                        List.of(),
+                                        0,
+                                        Optional.empty(),
+                                        List.of()),
                                 new DeviceSection(
                                         DeviceKind.CPU,
                                         Optional.of(3),

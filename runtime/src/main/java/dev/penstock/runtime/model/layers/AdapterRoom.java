@@ -1,0 +1,44 @@
+package dev.penstock.runtime.model.layers;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * Scratch that the low-rank branches of a stage use in turns. They are scaled by a product with a
+ * diagonal matrix, which is exact but for the one rounding of each element.
+ *
+ * @param inner what is between the two matrices of a branch, or its gradient {@code [n, r]}
+ * @param scaled the same times the scale {@code [n, r]}
+ * @param scale {@code [r, r]}: the scale in its diagonal
+ */
+public record AdapterRoom(Tensor inner, Tensor scaled, Tensor scale) {
+
+    /**
+     * Allocates the room; {@link #fill} is to be called before it is used.
+     *
+     * @param rows of the largest unit
+     */
+    public static AdapterRoom allocate(DeviceScope scope, int rank, int rows) {
+        return new AdapterRoom(
+                scope.tensor("inside of adapters", DType.F32, rows, rank),
+                scope.tensor("scaled inside of adapters", DType.F32, rows, rank),
+                scope.tensor("scale of adapters", DType.F32, rank, rank));
+    }
+
+    /** Writes the matrix of the scale. */
+    public void fill(double factor) {
+        MemorySegment matrix = scale.segment();
+        int rank = scale.rows();
+        for (int row = 0; row < rank; row++) {
+            for (int column = 0; column < rank; column++) {
+                matrix.setAtIndex(
+                        ValueLayout.JAVA_FLOAT,
+                        (long) row * rank + column,
+                        row == column ? (float) factor : 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package dev.penstock.runtime.model.shape;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Pattern;
+
+/**
+ * Which parameters a run trains. The others are frozen: they have neither gradients nor moments and
+ * keep their bits.
+ *
+ * @param adapters branches that are trained in place of the model's own parameters, if there are
+ *     any
+ * @param freeze names of parameters that are not trained; {@code *} stands for any text
+ */
+public record FineTuning(Optional<Adapters> adapters, List<String> freeze) {
+    /** Everything is trained. */
+    public static final FineTuning FULL = new FineTuning(Optional.empty(), List.of());
+
+    static final String INNER = ".lora_A.weight";
+    static final String OUTER = ".lora_B.weight";
+
+    public FineTuning {
+        freeze = List.copyOf(freeze);
+    }
+
+    /** Returns whether a name is that of an adapter's matrix. */
+    public static boolean isAdapter(String parameter) {
+        return parameter.endsWith(INNER) || parameter.endsWith(OUTER);
+    }
+
+    /** Returns whether a parameter is trained. */
+    public boolean trains(String parameter) {
+        return (adapters.isEmpty() || isAdapter(parameter))
+                && freeze.stream().noneMatch(pattern -> matches(pattern, parameter));
+    }
+
+    /** Returns whether a pattern stands for a name. */
+    public static boolean matches(String pattern, String parameter) {
+        return Pattern.matches(Pattern.quote(pattern).replace("*", "\\E.*\\Q"), parameter);
+    }
+
+    /** Returns the branches beside a linear layer such as {@code attn.c_attn}. */
+    public List<AdapterPlace> beside(String linear) {
+        return adapters.map(each -> each.beside(linear)).orElse(List.of());
+    }
+}

@@ -1,0 +1,159 @@
+package dev.penstock.runtime.cli.train;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.runtime.checkpoint.PeftAdapter;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.model.GoldenAdapter;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.safetensors.TensorFacts;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Runs that train adapters, or leave parameters as they are, from the command line. */
+class FineTunedRunTest {
+    private static final double[] GOLDEN = {
+        4.296310018203917, 4.222927871349783, 4.220097276004864, 4.202953131360311
+    };
+
+    private final GoldenAdapter golden = new GoldenAdapter();
+
+    @TempDir private Path folder;
+
+    private Training lora(String name) throws IOException {
+        Path own = Files.createDirectories(folder.resolve(name));
+        Training training = Training.golden(own, true).init(golden.base().folder());
+        Path file = training.configuration();
+        String text = Files.readString(file);
+        Files.writeString(
+                file,
+                text.replaceFirst("(?s)model \\{.*?\\}", "model { context = 16 }")
+                        .replaceFirst(
+                                "source = \"[^\"]*\"",
+                                "source = \""
+                                        + golden.folder().resolve("tokens.safetensors")
+                                        + "\""));
+        return training.set("model.from=" + golden.base().folder())
+                .set("run.steps=4", "checkpoint.every=2", "optimizer.weight-decay=0")
+                .set("fine-tune.method=lora", "fine-tune.rank=4", "fine-tune.alpha=8")
+                .set("fine-tune.adapter=" + golden.folder());
+    }
+
+    @Test
+    void anAdapterFollowsTheGoldenRunInStagesSlicesAndResumed() throws IOException {
+        Trained whole = lora("whole").complete();
+        Trained staged = lora("staged").set("pipeline.stages=2").complete();
+        Training resumed = lora("resumed");
+        resumed.copy().set("run.steps=2").complete();
+        Trained ended = resumed.copy().resume().complete();
+
+        for (int i = 0; i < GOLDEN.length; i++) {
+            assertThat(whole.losses().get(i)).isCloseTo(GOLDEN[i], within(2e-4));
+        }
+        assertThat(staged.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
+    }
+
+    @Test
+    void anAdapterIsSavedExportedAndMerged() throws IOException {
+        Training training = lora("run");
+        training.complete();
+        String run = training.directory().toString();
+        Path exported = folder.resolve("adapter").resolve(PeftAdapter.WEIGHTS);
+        Path merged = folder.resolve("merged");
+
+        Cli adapter =
+                Cli.run("checkpoint", "export", run, "--adapter", "--output", exported.toString());
+        Cli model =
+                Cli.run(
+                        "checkpoint",
+                        "export",
+                        run,
+                        "--tokenizer=none",
+                        "--output",
+                        merged.resolve("model.safetensors").toString());
+        Cli verified = Cli.run("checkpoint", "verify", run);
+        assertThat(adapter.exitCode()).as(adapter.err()).isEqualTo(ExitCode.OK);
+        assertThat(model.exitCode()).as(model.err()).isEqualTo(ExitCode.OK);
+        assertThat(verified.exitCode()).as(verified.err()).isEqualTo(ExitCode.OK);
+        Trained further =
+                lora("further").set("fine-tune.adapter=" + exported.getParent()).complete();
+        Trained full =
+                lora("full")
+                        .init(merged)
+                        .set("fine-tune.method=full", "fine-tune.adapter=none")
+                        .complete();
+
+        assertThat(exported.resolveSibling("adapter_config.json")).exists();
+        assertThat(further.losses().getFirst()).isCloseTo(full.losses().getFirst(), within(1e-5));
+        assertThat(further.losses().getFirst()).isLessThan(GOLDEN[0]);
+        Path step = training.directory().resolve("checkpoints").resolve("step-000004");
+        try (var reader = SavedCheckpoint.open(step).read();
+                Arena arena = Arena.ofConfined()) {
+            assertThat(reader.tensors())
+                    .extracting(TensorFacts::name)
+                    .contains("optimizer.m.h.0.attn.c_attn.q_proj.lora_A.weight")
+                    .doesNotContain("optimizer.m.h.0.attn.c_attn.weight");
+            try (SafetensorsFile base =
+                    SafetensorsFile.open(golden.base().path("model.safetensors"))) {
+                StoredTensor norm = reader.read("ln_f.weight", arena).orElseThrow();
+                assertThat(norm.toFloats()).isEqualTo(base.tensor("model.norm.weight").toFloats());
+            }
+        }
+    }
+
+    @Test
+    void aRunOfOtherAdaptersDoesNotGoOn() throws IOException {
+        Training training = lora("run");
+        training.complete();
+
+        Trained other = training.copy().resume().set("fine-tune.rank=2", "run.steps=6").run();
+        Trained full =
+                training.copy()
+                        .resume()
+                        .set("run.steps=6")
+                        .set("fine-tune.method=full", "fine-tune.adapter=none")
+                        .run();
+
+        assertThat(other.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(other.err()).contains("lora of rank 4, alpha 8.0, on [q_proj, v_proj]");
+        assertThat(full.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(full.err()).contains("the run has none");
+    }
+
+    @Test
+    void frozenParametersOfAFullRunStayAsTheyAre() throws IOException {
+        Path own = Files.createDirectories(folder.resolve("frozen"));
+        Training training =
+                Training.golden(own, true)
+                        .set("run.steps=2", "checkpoint.every=1", "pipeline.stages=2")
+                        .set("fine-tune.freeze=[\"w*\", \"h.0.*\"]");
+        training.complete();
+        Path step = training.directory().resolve("checkpoints").resolve("step-000002");
+
+        try (var reader = SavedCheckpoint.open(step).read();
+                Arena arena = Arena.ofConfined();
+                SafetensorsFile before =
+                        SafetensorsFile.open(Training.golden("tied.init.safetensors"))) {
+            for (String name : List.of("wte.weight", "wpe.weight", "h.0.ln_1.bias")) {
+                assertThat(reader.read(name, arena).orElseThrow().toFloats())
+                        .as(name)
+                        .isEqualTo(before.tensor(name).toFloats());
+            }
+            assertThat(reader.read("h.1.ln_1.bias", arena).orElseThrow().toFloats())
+                    .isNotEqualTo(before.tensor("h.1.ln_1.bias").toFloats());
+            assertThat(reader.find("optimizer.m.wte.weight")).isEmpty();
+        }
+    }
+}

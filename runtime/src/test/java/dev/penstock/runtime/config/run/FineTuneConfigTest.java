@@ -1,0 +1,88 @@
+package dev.penstock.runtime.config.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.model.family.Families;
+import dev.penstock.runtime.model.shape.AdapterPlace;
+import dev.penstock.runtime.model.shape.Adapters;
+import dev.penstock.runtime.model.shape.FineTuning;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class FineTuneConfigTest {
+    @TempDir Path folder;
+
+    @BeforeEach
+    void someText() throws IOException {
+        Files.writeString(folder.resolve("corpus.txt"), "to be or not to be");
+    }
+
+    @Test
+    void everythingIsTrainedUnlessSomethingIsSaid() throws IOException {
+        assertThat(tuning("")).isEqualTo(FineTuning.FULL);
+    }
+
+    @Test
+    void adaptersStandWherePeftPutsThemUnlessSomethingIsSaid() throws IOException {
+        Adapters gpt2 = tuning("fine-tune.method = lora").adapters().orElseThrow();
+        Adapters llama =
+                tuning("fine-tune.method = lora, model.family = llama").adapters().orElseThrow();
+
+        assertThat(gpt2.places()).containsExactly(new AdapterPlace("attn.c_attn", "", 0, 768));
+        assertThat(llama.places())
+                .containsExactly(
+                        new AdapterPlace("attn.c_attn", "q_proj", 0, 256),
+                        new AdapterPlace("attn.c_attn", "v_proj", 512, 256));
+        assertThat(gpt2.scale()).isEqualTo(2);
+    }
+
+    @Test
+    void whatCannotBeComputedIsToldAtOnce() {
+        assertThatThrownBy(
+                        () ->
+                                tuning(
+                                        "fine-tune { method = lora, targets = [q_proj], dropout = 0.1 },"
+                                                + " parallel.tensor = 2"))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining("fine-tune.targets")
+                .hasMessageContaining("c_attn, c_fc, c_proj")
+                .hasMessageContaining("fine-tune.dropout")
+                .hasMessageContaining("parallel.tensor");
+    }
+
+    @Test
+    void patternsStandForParametersAndLeaveSomethingToTrain() {
+        assertThatThrownBy(() -> tuning("fine-tune.freeze = [\"model.layers.0.*\"]"))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining("wte.weight")
+                .hasMessageContaining("model.layers.0.*");
+        assertThatThrownBy(() -> tuning("fine-tune.freeze = [\"*\"]"))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining("leave something to train");
+        assertThatThrownBy(() -> tuning("fine-tune.freeze = [\"*.bias\"]"))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining("freeze a norm as a whole");
+    }
+
+    private FineTuning tuning(String text) throws IOException {
+        Path file =
+                Files.writeString(folder.resolve("run.conf"), "data.source = corpus.txt\n" + text);
+        RunConfig config = ConfigLoader.load(file, List.of());
+        assertThat(
+                        ConfigLoader.load(
+                                Files.writeString(folder.resolve("again.conf"), config.resolved()),
+                                List.of()))
+                .isEqualTo(config);
+        return config.fineTune()
+                .tuning(
+                        Families.find(config.model().family()).orElseThrow(),
+                        config.model().shape(256));
+    }
+}

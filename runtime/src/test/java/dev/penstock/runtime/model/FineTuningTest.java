@@ -1,0 +1,226 @@
+package dev.penstock.runtime.model;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.runtime.model.family.AdapterParts;
+import dev.penstock.runtime.model.family.Families;
+import dev.penstock.runtime.model.family.Family;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.Adapters;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.FineTuning;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.stage.GptStageFactory;
+import dev.penstock.schedules.ir.Schedule;
+import java.nio.IntBuffer;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What is trained does not depend on the layout, and what is not costs and changes nothing. */
+class FineTuningTest {
+    private static final int MICRO_BATCHES = 2;
+    private static final List<Integer> WHOLE = List.of(64);
+
+    static Stream<Arguments> familiesAndPrecisions() {
+        return Stream.of("llama", "qwen3", "gpt2-variants")
+                .flatMap(
+                        family ->
+                                Stream.of(Precision.values())
+                                        .map(precision -> Arguments.of(family, precision)));
+    }
+
+    private static FineTuning lora(String golden, ModelShape shape) {
+        Family family = new GoldenFamily(golden).config().family();
+        return new FineTuning(
+                Optional.of(
+                        new Adapters(
+                                3, 6, AdapterParts.places(family, shape, List.of("all-linear")))),
+                List.of("h.1.*"));
+    }
+
+    @ParameterizedTest(name = "{0}, {1}")
+    @MethodSource("familiesAndPrecisions")
+    void stagesSlicesOrdersAndRecomputationDoNotChangeABitOfAdapters(
+            String family, Precision precision) {
+        ModelShape shape = TinyFamilies.shape(family);
+        FineTuning tuning = lora(family, shape);
+        Schedule one = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
+        Map<String, Object> bits = run(shape, tuning, precision, 1, WHOLE, one, Set.of());
+
+        assertThat(bits.keySet()).anyMatch(name -> name.startsWith("g h.0.mlp.c_fc."));
+        assertThat(bits.keySet()).noneMatch(name -> name.startsWith("g h.1."));
+        List<Integer> halves = List.of(32, 32);
+        Schedule two = Orders.oneForwardOneBackward(2, MICRO_BATCHES, 2);
+        assertThat(run(shape, tuning, precision, 2, halves, two, Set.of())).isEqualTo(bits);
+        assertThat(run(shape, tuning, precision, 2, halves, Orders.split(two, 1), Set.of()))
+                .isEqualTo(bits);
+        assertThat(run(shape, tuning, precision, 2, halves, two, Set.of(0, 1))).isEqualTo(bits);
+        Schedule sliced = Orders.gpipe(2, MICRO_BATCHES, 3);
+        assertThat(run(shape, tuning, precision, 2, List.of(32, 16, 16), sliced, Set.of()))
+                .isEqualTo(bits);
+    }
+
+    @ParameterizedTest(name = "{0}, {1}")
+    @MethodSource("familiesAndPrecisions")
+    void gradientsOfTheRestAreThoseOfAFullRun(String family, Precision precision) {
+        ModelShape shape = TinyFamilies.shape(family);
+        var tuning = new FineTuning(Optional.empty(), List.of("w*", "h.0.*", "*.ln_2.*"));
+        Schedule order = Orders.oneForwardOneBackward(2, MICRO_BATCHES, 1);
+        Map<String, Object> full =
+                run(shape, FineTuning.FULL, precision, 2, WHOLE, order, Set.of());
+
+        Map<String, Object> partly = run(shape, tuning, precision, 2, WHOLE, order, Set.of());
+        Map<String, Object> alone =
+                run(
+                        shape,
+                        tuning,
+                        precision,
+                        1,
+                        List.of(32, 32),
+                        Orders.oneForwardOneBackward(1, MICRO_BATCHES, 2),
+                        Set.of());
+
+        assertThat(alone).isEqualTo(partly);
+        assertThat(partly.get("loss 1")).isEqualTo(full.get("loss 1"));
+        partly.forEach(
+                (name, bits) -> {
+                    if (name.startsWith("g ")) {
+                        assertThat(tuning.trains(name.substring(2))).as(name).isTrue();
+                        assertThat(bits).as(name).isEqualTo(full.get(name));
+                    }
+                });
+        assertThat(partly)
+                .containsKey("g h.1.attn.c_attn.weight")
+                .doesNotContainKey("g wte.weight");
+        assertThat(partly).doesNotContainKey("optimizer.m.h.0.attn.c_attn.weight");
+    }
+
+    /** Everything that two steps yield, as bits; the gradients are those of the first. */
+    private static Map<String, Object> run(
+            ModelShape shape,
+            FineTuning tuning,
+            Precision precision,
+            int stages,
+            List<Integer> slices,
+            Schedule order,
+            Set<Integer> recomputed) {
+        var batch = new BatchShape(2, MICRO_BATCHES, slices, 16);
+        GptSettings settings =
+                TinyRuns.recomputing(
+                        TinyRuns.settings(shape, stages, batch, precision).training(tuning),
+                        recomputed);
+        DeviceSettings cpu =
+                DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.CPU).withThreads(1);
+        try (var pipeline =
+                new PipelineDriver(
+                                Devices.open(cpu),
+                                settings,
+                                order,
+                                TinyRuns.tokens(shape.vocabulary()),
+                                TinyRuns.roughWeights())
+                        .clippingTo(1)) {
+            Map<String, Object> outcome = new TreeMap<>();
+            Map<String, float[]> before = pipeline.state();
+            outcome.put("loss 1", pipeline.train(1));
+            outcome.put("norm 1", pipeline.gradientNorm());
+            pipeline.gradients().forEach((name, g) -> outcome.put("g " + name, bits(g)));
+            outcome.put("loss 2", pipeline.train(2));
+            pipeline.state()
+                    .forEach(
+                            (name, values) -> {
+                                outcome.put(name, bits(values));
+                                boolean weight = !name.startsWith("optimizer.");
+                                if (weight && !tuning.trains(name)) {
+                                    assertThat(values).as(name).isEqualTo(before.get(name));
+                                }
+                            });
+            outcome.put("evaluated", pipeline.evaluate(0));
+            return outcome;
+        }
+    }
+
+    /** Compared by content. */
+    private static IntBuffer bits(float[] values) {
+        int[] bits = new int[values.length];
+        Arrays.setAll(bits, i -> Float.floatToRawIntBits(values[i]));
+        return IntBuffer.wrap(bits);
+    }
+
+    /** As PEFT begins: the branch adds nothing, since its outer matrix is zero. */
+    @Test
+    void newAdaptersDoNotChangeTheModel() {
+        ModelShape shape = TinyFamilies.shape("llama");
+        ParameterSource base =
+                (name, piece, into) ->
+                        !FineTuning.isAdapter(name)
+                                && TinyRuns.roughWeights().fill(name, piece, into);
+        Schedule order = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
+        double[] losses = new double[2];
+        List<FineTuning> both = List.of(FineTuning.FULL, lora("llama", shape));
+        for (int i = 0; i < 2; i++) {
+            GptSettings settings =
+                    TinyRuns.settings(shape, 1, new BatchShape(2, MICRO_BATCHES, WHOLE, 16))
+                            .training(both.get(i));
+            try (var pipeline = new PipelineDriver(settings, order, TinyRuns.tokens(101), base)) {
+                losses[i] = pipeline.evaluate(0);
+                float[] a = pipeline.state().get("h.0.mlp.c_fc.up_proj.lora_A.weight");
+                if (a != null) {
+                    float most = 0;
+                    for (float value : a) {
+                        most = Math.max(most, Math.abs(value));
+                    }
+                    assertThat(most).isBetween(0.1f, 0.125f); // 1 / sqrt(64)
+                    assertThat(pipeline.state().get("h.0.mlp.c_fc.up_proj.lora_B.weight"))
+                            .containsOnly(0);
+                }
+            }
+        }
+        assertThat(losses[1]).isEqualTo(losses[0]);
+    }
+
+    @Test
+    void whatIsFrozenHasNeitherGradientsNorMoments() {
+        ModelShape shape = ModelShape.gpt2(101, 64, 64, 2, 4, true);
+        GptSettings full = TinyRuns.settings(shape, 1, new BatchShape(2, 2, WHOLE, 16));
+        Adapters adapters =
+                new Adapters(4, 8, AdapterParts.places(Families.GPT2, shape, List.of("c_attn")));
+        StageMemory everything = memory(full);
+
+        StageMemory tuned = memory(full.training(new FineTuning(Optional.of(adapters), List.of())));
+        StageMemory none =
+                memory(full.training(new FineTuning(Optional.empty(), List.of("h.*", "w*"))));
+
+        long trained = 2L * (64 * 4 + 4 * 3 * 64) * Float.BYTES;
+        assertThat(tuned.gradients()).isEqualTo(trained);
+        assertThat(tuned.optimizer()).isEqualTo(2 * trained);
+        assertThat(tuned.parameters()).isEqualTo(everything.parameters() + trained);
+        assertThat(none.gradients()).isEqualTo(2L * 64 * Float.BYTES);
+        assertThat(none.optimizer()).isEqualTo(4L * 64 * Float.BYTES);
+    }
+
+    private static StageMemory memory(GptSettings settings) {
+        var factory =
+                new GptStageFactory(
+                        settings,
+                        List.of(new StageBudget(1, List.of(1), 1, 1, 0)),
+                        TinyRuns.tokens(101),
+                        ParameterSource.none());
+        return factory.predictedMemory(0, new RankPlace(0, 0, 0, 0));
+    }
+}
