@@ -1,6 +1,7 @@
 package dev.penstock.runtime.data;
 
 import dev.penstock.actors.spi.StepKind;
+import java.util.Arrays;
 
 /**
  * The source of a stage's tokens. The result of a call depends only on its arguments, never on
@@ -8,6 +9,12 @@ import dev.penstock.actors.spi.StepKind;
  * use from any thread.
  */
 public interface BatchSource {
+    /** Mark of a token with which a document begins. */
+    byte BEGINS = 1;
+
+    /** Mark of a token that the loss does not count as a target. */
+    byte UNCOUNTED = 2;
+
     /**
      * Fills one micro-batch.
      *
@@ -20,6 +27,32 @@ public interface BatchSource {
      *     its end
      */
     void read(StepKind kind, long step, int microBatch, int[] tokens);
+
+    /** Returns whether the documents in a row are to be trained on each for itself. */
+    default boolean packed() {
+        return false;
+    }
+
+    /** Returns whether there are tokens that the loss does not count. */
+    default boolean masked() {
+        return false;
+    }
+
+    /** Returns whether a token with these marks counts as the target of the one before it. */
+    default boolean counts(int marks) {
+        return (marks & UNCOUNTED) == 0 && !(packed() && (marks & BEGINS) != 0);
+    }
+
+    /**
+     * Fills in what is to be known of a micro-batch's tokens besides.
+     *
+     * @param kind as of {@link #read}, and so are the others
+     * @param marks receives a sum of {@link #BEGINS} and {@link #UNCOUNTED} for each token; all are
+     *     0 unless the source is {@link #packed} or {@link #masked}
+     */
+    default void marks(StepKind kind, long step, int microBatch, byte[] marks) {
+        Arrays.fill(marks, (byte) 0);
+    }
 
     /**
      * Returns how many sequences a step has: the first ones of its micro-batches. The others do not

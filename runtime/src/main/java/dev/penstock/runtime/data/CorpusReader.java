@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads files into tokens, documents joined by the tokenizer's separator. Continues after a problem
@@ -16,24 +17,38 @@ import java.util.Optional;
 final class CorpusReader {
     private static final int MOST_THREADS = 4;
 
+    /** More than the largest sum of marks. */
+    private static final int MARKS = 4;
+
     private final Optional<DataFormat> format;
     private final String field;
     private final Tokenizer tokenizer;
     private final Tokens tokens;
+
+    /** A row of marks, one for each token; null if nobody asks. */
+    private final @Nullable Tokens marks;
+
     private final List<DataProblem> problems = new ArrayList<>();
+    private boolean begins;
 
     CorpusReader(DataSpec spec) {
-        this(Optional.of(spec.format()), spec.field(), spec.tokenizer());
+        this(Optional.of(spec.format()), spec.field(), spec.tokenizer(), spec.marking());
     }
 
     /**
      * @param format of all files; empty: each by its name
      */
     CorpusReader(Optional<DataFormat> format, String field, Tokenizer tokenizer) {
+        this(format, field, tokenizer, Marking.NONE);
+    }
+
+    private CorpusReader(
+            Optional<DataFormat> format, String field, Tokenizer tokenizer, Marking marking) {
         this.format = format;
         this.field = field;
         this.tokenizer = tokenizer;
         this.tokens = new Tokens(tokenizer.vocabulary());
+        marks = marking.any() ? new Tokens(MARKS) : null;
     }
 
     /**
@@ -63,12 +78,26 @@ final class CorpusReader {
         }
         for (Part part : encoded.parts()) {
             if (part.begins() && tokens.size() > 0) {
-                tokens.add(tokenizer.documentSeparator());
+                add(tokenizer.documentSeparator(), 0);
             }
+            begins |= part.begins();
             for (int token : part.tokens()) {
-                tokens.add(token);
+                add(token, begins ? BatchSource.BEGINS : 0);
+                begins = false;
             }
         }
         return problems.size() < Corpus.SHOWN;
+    }
+
+    private void add(int token, int mark) {
+        tokens.add(token);
+        if (marks != null) {
+            marks.add(mark);
+        }
+    }
+
+    /** Returns the marks of what was read, if they are asked for. */
+    @Nullable TokenRow marks() {
+        return marks;
     }
 }

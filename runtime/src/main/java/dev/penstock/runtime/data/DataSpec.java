@@ -19,6 +19,7 @@ import java.nio.file.Path;
  *     it continues with the next epoch
  * @param steps of the run
  * @param seed decides the order of the training windows
+ * @param marking what else is to be known of the tokens
  */
 public record DataSpec(
         Path source,
@@ -32,7 +33,55 @@ public record DataSpec(
         int microBatches,
         boolean smallerLast,
         long steps,
-        long seed) {
+        long seed,
+        Marking marking) {
+    /** Data of whose tokens nothing else is asked. */
+    public DataSpec(
+            Path source,
+            DataFormat format,
+            String field,
+            Tokenizer tokenizer,
+            int vocabulary,
+            double validationFraction,
+            int context,
+            int sequences,
+            int microBatches,
+            boolean smallerLast,
+            long steps,
+            long seed) {
+        this(
+                source,
+                format,
+                field,
+                tokenizer,
+                vocabulary,
+                validationFraction,
+                context,
+                sequences,
+                microBatches,
+                smallerLast,
+                steps,
+                seed,
+                Marking.NONE);
+    }
+
+    /** Returns the same with this asked of its tokens. */
+    public DataSpec marking(Marking asked) {
+        return new DataSpec(
+                source,
+                format,
+                field,
+                tokenizer,
+                vocabulary,
+                validationFraction,
+                context,
+                sequences,
+                microBatches,
+                smallerLast,
+                steps,
+                seed,
+                asked);
+    }
 
     /** Returns the sequences of one micro-batch. */
     public int sequencesPerMicroBatch() {

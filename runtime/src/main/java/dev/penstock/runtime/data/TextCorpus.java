@@ -7,6 +7,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Text as tokens, in memory or mapped: the first part to train on, the last held out. Training
@@ -19,15 +21,25 @@ final class TextCorpus implements TrainingData {
 
     private final DataSpec spec;
     private final TokenRow tokens;
+
+    /** One for each token; null if nobody asks. */
+    private final @Nullable TokenRow marks;
+
     private final int files;
     private final long trainingTokens;
     private final Windows training;
     private final Permutation heldOut;
     private final long heldOutWindows;
 
-    private TextCorpus(DataSpec spec, TokenRow tokens, int files, long trainingTokens) {
+    private TextCorpus(
+            DataSpec spec,
+            TokenRow tokens,
+            @Nullable TokenRow marks,
+            int files,
+            long trainingTokens) {
         this.spec = spec;
         this.tokens = tokens;
+        this.marks = marks;
         this.files = files;
         this.trainingTokens = trainingTokens;
         this.training = new Windows(0, trainingTokens, spec.context(), spec.seed());
@@ -46,7 +58,9 @@ final class TextCorpus implements TrainingData {
                                     "set data.format = tokens")));
         }
         List<Path> files = CorpusFiles.find(spec.source());
-        return of(spec, new CorpusReader(spec).read(files), files.size(), new ArrayList<>());
+        var reader = new CorpusReader(spec);
+        Tokens tokens = reader.read(files);
+        return of(spec, tokens, reader.marks(), files.size(), new ArrayList<>());
     }
 
     /** Opens what {@link DataPreparation} made; takes no heap. */
@@ -61,17 +75,48 @@ final class TextCorpus implements TrainingData {
                             spec.tokenizer().name(),
                             "set it to the tokenizer for which they were prepared"));
         }
-        return of(spec, tokens, tokens.shards(), problems);
+        OptionalInt end = spec.tokenizer().endOfText();
+        if (spec.marking().documents() && end.isEmpty()) {
+            problems.add(
+                    new DataProblem(
+                            "data.packing",
+                            "tokens whose documents end with a token of its own",
+                            "%s, prepared with %s".formatted(spec.source(), tokens.tokenizer()),
+                            "prepare them with another tokenizer, read the text itself, or use"
+                                    + " data.packing = none"));
+        }
+        TokenRow marks =
+                spec.marking().documents() && end.isPresent()
+                        ? new Endings(tokens, end.getAsInt())
+                        : null;
+        return of(spec, tokens, marks, tokens.shards(), problems);
+    }
+
+    /** The marks of tokens among which one ends a document wherever it is. */
+    private record Endings(TokenRow tokens, int end) implements TokenRow {
+        @Override
+        public long size() {
+            return tokens.size();
+        }
+
+        @Override
+        public int get(long index) {
+            return index == 0 || tokens.get(index - 1) == end ? BatchSource.BEGINS : 0;
+        }
     }
 
     private static TextCorpus of(
-            DataSpec spec, TokenRow tokens, int files, List<DataProblem> problems) {
+            DataSpec spec,
+            TokenRow tokens,
+            @Nullable TokenRow marks,
+            int files,
+            List<DataProblem> problems) {
         long heldOut = (long) Math.floor(tokens.size() * spec.validationFraction());
         problems.addAll(problems(spec, tokens.size(), heldOut));
         if (!problems.isEmpty()) {
             throw new DataException(problems);
         }
-        return new TextCorpus(spec, tokens, files, tokens.size() - heldOut);
+        return new TextCorpus(spec, tokens, marks, files, tokens.size() - heldOut);
     }
 
     private static List<DataProblem> problems(DataSpec spec, long size, long heldOut) {
@@ -117,6 +162,33 @@ final class TextCorpus implements TrainingData {
         for (int i = 0; i < batch.length / row; i++) {
             tokens.copy(start(kind, first + i), batch, i * row, row);
         }
+    }
+
+    @Override
+    public boolean packed() {
+        return spec.marking().documents();
+    }
+
+    @Override
+    public boolean masked() {
+        return spec.marking().answers();
+    }
+
+    @Override
+    public void marks(StepKind kind, long step, int microBatch, byte[] batch) {
+        int row = spec.context() + 1;
+        long first = firstSequence(kind, step);
+        first += (long) microBatch * spec.sequencesPerMicroBatch();
+        for (int i = 0; i < batch.length / row; i++) {
+            long start = start(kind, first + i);
+            for (int t = 0; t < row; t++) {
+                batch[i * row + t] = (byte) mark(start + t);
+            }
+        }
+    }
+
+    private int mark(long index) {
+        return marks == null ? 0 : marks.get(index);
     }
 
     private long firstSequence(StepKind kind, long step) {
@@ -189,13 +261,28 @@ final class TextCorpus implements TrainingData {
             for (int i = 1; i <= spec.context(); i++) {
                 int token = tokens.get(start + i);
                 bytes +=
-                        token == end
+                        token == end || !counts(mark(start + i))
                                 ? 0
                                 : lengths.computeIfAbsent(
                                         token, t -> spec.tokenizer().bytes(t).length);
             }
         }
         return bytes;
+    }
+
+    @Override
+    public long heldOutTargets(long sequences) {
+        if (marks == null) {
+            return sequences * spec.context();
+        }
+        long count = 0;
+        for (long sequence = 0; sequence < sequences; sequence++) {
+            long start = start(StepKind.EVALUATE, sequence);
+            for (int i = 1; i <= spec.context(); i++) {
+                count += counts(mark(start + i)) ? 1 : 0;
+            }
+        }
+        return count;
     }
 
     @Override

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Tokens prepared elsewhere, fed in their order: step {@code s} reads {@code tokens[s - 1]}, or, if
@@ -19,12 +20,17 @@ final class TokenFile implements TrainingData {
 
     private final DataSpec spec;
     private final Tokens tokens;
+
+    /** One for each token; null if nobody asks. */
+    private final @Nullable Tokens marks;
+
     private final long sequences;
     private final long steps;
 
-    private TokenFile(DataSpec spec, Tokens tokens, long sequences) {
+    private TokenFile(DataSpec spec, Tokens tokens, @Nullable Tokens marks, long sequences) {
         this.spec = spec;
         this.tokens = tokens;
+        this.marks = marks;
         this.sequences = sequences;
         this.steps = steps(spec, sequences);
     }
@@ -52,10 +58,14 @@ final class TokenFile implements TrainingData {
             if (problems.isEmpty()) {
                 problems.addAll(copy(spec, stored, tokens));
             }
+            Tokens marks =
+                    problems.isEmpty() && spec.marking().any()
+                            ? TokenMarks.of(spec, file, tokens, problems)
+                            : null;
             if (!problems.isEmpty()) {
                 throw new DataException(problems);
             }
-            return new TokenFile(spec, tokens, sequences(stored));
+            return new TokenFile(spec, tokens, marks, sequences(stored));
         } catch (StoredFileException e) {
             throw new DataException(
                     List.of(
@@ -159,6 +169,28 @@ final class TokenFile implements TrainingData {
     }
 
     @Override
+    public boolean packed() {
+        return spec.marking().documents();
+    }
+
+    /** Targets of -100 mark the borders of documents too. */
+    @Override
+    public boolean masked() {
+        return marks != null;
+    }
+
+    @Override
+    public void marks(StepKind kind, long step, int microBatch, byte[] batch) {
+        long row = spec.context() + 1L;
+        long first =
+                (step - 1) * spec.sequences() + (long) microBatch * spec.sequencesPerMicroBatch();
+        for (int i = 0; i < batch.length; i++) {
+            long at = first * row + i;
+            batch[i] = marks == null || at >= marks.size() ? 0 : (byte) marks.get(at);
+        }
+    }
+
+    @Override
     public int sequences(StepKind kind, long step, int full) {
         return Math.clamp(sequences - (step - 1) * spec.sequences(), 1, full);
     }
@@ -186,6 +218,11 @@ final class TokenFile implements TrainingData {
     @Override
     public long heldOutBytes(long sequences) {
         return 0; // nothing is held out
+    }
+
+    @Override
+    public long heldOutTargets(long sequences) {
+        return 0;
     }
 
     @Override

@@ -47,6 +47,13 @@ public interface TrainingData extends BatchSource {
      */
     long heldOutBytes(long sequences);
 
+    /**
+     * Returns how many targets of the first held-out sequences count.
+     *
+     * @param sequences as many as evaluations read, in their order
+     */
+    long heldOutTargets(long sequences);
+
     /** Returns one line for people on what was read. */
     String description();
 }

@@ -3,6 +3,7 @@ package dev.penstock.runtime.launch;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.BatchSection;
+import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
@@ -10,6 +11,7 @@ import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.data.DataFormat;
 import dev.penstock.runtime.data.DataProblem;
 import dev.penstock.runtime.data.DataSpec;
+import dev.penstock.runtime.data.Marking;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
@@ -52,6 +54,10 @@ final class ConfiguredData {
 
     private static DataSpec spec(DraftConfig draft, RunConfig config) {
         Tokenizer tokenizer = ConfiguredModel.tokenizer(config);
+        var marking =
+                new Marking(
+                        config.data().packing() == DataSection.Packing.DOCUMENTS,
+                        config.data().loss() == DataSection.Loss.ANSWERS);
         return new DataSpec(
                 config.data().source(),
                 DataFormat.valueOf(config.data().format().name()),
@@ -66,7 +72,8 @@ final class ConfiguredData {
                 config.batch().microBatches(),
                 config.batch().last() == BatchSection.Last.SMALLER,
                 config.run().steps(),
-                config.run().seed());
+                config.run().seed(),
+                marking);
     }
 
     private static Problem at(LoadedConfig loaded, DataProblem problem) {

@@ -112,7 +112,8 @@ final class PartChecks {
     }
 
     private Optional<TrainingData> data() {
-        return draft.sound("data.format", "data.field", "data.tokenizer")
+        return draft.sound(
+                        "data.format", "data.field", "data.tokenizer", "data.packing", "data.loss")
                 ? attempt(() -> ConfiguredData.open(draft))
                 : Optional.empty();
     }

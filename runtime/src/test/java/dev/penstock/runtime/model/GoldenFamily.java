@@ -31,6 +31,11 @@ public final class GoldenFamily {
     private final String name;
     private final ModelConfig config;
     private final long[] tokens;
+
+    /** Places in documents, for each input, and targets; empty where rows are not packed. */
+    private final long[] positions;
+
+    private final long[] targets;
     private final JsonNode expected;
     private final Map<String, float[]> initial = new LinkedHashMap<>();
 
@@ -38,11 +43,9 @@ public final class GoldenFamily {
         this.name = name;
         config = ModelConfig.read(path("config.json"));
         try (SafetensorsFile file = open("tokens.safetensors")) {
-            StoredTensor all = file.tensor("tokens");
-            tokens = new long[Math.toIntExact(all.elements())];
-            for (int i = 0; i < tokens.length; i++) {
-                tokens[i] = all.integer(i);
-            }
+            tokens = integers(file.tensor("tokens"));
+            positions = file.find("positions").map(GoldenFamily::integers).orElse(new long[0]);
+            targets = file.find("targets").map(GoldenFamily::integers).orElse(new long[0]);
         }
         Map<String, double[]> stored = tensors("model.safetensors");
         for (StoredPart part : config.family().parts(shape())) {
@@ -58,6 +61,14 @@ public final class GoldenFamily {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    private static long[] integers(StoredTensor stored) {
+        long[] all = new long[Math.toIntExact(stored.elements())];
+        for (int i = 0; i < all.length; i++) {
+            all[i] = stored.integer(i);
+        }
+        return all;
     }
 
     /** Told of every element of a part: its index in the parameter and in the file's tensor. */
@@ -99,10 +110,37 @@ public final class GoldenFamily {
     /** Micro-batch m of step s is the golden batch's sequences from {@code m * sequences} on. */
     public BatchSource batches(int sequences) {
         int row = CONTEXT + 1;
-        return (StepKind kind, long step, int microBatch, int[] into) -> {
-            long first = ((step - 1) * SEQUENCES + (long) microBatch * sequences) * row;
-            for (int i = 0; i < sequences * row; i++) {
-                into[i] = (int) tokens[Math.toIntExact(first + i)];
+        return new BatchSource() {
+            @Override
+            public void read(StepKind kind, long step, int microBatch, int[] into) {
+                long first = firstSequence(step, microBatch) * row;
+                for (int i = 0; i < sequences * row; i++) {
+                    into[i] = (int) tokens[Math.toIntExact(first + i)];
+                }
+            }
+
+            private long firstSequence(long step, int microBatch) {
+                return (step - 1) * SEQUENCES + (long) microBatch * sequences;
+            }
+
+            @Override
+            public boolean packed() {
+                return positions.length > 0;
+            }
+
+            // borders from the positions; what does not count, borders too, from the targets
+            @Override
+            public void marks(StepKind kind, long step, int microBatch, byte[] marks) {
+                long first = firstSequence(step, microBatch) * CONTEXT;
+                for (int b = 0; b < sequences; b++) {
+                    for (int t = 0; t <= CONTEXT; t++) {
+                        int at = Math.toIntExact(first + (long) b * CONTEXT + t);
+                        boolean begins = t < CONTEXT && positions[at] == 0;
+                        boolean counts = t == 0 || targets[at - 1] >= 0;
+                        marks[b * row + t] =
+                                (byte) ((begins ? BEGINS : 0) + (counts ? 0 : UNCOUNTED));
+                    }
+                }
             }
         };
     }

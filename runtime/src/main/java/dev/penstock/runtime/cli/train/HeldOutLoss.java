@@ -85,7 +85,7 @@ final class HeldOutLoss {
         long sequences =
                 (batches - 1L) * full
                         + parts.data().sequences(StepKind.EVALUATE, batches - 1L, full);
-        long tokens = sequences * config.model().context();
+        long tokens = parts.data().heldOutTargets(sequences);
         long bytes = parts.data().heldOutBytes(sequences);
         return new Answer(
                 saved.path().toString(),

@@ -31,6 +31,8 @@ final class Consistency {
         consistency.modelIsOfItsFamily();
         consistency.whatIsTrainedExists();
         consistency.vocabularyHoldsTheTokens();
+        consistency.documentsAreWhole();
+        consistency.answersAreKnown();
         consistency.parametersOfAGroupCanBeCounted();
         consistency.tokensOfAMicroBatchCanBeCounted();
         consistency.microBatchesDivideTheBatch();
@@ -123,6 +125,29 @@ final class Consistency {
                 "try model.vocabulary = tokenizer",
                 "model.vocabulary",
                 "data.tokenizer",
+                "data.format");
+    }
+
+    /** Where parts of a sequence attend to each other's keys, they know nothing of documents. */
+    private void documentsAreWhole() {
+        require(
+                config.data().packing() == DataSection.Packing.NONE
+                        || config.parallel().context() == 1,
+                "1 where data.packing = documents: context parts do not know their borders",
+                config.parallel().context(),
+                "try token slices instead (schedule.kind = seq1f1b), or data.packing = none",
+                "parallel.context",
+                "data.packing");
+    }
+
+    private void answersAreKnown() {
+        require(
+                config.data().loss() == DataSection.Loss.ALL
+                        || config.data().format() == DataSection.Format.TOKENS,
+                "all, unless data.format = tokens says in targets what counts",
+                "answers",
+                "try data.loss = all",
+                "data.loss",
                 "data.format");
     }
 

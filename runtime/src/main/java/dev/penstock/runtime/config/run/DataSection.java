@@ -9,6 +9,8 @@ import java.nio.file.Path;
  * @param source a file, a folder or a glob, absolute; files may be compressed ({@code .gz})
  * @param field the member of a JSON line, or the column of a table, that holds the text
  * @param validationFraction share of the text that is held out, 0 for none, 1 for all of it
+ * @param packing what documents that share a row know of each other
+ * @param loss which targets it counts
  */
 public record DataSection(
         @Setting(doc = "a file, a folder or a glob such as \"texts/*.txt\"; .gz is unpacked")
@@ -33,7 +35,19 @@ public record DataSection(
                         doc =
                                 "share of the text held out for validation; 0: none, 1: all, for"
                                         + " evaluations alone")
-                double validationFraction) {
+                double validationFraction,
+        @Setting(
+                        is = "none",
+                        doc =
+                                "documents: positions and attention begin anew with each document"
+                                        + " of a row; none: rows are text like any other")
+                Packing packing,
+        @Setting(
+                        is = "all",
+                        doc =
+                                "targets that count: all, or answers (of a file of tokens, those"
+                                        + " that are not -100)")
+                Loss loss) {
 
     /**
      * What the files hold: plain text, JSON lines, tables with a column of texts, or prepared
@@ -44,6 +58,18 @@ public record DataSection(
         JSONL,
         PARQUET,
         TOKENS
+    }
+
+    /** Whether documents that share a row are trained on each for itself. */
+    public enum Packing {
+        NONE,
+        DOCUMENTS
+    }
+
+    /** Which targets the loss counts. */
+    public enum Loss {
+        ALL,
+        ANSWERS
     }
 
     /**

@@ -114,7 +114,7 @@ public final class InferenceStage implements StageProgram {
                         ParameterStream.resident(),
                         this::attention,
                         turns(),
-                        (_, _) -> rows().places(),
+                        _ -> rows().places(),
                         role.last()
                                 ? LossHead.logitsScratch(
                                         scopes.scratch(), whole, texts.rowsWithLogits())

@@ -7,10 +7,10 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.HeadChunk;
-import dev.penstock.runtime.model.shape.MicroBatchRows;
 import dev.penstock.runtime.model.shape.ShardShape;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.BitSet;
 
 /**
  * Targets and losses of every token of a step, in the order (micro-batch, sequence, token) whatever
@@ -28,6 +28,10 @@ public final class LossLedger {
 
     private final TokenRange range;
     private final int shard;
+
+    /** Those of the targets that do not count. */
+    private final BitSet uncounted = new BitSet();
+
     private int sequences;
     private double meanOver;
 
@@ -50,8 +54,8 @@ public final class LossLedger {
      *
      * @param here number of sequences of this replica that exist, the first ones of its
      *     micro-batches
-     * @param tokens the divisor of the mean: the average number of tokens of replicas and parts, so
-     *     that the mean of their means is the mean over all tokens
+     * @param tokens the divisor of the mean: the average number of counted targets of replicas and
+     *     parts, so that the mean of their means is the mean over all of them
      */
     public void begin(int here, double tokens) {
         sequences = here;
@@ -65,53 +69,94 @@ public final class LossLedger {
     /**
      * Takes the targets of a micro-batch.
      *
-     * @param tokens {@code [B][T]}
+     * @param tokens {@code [B][T]}; what is below 0 does not count: it has no loss and no gradient
      */
     public void fill(int microBatch, int[] tokens) {
+        int first = index(microBatch, 0, 0);
+        for (int i = 0; i < batch.microBatchRows(); i++) {
+            uncounted.set(first + i, tokens[i] < 0);
+        }
         MemorySegment.copy(
                 tokens,
                 0,
                 targets.segment(),
                 ValueLayout.JAVA_INT,
-                4L * index(microBatch, 0, 0),
+                4L * first,
                 batch.microBatchRows());
     }
 
     /**
      * Computes the losses of a chunk of a unit; logits become their gradient. Sequences that do not
-     * exist have none.
+     * exist have none, and neither have targets that do not count.
      */
     void crossEntropy(
             Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {
         Tensor ofChunk = parts(chunk.rows());
         Tensor own = ofChunk.rows(shard, 1);
-        for (int b = 0; b < chunk.blocks().sequences(); b++) {
-            compute.kernels()
-                    .softmaxPart(
-                            of(logits, chunk, b),
-                            of(targets, microBatch, chunk, b),
-                            range,
-                            numbers(own, chunk, b),
-                            gradientScale != 0);
-        }
+        eachRun(
+                microBatch,
+                chunk,
+                (first, index, rows, counted) -> {
+                    if (counted) {
+                        compute.kernels()
+                                .softmaxPart(
+                                        logits.rows(first, rows),
+                                        targets.columns(index, rows),
+                                        range,
+                                        numbers(own, first, rows),
+                                        gradientScale != 0);
+                    }
+                });
         compute.shards().show(ofChunk);
-        for (int b = 0; b < chunk.blocks().sequences(); b++) {
-            Tensor sequenceLosses = of(losses, microBatch, chunk, b);
-            if (!isHere(microBatch, chunk, b)) {
-                compute.kernels().zero(sequenceLosses);
-                compute.kernels().zero(of(logits, chunk, b));
-                continue;
+        eachRun(
+                microBatch,
+                chunk,
+                (first, index, rows, counted) -> {
+                    Tensor ofRun = losses.columns(index, rows);
+                    if (!counted) {
+                        compute.kernels().zero(ofRun);
+                        compute.kernels().zero(logits.rows(first, rows));
+                        return;
+                    }
+                    compute.kernels()
+                            .crossEntropy(
+                                    numbers(ofChunk, first, rows),
+                                    shard,
+                                    logits.rows(first, rows),
+                                    targets.columns(index, rows),
+                                    range,
+                                    ofRun,
+                                    gradientScale);
+                    compute.guard().check(ofRun, PLACE);
+                });
+    }
+
+    private interface RunWork {
+        /**
+         * @param first row of the chunk
+         * @param index of its target in the step
+         * @param counted whether all of these rows count, or none
+         */
+        void accept(int first, int index, int rows, boolean counted);
+    }
+
+    private void eachRun(int microBatch, HeadChunk chunk, RunWork work) {
+        TokenBlocks blocks = chunk.blocks();
+        for (int b = 0; b < blocks.sequences(); b++) {
+            int start = index(microBatch, chunk.firstSequence() + b, blocks.firstToken());
+            int end = start + blocks.tokens();
+            int chunkRow = b * blocks.tokens() - start;
+            for (int from = start; from < end; ) {
+                boolean counted = isHere(microBatch, chunk, b) && !uncounted.get(from);
+                int to = end;
+                if (isHere(microBatch, chunk, b)) {
+                    int change =
+                            counted ? uncounted.nextSetBit(from) : uncounted.nextClearBit(from);
+                    to = change < 0 ? end : Math.min(end, change);
+                }
+                work.accept(chunkRow + from, from, to - from, counted);
+                from = to;
             }
-            compute.kernels()
-                    .crossEntropy(
-                            numbers(ofChunk, chunk, b),
-                            shard,
-                            of(logits, chunk, b),
-                            of(targets, microBatch, chunk, b),
-                            range,
-                            sequenceLosses,
-                            gradientScale);
-            compute.guard().check(sequenceLosses, PLACE);
         }
     }
 
@@ -121,22 +166,11 @@ public final class LossLedger {
         return new Tensor(parts.buffer(), 0, DType.F32, parts.rows(), columns, columns);
     }
 
-    private static Tensor numbers(Tensor parts, HeadChunk chunk, int b) {
-        int tokens = chunk.blocks().tokens();
-        return parts.columns(3 * b * tokens, 3 * tokens);
+    private static Tensor numbers(Tensor parts, int first, int rows) {
+        return parts.columns(3 * first, 3 * rows);
     }
 
-    private static Tensor of(Tensor logits, HeadChunk chunk, int b) {
-        return MicroBatchRows.inUnit(logits, chunk.blocks(), b);
-    }
-
-    private Tensor of(Tensor ofStep, int microBatch, HeadChunk chunk, int b) {
-        TokenBlocks blocks = chunk.blocks();
-        int first = index(microBatch, chunk.firstSequence() + b, blocks.firstToken());
-        return ofStep.columns(first, blocks.tokens());
-    }
-
-    /** Returns the mean loss of the tokens that exist, see {@link #begin}. */
+    /** Returns the mean loss of the tokens that count, see {@link #begin}. */
     public double mean() {
         MemorySegment segment = losses.segment();
         int tokens = batch.tokensPerStep();

@@ -34,7 +34,7 @@ public final class StageLayers {
      * @param stream provides the layers' parameters
      * @param attention of each block, by its index in the stage
      * @param turns of queries and keys; null where they do not turn
-     * @param held which tokens of a sequence this rank holds
+     * @param held where the tokens of this rank lie
      * @param logits scratch of {@link LossHead#logitsScratch}; null on stages without a head
      */
     public StageLayers(

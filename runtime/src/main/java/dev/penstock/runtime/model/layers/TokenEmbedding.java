@@ -9,7 +9,6 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.PartTokens.Run;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.TokenPlaces;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,7 +25,7 @@ final class TokenEmbedding {
     private final TokenPlaces held;
 
     /**
-     * @param held which tokens of a sequence this rank holds
+     * @param held where its tokens lie
      */
     TokenEmbedding(
             Compute compute,
@@ -86,7 +85,7 @@ final class TokenEmbedding {
     @FunctionalInterface
     private interface RunWork {
         /**
-         * @param first position of the first row's token in its sequence
+         * @param first place of the first row's token
          */
         void accept(int first, Tensor rows);
     }
@@ -97,15 +96,12 @@ final class TokenEmbedding {
      * @param rows those of the unit from {@code firstRow} on
      */
     private void eachRun(TokenBlocks blocks, int firstRow, Tensor rows, RunWork work) {
-        List<Run> runs = held.of(blocks.firstToken(), blocks.tokens());
-        for (int b = 0; b < blocks.sequences(); b++) {
-            for (Run run : runs) {
-                int start = b * blocks.tokens() + run.firstHere() - blocks.firstToken() - firstRow;
-                int from = Math.max(0, start);
-                int to = Math.min(rows.rows(), start + run.tokens());
-                if (from < to) {
-                    work.accept(run.first() + from - start, rows.rows(from, to - from));
-                }
+        for (Run run : held.ofUnit(blocks)) {
+            int start = run.firstHere() - firstRow;
+            int from = Math.max(0, start);
+            int to = Math.min(rows.rows(), start + run.tokens());
+            if (from < to) {
+                work.accept(run.first() + from - start, rows.rows(from, to - from));
             }
         }
     }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.shape;
 
+import dev.penstock.cuda.device.TokenBlocks;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -68,8 +69,25 @@ public record PartTokens(List<Run> runs) implements TokenPlaces {
         return (tokens + 1) / 2;
     }
 
-    /** Returns where some of the part's tokens lie in the sequence. */
     @Override
+    public List<Run> ofUnit(TokenBlocks unit) {
+        List<Run> ofSequence = of(unit.firstToken(), unit.tokens());
+        List<Run> all = new ArrayList<>();
+        for (int b = 0; b < unit.sequences(); b++) {
+            int firstRow = b * unit.tokens() - unit.firstToken();
+            for (Run run : ofSequence) {
+                all.add(new Run(firstRow + run.firstHere(), run.first(), run.tokens()));
+            }
+        }
+        return all;
+    }
+
+    /**
+     * Returns where some of the part's tokens lie in the sequence.
+     *
+     * @param firstHere number of the first token on this rank
+     * @param count tokens from there on
+     */
     public List<Run> of(int firstHere, int count) {
         return runs.stream()
                 .map(run -> run.within(firstHere, firstHere + count))

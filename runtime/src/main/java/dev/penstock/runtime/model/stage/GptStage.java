@@ -33,6 +33,8 @@ import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
 import dev.penstock.runtime.model.layers.NormGradients;
+import dev.penstock.runtime.model.layers.PackedAttention;
+import dev.penstock.runtime.model.layers.PackedRows;
 import dev.penstock.runtime.model.layers.RingAttention;
 import dev.penstock.runtime.model.layers.RingBuffers;
 import dev.penstock.runtime.model.layers.StageLayers;
@@ -83,6 +85,7 @@ public final class GptStage implements StageProgram {
     private final StageGradients gradients;
     private final List<TokenBlocks> blocksBySlice;
     private final List<List<HeadChunk>> headChunksBySlice;
+    private final @Nullable PackedRows packed;
     private final List<RingAttention> rings = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
@@ -128,6 +131,7 @@ public final class GptStage implements StageProgram {
                         pools.gathers(),
                         kernels);
         PartTokens tokens = settings.tokens(place);
+        packed = batches.packed() ? packed(settings) : null;
         layers =
                 new StageLayers(
                         compute,
@@ -137,9 +141,17 @@ public final class GptStage implements StageProgram {
                         stream,
                         block -> attention(place, shape.attention(role.firstLayer() + block)),
                         turns(),
-                        tokens,
+                        packed == null ? tokens : packed,
                         buffers.logits());
-        data = new StepData(batches, settings, place, tokens, buffers.inputs(), buffers.ledger());
+        data =
+                new StepData(
+                        batches,
+                        settings,
+                        place,
+                        tokens,
+                        buffers.inputs(),
+                        buffers.ledger(),
+                        packed);
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters);
         gradients =
                 new StageGradients(
@@ -157,6 +169,15 @@ public final class GptStage implements StageProgram {
                         .toList();
     }
 
+    private static PackedRows packed(GptSettings settings) {
+        if (settings.grid().context() > 1) {
+            throw new IllegalArgumentException(
+                    "expected whole sequences where documents share rows, got %d context parts"
+                            .formatted(settings.grid().context()));
+        }
+        return new PackedRows(settings.batch());
+    }
+
     private @Nullable HeadTurns turns() {
         TurnTable table = buffers.turns();
         return table == null ? null : table.ofUnits(kernels);
@@ -165,6 +186,9 @@ public final class GptStage implements StageProgram {
     private Attention attention(RankPlace place, AttentionShape shape) {
         DType multiply = settings.precision().multiply();
         RingBuffers scratch = buffers.ring();
+        if (packed != null) {
+            return new PackedAttention(kernels, multiply, shape, batch.context(), packed);
+        }
         if (scratch == null) {
             return new WholeAttention(kernels, multiply, shape, batch.context());
         }
@@ -313,9 +337,16 @@ public final class GptStage implements StageProgram {
         }
     }
 
+    private void at(WorkUnit unit) {
+        guard.atUnit(unit);
+        if (packed != null) {
+            packed.at(unit.microBatch());
+        }
+    }
+
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
-        guard.atUnit(unit);
+        at(unit);
         StageStash stash = buffers.stash();
         TokenBlocks blocks = blocksBySlice.get(unit.slice());
         UnitActivations a = stash.takeUnit(unit);
@@ -333,7 +364,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public void recompute(WorkUnit unit, @Nullable Tensor input) {
-        guard.atUnit(unit);
+        at(unit);
         StageStash stash = buffers.stash();
         UnitActivations a = stash.takeAgain(unit);
         layers.recompute(
@@ -394,7 +425,7 @@ public final class GptStage implements StageProgram {
             @Nullable Tensor outputGradient,
             @Nullable Tensor inputGradient,
             boolean whole) {
-        guard.atUnit(unit);
+        at(unit);
         gradients.open(replicas);
         StageStash stash = buffers.stash();
         TokenBlocks blocks = blocksBySlice.get(unit.slice());

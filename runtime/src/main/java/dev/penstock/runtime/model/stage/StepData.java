@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossLedger;
+import dev.penstock.runtime.model.layers.PackedRows;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.PartTokens;
@@ -13,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The part of a step's data that a stage needs: inputs on the first, targets and losses on the
- * last.
+ * last, and on all of them the documents that share rows.
  */
 final class StepData {
     private final BatchShape batch;
@@ -28,17 +29,24 @@ final class StepData {
     private final int[] part;
     private final @Nullable InputTokens inputs;
     private final @Nullable LossLedger ledger;
+    private final @Nullable PackedRows packed;
+    private final boolean marked;
+    private final byte[] marks;
     private final int replicas;
     private final int parts;
-    private int sequences;
+    private int counted;
 
+    /**
+     * @param packed receives the documents of every micro-batch, if there are several in a row
+     */
     StepData(
             BatchSource source,
             GptSettings settings,
             RankPlace place,
             PartTokens held,
             @Nullable InputTokens inputs,
-            @Nullable LossLedger ledger) {
+            @Nullable LossLedger ledger,
+            @Nullable PackedRows packed) {
         this.batch = settings.batchOfPart();
         this.held = held;
         this.context = settings.batch().context();
@@ -48,38 +56,78 @@ final class StepData {
         this.parts = settings.grid().context();
         this.inputs = inputs;
         this.ledger = ledger;
+        this.packed = packed;
+        marked = source.packed() || source.masked();
+        marks = new byte[marked ? batch.sequences() * (context + 1) : 0];
         microBatch = new int[batch.sequences() * (context + 1)];
         part = new int[batch.microBatchRows()];
     }
 
     void read(StepKind kind, long step) {
-        if (inputs == null && ledger == null) {
+        if (inputs == null && ledger == null && packed == null) {
             return;
         }
         int ofReplica = batch.sequences() * batch.microBatches();
-        sequences = source.sequences(kind, step, ofReplica * replicas);
+        int sequences = source.sequences(kind, step, ofReplica * replicas);
         if (ledger != null) {
+            counted = counted(kind, step, sequences);
             long first = (long) firstMicroBatch * batch.sequences();
             ledger.begin(
                     Math.clamp(sequences - first, 0, ofReplica),
-                    (double) tokens() / (replicas * parts));
+                    (double) Math.max(1, counted) / (replicas * parts));
         }
         for (int m = 0; m < batch.microBatches(); m++) {
+            if (marked) {
+                source.marks(kind, step, firstMicroBatch + m, marks);
+            }
+            if (packed != null) {
+                for (int b = 0; b < batch.sequences(); b++) {
+                    int row = b * (context + 1);
+                    packed.fill(m, b, token -> (marks[row + token] & BatchSource.BEGINS) != 0);
+                }
+            }
+            if (inputs == null && ledger == null) {
+                continue;
+            }
             source.read(kind, step, firstMicroBatch + m, microBatch);
             if (inputs != null) {
                 inputs.fill(m, held(0));
             }
             if (ledger != null) {
+                hideUncounted();
                 ledger.fill(m, held(1));
             }
         }
     }
 
     /**
-     * Returns the tokens of the step over all replicas and parts of sequences that actually exist.
+     * Returns how many targets of the step count, over all replicas and parts of sequences that
+     * actually exist; at least 1.
      */
     int tokens() {
-        return Math.multiplyExact(sequences, context);
+        return Math.max(1, counted);
+    }
+
+    private int counted(StepKind kind, long step, int sequences) {
+        if (!marked) {
+            return Math.multiplyExact(sequences, context);
+        }
+        int count = 0;
+        for (int first = 0; first < sequences; first += batch.sequences()) {
+            source.marks(kind, step, first / batch.sequences(), marks);
+            int here = Math.min(batch.sequences(), sequences - first);
+            for (int i = 0; i < here * (context + 1); i++) {
+                count += i % (context + 1) > 0 && source.counts(marks[i]) ? 1 : 0;
+            }
+        }
+        return count;
+    }
+
+    /** What is no target is no input any more: those were taken before. */
+    private void hideUncounted() {
+        for (int i = 0; i < marks.length; i++) {
+            microBatch[i] = source.counts(marks[i]) ? microBatch[i] : -1;
+        }
     }
 
     /** Returns the tokens at the given offset from those that this rank holds. */

@@ -44,7 +44,9 @@ class ConfigLoaderTest {
                                         DataSection.Format.TEXT,
                                         "text",
                                         DataSection.Tokenizer.BYTES,
-                                        0.05),
+                                        0.05,
+                                        DataSection.Packing.NONE,
+                                        DataSection.Loss.ALL),
                                 new BatchSection(8, 8, BatchSection.Last.FULL),
                                 new PipelineSection(
                                         2,
@@ -144,7 +146,7 @@ class ConfigLoaderTest {
             model { context = 96, width = 48, layers = 5, heads = 3, tied = false, vocabulary = 300 }
             data {
               source = "*.txt", format = jsonl, field = body, tokenizer = bytes
-              validation-fraction = 0.25
+              validation-fraction = 0.25, packing = documents
             }
             batch { sequences = 12, micro-batches = 4, last = smaller }
             parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
@@ -199,7 +201,9 @@ class ConfigLoaderTest {
                                         DataSection.Format.JSONL,
                                         "body",
                                         DataSection.Tokenizer.BYTES,
-                                        0.25),
+                                        0.25,
+                                        DataSection.Packing.DOCUMENTS,
+                                        DataSection.Loss.ALL),
                                 new BatchSection(12, 4, BatchSection.Last.SMALLER),
                                 new PipelineSection(
                                         3,

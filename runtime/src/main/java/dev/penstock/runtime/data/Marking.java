@@ -1,0 +1,18 @@
+package dev.penstock.runtime.data;
+
+/**
+ * What a run wants to know of its tokens besides their numbers.
+ *
+ * @param documents whether documents that share a row are trained on each for itself
+ * @param answers whether the loss counts only what is marked: a chat's answers, or the targets of a
+ *     file of tokens that are not -100
+ */
+public record Marking(boolean documents, boolean answers) {
+    /** Nothing. */
+    public static final Marking NONE = new Marking(false, false);
+
+    /** Returns whether it is anything. */
+    boolean any() {
+        return documents || answers;
+    }
+}

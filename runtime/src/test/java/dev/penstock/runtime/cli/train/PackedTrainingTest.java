@@ -1,0 +1,86 @@
+package dev.penstock.runtime.cli.train;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.model.GoldenFamily;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Whole runs on rows that several documents share. */
+class PackedTrainingTest {
+    @TempDir Path folder;
+
+    @Test
+    void aRunOnPackedTokensFollowsTheGoldenOne() {
+        var golden = new GoldenFamily("packed-gpt2");
+        Trained trained =
+                Training.golden(folder, true)
+                        .set("run.steps=12", "data.packing=documents")
+                        .set("data.source=\"" + golden.path("tokens.safetensors") + "\"")
+                        .init(golden.folder())
+                        .complete();
+
+        List<Double> expected = golden.numbers("loss_fp64");
+        assertThat(trained.losses()).hasSameSizeAs(expected);
+        for (int i = 0; i < expected.size(); i++) {
+            assertThat(trained.losses().get(i)).isCloseTo(expected.get(i), within(2e-4));
+        }
+    }
+
+    @Test
+    void layoutsAndResumingDoNotChangeABit() throws IOException {
+        String packed = "data.packing=documents";
+        Trained plain = onLines("plain").complete();
+        Trained whole = onLines("whole").set(packed).complete();
+        Trained one = onLines("one").set(packed, "pipeline.stages=1").complete();
+        Trained sliced =
+                onLines("sliced")
+                        .set(packed, "schedule.kind=seq1f1b", "schedule.slices=2")
+                        .complete();
+        Training begun = onLines("begun").set(packed);
+        begun.copy().set("run.steps=8").complete();
+        Trained resumed = begun.resume().complete();
+
+        assertThat(whole.lossBits()).hasSize(12).isNotEqualTo(plain.lossBits());
+        assertThat(one.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(one.validationBits()).isEqualTo(whole.validationBits());
+        assertThat(sliced.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(sliced.validationBits()).isEqualTo(whole.validationBits());
+        assertThat(resumed.lossBits()).isEqualTo(whole.lossBits());
+    }
+
+    /** Every sentence is a document. */
+    private Training onLines(String name) throws IOException {
+        Path own = folder.resolve(name);
+        Training training =
+                Training.onText(own).set("data.format=jsonl", "optimizer.schedule=constant");
+        StringBuilder lines = new StringBuilder();
+        for (String line : Training.text(20_000).split("\n")) {
+            lines.append("{\"text\": \"").append(line).append("\"}\n");
+        }
+        Files.writeString(own.resolve("text.txt"), lines);
+        return training;
+    }
+
+    @Test
+    void contextPartsAndUnknownAnswersAreRefused() throws IOException {
+        Trained refused =
+                onLines("refused")
+                        .set("data.packing=documents", "parallel.context=2", "data.loss=answers")
+                        .run();
+
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err())
+                .contains("context parts do not know their borders")
+                .contains("unless data.format")
+                .doesNotContain("\tat ");
+    }
+}

@@ -1,0 +1,140 @@
+package dev.penstock.runtime.data;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.actors.spi.StepKind;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.StoredTensor;
+import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Where documents begin, and which tokens count. */
+class MarkedTokensTest {
+    private static final Path PACKED =
+            Path.of("src/test/resources/golden-models/packed-gpt2/tokens.safetensors");
+    private static final Marking DOCUMENTS = new Marking(true, false);
+
+    @TempDir Path folder;
+
+    private final DataSpec packed =
+            Specs.of(PACKED).format(DataFormat.TOKENS).shape(64, 16, 4, 12).spec();
+
+    @Test
+    void aFileOfTokensMarksBordersByPositionsAndWhatCountsByTargets() {
+        TrainingData data = TrainingData.open(packed.marking(DOCUMENTS));
+
+        assertThat(data.packed()).isTrue();
+        try (SafetensorsFile file = SafetensorsFile.open(PACKED)) {
+            StoredTensor positions = file.tensor("positions");
+            StoredTensor targets = file.tensor("targets");
+            byte[] marks = new byte[2 * 17];
+            for (int step = 1; step <= 12; step++) {
+                for (int microBatch = 0; microBatch < 2; microBatch++) {
+                    data.marks(StepKind.TRAIN, step, microBatch, marks);
+                    for (int i = 0; i < marks.length; i++) {
+                        long row = ((step - 1) * 2L + microBatch) * 2 + i / 17;
+                        int t = i % 17;
+                        if (t < 16) {
+                            assertThat((marks[i] & BatchSource.BEGINS) != 0)
+                                    .isEqualTo(positions.integer(row * 16 + t) == 0);
+                        }
+                        if (t > 0) {
+                            assertThat(data.counts(marks[i]))
+                                    .isEqualTo(targets.integer(row * 16 + t - 1) >= 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void aFileOfTokensIsReadAsEverUnlessMoreIsAsked() {
+        TrainingData data = TrainingData.open(packed);
+        byte[] marks = new byte[2 * 17];
+        data.marks(StepKind.TRAIN, 1, 0, marks);
+
+        assertThat(data.packed()).isFalse();
+        assertThat(data.masked()).isFalse();
+        assertThat(marks).containsOnly(0);
+    }
+
+    @Test
+    void aFileWithoutPositionsOrTargetsIsRefusedWhereTheyAreNeeded() {
+        Path plain = Path.of("src/test/resources/golden/tokens.safetensors");
+        DataSpec spec = Specs.of(plain).format(DataFormat.TOKENS).shape(64, 16, 4, 20).spec();
+
+        assertThatThrownBy(() -> TrainingData.open(spec.marking(new Marking(true, true))))
+                .hasMessageContaining("data.packing: expected a file with positions as I64")
+                .hasMessageContaining("data.loss: expected a file with targets as I64");
+    }
+
+    /** Three documents of 30 letters, each a line; a newline is also what ends one. */
+    @Test
+    void documentsOfTextBeginAfterTheTokenThatEndsTheOneBefore() throws IOException {
+        Path lines = folder.resolve("lines.jsonl");
+        String text = "abcdefghi\\nklmnopqrstuvwxyz1234";
+        Files.writeString(lines, ("{\"text\": \"" + text + "\"}\n").repeat(3));
+        Specs specs = Specs.of(lines).format(DataFormat.JSONL).validationFraction(0);
+
+        TrainingData data = TrainingData.open(specs.spec().marking(DOCUMENTS));
+
+        int row = specs.spec().context() + 1;
+        int[] tokens = new int[2 * row];
+        byte[] marks = new byte[2 * row];
+        int begun = 0;
+        for (int step = 1; step <= 20; step++) {
+            data.read(StepKind.TRAIN, step, 0, tokens);
+            data.marks(StepKind.TRAIN, step, 0, marks);
+            for (int i = 0; i < marks.length; i++) {
+                assertThat(marks[i]).isEqualTo(tokens[i] == 'a' ? BatchSource.BEGINS : 0);
+                begun += marks[i];
+            }
+        }
+        assertThat(begun).isPositive();
+    }
+
+    @Test
+    void preparedDocumentsBeginAfterTheTokenThatEndsATextIfThereIsOne() throws IOException {
+        Path lines = folder.resolve("lines.jsonl");
+        Files.writeString(lines, "{\"text\": \"to be or not to be\"}\n".repeat(40));
+        Tokenizer gpt2 = Tokenizer.open("gpt2");
+        Path prepared = prepare(lines, gpt2, "gpt2-tokens");
+        DataSpec spec = Specs.of(prepared).format(DataFormat.TOKENS).tokenizer("gpt2").spec();
+
+        TrainingData data = TrainingData.open(spec.marking(DOCUMENTS));
+        TrainingData ofText =
+                TrainingData.open(
+                        Specs.of(lines)
+                                .format(DataFormat.JSONL)
+                                .tokenizer("gpt2")
+                                .spec()
+                                .marking(DOCUMENTS));
+
+        byte[] marks = new byte[2 * (spec.context() + 1)];
+        byte[] expected = new byte[marks.length];
+        for (int step = 1; step <= 10; step++) {
+            data.marks(StepKind.TRAIN, step, 1, marks);
+            ofText.marks(StepKind.TRAIN, step, 1, expected);
+            assertThat(marks).isEqualTo(expected).contains(BatchSource.BEGINS);
+        }
+        Path bytes = prepare(lines, Tokenizer.open("bytes"), "byte-tokens");
+        DataSpec ofBytes = Specs.of(bytes).format(DataFormat.TOKENS).spec();
+        assertThatThrownBy(() -> TrainingData.open(ofBytes.marking(DOCUMENTS)))
+                .hasMessageContaining("data.packing: expected tokens whose documents end");
+    }
+
+    private Path prepare(Path lines, Tokenizer tokenizer, String name) throws IOException {
+        Path prepared = folder.resolve(name);
+        Corpus corpus = Corpus.find(List.of(lines), Optional.empty(), "text");
+        new DataPreparation(corpus, tokenizer, prepared, 1 << 10).prepare(1, _ -> {});
+        return prepared;
+    }
+}
