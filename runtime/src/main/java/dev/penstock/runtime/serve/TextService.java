@@ -100,7 +100,9 @@ final class TextService {
                     answer.event(opening);
                 }
             }
-            answer.event(format.part(piece.choice(), piece.text(), null));
+            if (!piece.text().isEmpty()) {
+                answer.event(format.part(piece.choice(), piece.text(), null));
+            }
             if (piece.finish() != null) {
                 answer.event(format.part(piece.choice(), "", piece.finish()));
             }

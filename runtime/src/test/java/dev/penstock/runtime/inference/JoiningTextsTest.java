@@ -150,6 +150,22 @@ class JoiningTextsTest {
         }
     }
 
+    /** Prompts of several slices, of which not all fit a unit. */
+    @Test
+    void theSameOfLongPrompts() throws Exception {
+        ModelConfig model = ModelConfig.gpt2(37, 400, 24, 2, 3, false);
+        var pipeline =
+                new PipelineInference(
+                        model.shape(),
+                        StagePartition.byFlops(model.shape(), 2),
+                        Precision.FLOAT32,
+                        PlainGpt.random(model, 5).source(),
+                        _ -> Devices.open(DeviceSettings.DEFAULTS.withThreads(1)));
+        try (Service service = Service.start(pipeline, new JoiningTexts.Limits(8, 100, 500))) {
+            requireAsAlone(service, requests(10, 37, 400, 100), pipeline);
+        }
+    }
+
     private static List<TextRequest> requests(int count, int vocabulary, int context, int most) {
         var random = new Random(3);
         return random.ints(count)
