@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.Devices;
@@ -23,6 +24,7 @@ import java.nio.IntBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
@@ -30,6 +32,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** What is trained does not depend on the layout, and what is not costs and changes nothing. */
@@ -160,6 +163,51 @@ class FineTuningTest {
         int[] bits = new int[values.length];
         Arrays.setAll(bits, i -> Float.floatToRawIntBits(values[i]));
         return IntBuffer.wrap(bits);
+    }
+
+    /** Every linear layer has an adapter; shards change only the order of sums. */
+    @ParameterizedTest(name = "{0}, rows divided {1}")
+    @CsvSource({"llama, false", "llama, true", "gpt2-variants, false", "gpt2-variants, true"})
+    void tensorShardsOfAdaptersAreTheSameUpToTheOrderOfSums(String family, boolean sequence)
+            throws Exception {
+        ModelShape shape = TinyFamilies.shape(family);
+        GptSettings whole =
+                TinyRuns.settings(shape, 1, new BatchShape(2, MICRO_BATCHES, WHOLE, 16))
+                        .training(
+                                new FineTuning(
+                                        lora(family, shape).adapters(), List.of("*.c_proj.*A*")));
+        Schedule order = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
+        Map<String, float[]> wanted;
+        double loss;
+        try (var one =
+                new PipelineDriver(whole, order, TinyRuns.tokens(101), TinyRuns.roughWeights())) {
+            one.train(1);
+            loss = one.train(2);
+            wanted = one.gradients();
+        }
+        GptSettings sharded = TinyRuns.sharded(whole, 2);
+        GptSettings settings = sequence ? TinyRuns.sequenceParallel(sharded) : sharded;
+
+        try (var both =
+                new GridDriver(settings, order, TinyRuns.tokens(101), TinyRuns.roughWeights())) {
+            both.train(1);
+            assertThat(both.train(2)).isCloseTo(loss, within(1e-5));
+            Map<String, float[]> found = both.gradients();
+            assertThat(found.keySet()).isEqualTo(new TreeMap<>(wanted).keySet());
+            wanted.forEach(
+                    (name, values) -> {
+                        float[] own = Objects.requireNonNull(found.get(name));
+                        double apart = 0;
+                        double size = 0;
+                        for (int i = 0; i < values.length; i++) {
+                            apart += Math.pow(own[i] - values[i], 2);
+                            size += Math.pow(values[i], 2);
+                        }
+                        assertThat(Math.sqrt(apart))
+                                .as(name)
+                                .isLessThan(1e-4 * Math.sqrt(size) + 1e-7);
+                    });
+        }
     }
 
     /** As PEFT begins: the branch adds nothing, since its outer matrix is zero. */

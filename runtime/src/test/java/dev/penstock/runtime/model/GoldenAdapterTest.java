@@ -88,12 +88,15 @@ class GoldenAdapterTest {
                 Arguments.of(new RankGrid(1, 1, 1, 2), 1),
                 Arguments.of(new RankGrid(2, 1, 1, 2), 2),
                 Arguments.of(new RankGrid(1, 1, 1, 2), 3),
-                Arguments.of(new RankGrid(2, 1, 2, 2), 3));
+                Arguments.of(new RankGrid(1, 2, 1, 1), 0),
+                Arguments.of(new RankGrid(2, 2, 1, 2), 1),
+                Arguments.of(new RankGrid(2, 2, 2, 2), 3));
     }
 
     @ParameterizedTest(name = "{0}, ZeRO {1}")
     @MethodSource("grids")
-    void contextPartsReplicasAndWhatTheyDivideAreTheSame(RankGrid grid, int zero) throws Exception {
+    void shardsContextPartsReplicasAndWhatTheyDivideAreTheSame(RankGrid grid, int zero)
+            throws Exception {
         int microBatches = 2 / grid.data();
         var batch = new BatchShape(2, microBatches, List.of(8, 8), 4);
         GptSettings settings =

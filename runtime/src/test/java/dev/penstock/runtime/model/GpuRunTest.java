@@ -65,6 +65,41 @@ class GpuRunTest {
         }
     }
 
+    @ParameterizedTest
+    @EnumSource(names = {"CUBLAS", "KERNELS"})
+    void anAdapterFollowsItsGoldenRunWithGraphsAndWithout(Gemm gemm) {
+        var golden = new GoldenAdapter();
+        List<Double> expected = golden.numbers("loss_fp64");
+        for (boolean graphs : List.of(false, true)) {
+            try (PipelineDriver pipeline =
+                    new PipelineDriver(
+                            Devices.open(GPU.withGemm(gemm).withGraphs(graphs)),
+                            GptSettings.of(
+                                            golden.base().shape(),
+                                            StagePartition.byFlops(golden.base().shape(), 2),
+                                            new BatchShape(2, 2, List.of(8, 8), 8),
+                                            Precision.FLOAT32,
+                                            new AdamWSettings(
+                                                    LearningRate.constant(0.01),
+                                                    0.9,
+                                                    0.95,
+                                                    1e-8,
+                                                    0,
+                                                    true),
+                                            42)
+                                    .training(golden.fineTuning()),
+                            Orders.oneForwardOneBackward(2, 2, 2),
+                            golden.batches(2),
+                            golden.initial())) {
+                for (int step = 1; step <= GOLDEN_STEPS; step++) {
+                    assertThat(pipeline.train(step))
+                            .as("loss of step " + step)
+                            .isCloseTo(expected.get(step - 1), within(2e-4));
+                }
+            }
+        }
+    }
+
     private static PipelineDriver golden(Golden golden, int slice, Gemm gemm) {
         List<Integer> slices = slice == 16 ? List.of(16) : List.of(8, 8);
         BatchShape batch = new BatchShape(1, 4, slices, 8);

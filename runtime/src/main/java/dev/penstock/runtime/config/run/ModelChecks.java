@@ -134,15 +134,6 @@ final class ModelChecks {
                             "leave it out",
                             "fine-tune.dropout"));
         }
-        if (config.parallel().tensor() > 1) {
-            conflicts.add(
-                    conflict(
-                            "1 where fine-tune.method = lora: adapters are not divided",
-                            String.valueOf(config.parallel().tensor()),
-                            "use pipeline.stages, parallel.data or parallel.context",
-                            "parallel.tensor",
-                            "fine-tune.method"));
-        }
     }
 
     private static void frozenExist(ModelConfig model, List<Conflict> conflicts) {

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Gradients of what all tensor shards hold and each has only a part of the gradients of, which are
- * added up once before they are used: those of norms where shards divide rows, and of the norms of
- * heads, of which each shard has some.
+ * added up once before they are used: those of norms where shards divide rows, of the norms of
+ * heads, of which each shard has some, and of the matrices of adapters that are not divided.
  */
 public final class NormGradients {
     private final Kernels kernels;
@@ -49,6 +49,13 @@ public final class NormGradients {
         return scope.tensor("gradients of norms", DType.F32, 1, elements);
     }
 
+    /** Returns a dense matrix as a row. */
+    private static Tensor flat(Tensor matrix) {
+        int elements = Math.toIntExact(matrix.elements());
+        return new Tensor(
+                matrix.buffer(), matrix.offsetBytes(), matrix.type(), 1, elements, elements);
+    }
+
     private static int elements(Parameter parameter) {
         return Math.toIntExact(parameter.spec().piece().elements());
     }
@@ -63,6 +70,9 @@ public final class NormGradients {
             if (layer.headNorms() != null && shape.shards() > 1) {
                 all.addAll(layer.headNorms().all());
             }
+            if (shape.shards() > 1) {
+                all.addAll(layer.wholeInAdapters());
+            }
         }
         if (parameters.head() != null && shape.sequence()) {
             all.addAll(parameters.head().norm().all());
@@ -75,13 +85,13 @@ public final class NormGradients {
     public void sum() {
         int first = 0;
         for (Parameter parameter : parameters) {
-            kernels.copy(parameter.gradient(), room.columns(first, elements(parameter)));
+            kernels.copy(flat(parameter.gradient()), room.columns(first, elements(parameter)));
             first += elements(parameter);
         }
         shards.await(shards.beginSumOfWhole(room));
         first = 0;
         for (Parameter parameter : parameters) {
-            kernels.copy(room.columns(first, elements(parameter)), parameter.gradient());
+            kernels.copy(room.columns(first, elements(parameter)), flat(parameter.gradient()));
             first += elements(parameter);
         }
     }

@@ -5,11 +5,12 @@ import dev.penstock.runtime.model.parameters.ParameterSpec.Initial;
 import dev.penstock.runtime.model.shape.AdapterPlace;
 import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.BlockDesign;
-import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -123,7 +124,11 @@ public record LayerParameters(
         return new LinearParameters(
                 allocator.allocate(ParameterSpec.matrix(name + ".weight", weight, Initial.NORMAL)),
                 biased ? allocator.allocate(ParameterSpec.bias(name + ".bias", bias)) : null,
-                adapters(allocator, layer, linear, shape.width()));
+                adapters(
+                        allocator,
+                        layer,
+                        linear,
+                        place -> besideColumns(shape, widths, place, rank(allocator))));
     }
 
     /** A linear layer whose inputs are divided among the shards; the bias is added to their sum. */
@@ -145,35 +150,89 @@ public record LayerParameters(
                                 ParameterSpec.bias(name + ".bias", bias)
                                         .countedIf(shape.countsCommon()))
                         : null,
-                adapters(allocator, layer, linear, in));
+                adapters(
+                        allocator,
+                        layer,
+                        linear,
+                        place -> besideRows(shape, in, place, rank(allocator))));
     }
 
-    /** The branches beside a linear layer, as wholes. */
+    /**
+     * What a shard holds of a branch. One matrix of the two is divided as the layer is; the other
+     * is on all shards, and each of them computes a part of its gradient.
+     *
+     * @param firstColumn of this shard's part of the layer's output
+     */
+    private record BranchPieces(
+            TensorPiece inner,
+            boolean innerCounts,
+            TensorPiece outer,
+            boolean outerCounts,
+            int firstColumn) {}
+
+    private static BranchPieces besideColumns(
+            ShardShape shape, List<Integer> widths, AdapterPlace place, int rank) {
+        List<Integer> own = new ArrayList<>();
+        int first = 0;
+        for (int width : widths) {
+            if (first >= place.firstColumn() && first < place.firstColumn() + place.columns()) {
+                own.add(width);
+            }
+            first += width;
+        }
+        return new BranchPieces(
+                TensorPiece.all(List.of(shape.width(), rank)),
+                shape.countsCommon(),
+                shape.columns(List.of(rank, place.columns()), own),
+                true,
+                place.firstColumn() / shape.shards());
+    }
+
+    private static BranchPieces besideRows(ShardShape shape, int in, AdapterPlace place, int rank) {
+        return new BranchPieces(
+                shape.rows(in, rank),
+                true,
+                TensorPiece.all(List.of(rank, place.columns())),
+                shape.countsCommon(),
+                place.firstColumn());
+    }
+
+    private static int rank(ParameterAllocator allocator) {
+        return allocator.fineTuning().adapters().map(Adapters::rank).orElse(0);
+    }
+
+    /** The branches beside a linear layer. */
     private static List<AdapterParameters> adapters(
-            ParameterAllocator allocator, int layer, String linear, int in) {
-        FineTuning tuning = allocator.fineTuning();
-        return tuning.beside(linear).stream()
-                .map(place -> adapter(allocator, layer, place, in, rank(tuning)))
+            ParameterAllocator allocator,
+            int layer,
+            String linear,
+            Function<AdapterPlace, BranchPieces> pieces) {
+        return allocator.fineTuning().beside(linear).stream()
+                .map(place -> adapter(allocator, layer, place, pieces.apply(place)))
                 .toList();
     }
 
-    private static int rank(FineTuning tuning) {
-        return tuning.adapters().map(Adapters::rank).orElse(0);
-    }
-
     private static AdapterParameters adapter(
-            ParameterAllocator allocator, int layer, AdapterPlace place, int in, int rank) {
+            ParameterAllocator allocator, int layer, AdapterPlace place, BranchPieces pieces) {
         return new AdapterParameters(
                 allocator.allocate(
-                        ParameterSpec.matrix(
-                                place.inner(layer),
-                                TensorPiece.all(List.of(in, rank)),
-                                Initial.KAIMING)),
+                        ParameterSpec.matrix(place.inner(layer), pieces.inner(), Initial.KAIMING)
+                                .countedIf(pieces.innerCounts())),
                 allocator.allocate(
-                        ParameterSpec.matrix(
-                                place.outer(layer),
-                                TensorPiece.all(List.of(rank, place.columns())),
-                                Initial.ZERO)),
-                place.firstColumn());
+                        ParameterSpec.matrix(place.outer(layer), pieces.outer(), Initial.ZERO)
+                                .countedIf(pieces.outerCounts())),
+                pieces.firstColumn());
+    }
+
+    /** Returns the matrices of branches that all shards hold. */
+    public List<Parameter> wholeInAdapters() {
+        return Stream.concat(
+                        Stream.of(queryKeyValue, hidden)
+                                .flatMap(linear -> linear.adapters().stream())
+                                .map(AdapterParameters::inner),
+                        Stream.of(attentionOutput, mlpOutput)
+                                .flatMap(linear -> linear.adapters().stream())
+                                .map(AdapterParameters::outer))
+                .toList();
     }
 }

@@ -24,7 +24,12 @@ public record StageParameters(
         List<Parameter> all,
         List<ParameterGroup> groups) {
 
-    static final String TOKEN_TABLE = "wte.weight";
+    /** The name of the token table. */
+    public static final String TOKEN_TABLE = "wte.weight";
+
+    /** The name of the table of learned positions. */
+    public static final String POSITION_TABLE = "wpe.weight";
+
     static final String HEAD_MATRIX = "lm_head.weight";
 
     /**
@@ -79,7 +84,7 @@ public record StageParameters(
         }
         TensorPiece positions = TensorPiece.all(List.of(rows, shape.width()));
         ParameterSpec table =
-                ParameterSpec.table("wpe.weight", positions).countedIf(shape.countsCommon());
+                ParameterSpec.table(POSITION_TABLE, positions).countedIf(shape.countsCommon());
         return allocator.group("wpe", () -> allocator.allocate(table));
     }
 

@@ -76,11 +76,6 @@ public record GptSettings(
                                     batch.sliceLengths(),
                                     grid.context()));
         }
-        if (fineTuning.adapters().isPresent() && tensorShards > 1) {
-            throw new IllegalArgumentException(
-                    "adapters are not divided among tensor shards: expected 1 shard, got "
-                            + tensorShards);
-        }
         if (shape.vocabulary() < tensorShards) {
             throw new IllegalArgumentException(
                     "every tensor shard holds tokens: expected a vocabulary of %d or more, got %d"

@@ -4,14 +4,19 @@ import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.layers.LossHead;
+import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.TensorShards;
+import dev.penstock.runtime.model.memory.CountingScope;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.ParameterAllocator;
+import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.HeadChunk;
-import dev.penstock.runtime.model.shape.HeadDesign;
-import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
@@ -166,8 +171,12 @@ public final class ActivationTraffic {
         return role.first() ? new Moves(0, 1) : Moves.NONE;
     }
 
-    private static Moves embeddingGradient(StageRole role) {
-        return role.first() ? new Moves(1, 0) : Moves.NONE;
+    private Moves embeddingGradient(StageRole role) {
+        boolean trained =
+                settings.fineTuning().trains(StageParameters.TOKEN_TABLE)
+                        || (settings.shape().positions().tableRows() > 0
+                                && settings.fineTuning().trains(StageParameters.POSITION_TABLE));
+        return role.first() && trained ? new Moves(1, 0) : Moves.NONE;
     }
 
     private static Moves head(StageRole role) {
@@ -240,18 +249,25 @@ public final class ActivationTraffic {
     }
 
     private long normGradientElements(StageRole role) {
-        ModelShape shape = settings.shape();
-        HeadDesign heads = shape.block().heads();
-        long norms = 2L * role.layers() + (role.last() ? 1 : 0);
-        long each = (shape.block().norm().hasBias() ? 2L : 1L) * shape.width();
-        boolean ofHeads = heads.norms() && settings.grid().tensor() > 1;
-        return (settings.sequence() ? norms * each : 0)
-                + (ofHeads ? 2L * role.layers() * heads.size() : 0);
+        var scopes = new StageScopes(new CountingScope("prediction"), "traffic");
+        ShardShape shape = settings.shape(role);
+        StageParameters parameters =
+                StageParameters.allocate(
+                        new ParameterAllocator(
+                                scopes,
+                                settings.precision(),
+                                ParameterAllocator.Use.TRAIN,
+                                Sharding.of(settings, place),
+                                settings.fineTuning()),
+                        shape,
+                        role);
+        Tensor room = NormGradients.room(scopes.scratch(), shape, parameters);
+        return room == null ? 0 : room.elements();
     }
 
     /**
-     * Returns the bytes of the norms' gradients, which are summed with every sum over replicas, or
-     * once.
+     * Returns the bytes of the gradients of norms and of adapters that shards sum, which are summed
+     * with every sum over replicas, or once.
      */
     private long normGradients() {
         int holders = settings.grid().data() * settings.grid().context();

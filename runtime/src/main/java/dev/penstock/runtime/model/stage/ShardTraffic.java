@@ -68,6 +68,7 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
      */
     public long heldGradients(int stage) {
         return parameters(stage).groups().stream()
+                .filter(ParameterGroup::isTrained)
                 .mapToLong(group -> sharding.held(group.elements()).count() * Float.BYTES)
                 .sum();
     }

@@ -48,13 +48,11 @@ class FineTuneConfigTest {
         assertThatThrownBy(
                         () ->
                                 tuning(
-                                        "fine-tune { method = lora, targets = [q_proj], dropout = 0.1 },"
-                                                + " parallel.tensor = 2"))
+                                        "fine-tune { method = lora, targets = [q_proj], dropout = 0.1 }"))
                 .isInstanceOf(ConfigException.class)
                 .hasMessageContaining("fine-tune.targets")
                 .hasMessageContaining("c_attn, c_fc, c_proj")
-                .hasMessageContaining("fine-tune.dropout")
-                .hasMessageContaining("parallel.tensor");
+                .hasMessageContaining("fine-tune.dropout");
     }
 
     @Test

@@ -19,9 +19,13 @@ import dev.penstock.runtime.model.Orders;
 import dev.penstock.runtime.model.PipelineDriver;
 import dev.penstock.runtime.model.ShardedPipelines;
 import dev.penstock.runtime.model.TinyRuns;
+import dev.penstock.runtime.model.family.AdapterParts;
+import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.AdamWSettings;
+import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
@@ -41,6 +45,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -158,7 +163,19 @@ class TensorShardsTest {
         List<Integer> slices = Arrays.stream(lengths.split(" ")).map(Integer::valueOf).toList();
         GptSettings whole = TinyRuns.sharded(settings(true, 2, slices), shards);
         GptSettings plain = sequence ? TinyRuns.sequenceParallel(whole) : whole;
-        for (GptSettings settings : List.of(plain, TinyRuns.recomputing(plain, Set.of(1)))) {
+        FineTuning adapters =
+                new FineTuning(
+                        Optional.of(
+                                new Adapters(
+                                        3,
+                                        6,
+                                        AdapterParts.places(
+                                                Families.GPT2,
+                                                plain.shape(),
+                                                List.of(AdapterParts.ALL)))),
+                        List.of());
+        for (GptSettings settings :
+                List.of(plain, TinyRuns.recomputing(plain, Set.of(1)), plain.training(adapters))) {
             Schedule order = order(settings);
             for (Schedule each :
                     List.of(order, Orders.split(order, 1), InsertRecompute.into(order))) {

@@ -1,0 +1,33 @@
+package dev.penstock.runtime.launch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A rank that dies comes back with frozen weights and adapters as they were. */
+class FineTunedRecoveryTest {
+    @TempDir Path undisturbed;
+    @TempDir Path disturbed;
+
+    private static Training lora(Path folder) {
+        return Training.onText(folder)
+                .set("run.steps=5", "evaluation.every=0", "checkpoint.every=0")
+                .set("fine-tune.method=lora", "fine-tune.targets=[all-linear]");
+    }
+
+    @Test
+    void aRunOfAdaptersGoesOnAfterADeathWithTheSameBits() {
+        Trained whole = lora(undisturbed).complete();
+
+        Trained ended =
+                RanksInOneJvm.complete(
+                        lora(disturbed).set("fault=[{kill-rank=1, op=1F2, step=3}]"));
+
+        assertThat(ended.recoveries()).hasSize(1);
+        assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
+    }
+}
