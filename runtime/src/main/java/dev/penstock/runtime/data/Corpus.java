@@ -1,5 +1,6 @@
 package dev.penstock.runtime.data;
 
+import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.runtime.data.Stretch.Encoded;
 import dev.penstock.runtime.tokenizer.TextEncoder;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -23,8 +24,13 @@ import java.util.function.LongConsumer;
  * @param format of all of them; empty: each by its name is JSON lines ({@code .jsonl}), Parquet
  *     ({@code .parquet}) or text
  * @param field member of a JSON line, or column of a table, that holds the text
+ * @param template writes chats; there where the format is one of chats
  */
-public record Corpus(List<Path> files, Optional<DataFormat> format, String field) {
+public record Corpus(
+        List<Path> files,
+        Optional<DataFormat> format,
+        String field,
+        Optional<ChatTemplate> template) {
     /** Problems that are told of; the rest would only push these off the screen. */
     static final int SHOWN = 10;
 
@@ -39,6 +45,11 @@ public record Corpus(List<Path> files, Optional<DataFormat> format, String field
 
     public Corpus {
         files = List.copyOf(files);
+    }
+
+    /** Files without chats. */
+    public Corpus(List<Path> files, Optional<DataFormat> format, String field) {
+        this(files, format, field, Optional.empty());
     }
 
     /**

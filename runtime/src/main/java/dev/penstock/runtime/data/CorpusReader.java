@@ -23,6 +23,7 @@ final class CorpusReader {
     private final Optional<DataFormat> format;
     private final String field;
     private final Tokenizer tokenizer;
+    private final Marking marking;
     private final Tokens tokens;
 
     /** A row of marks, one for each token; null if nobody asks. */
@@ -30,6 +31,9 @@ final class CorpusReader {
 
     private final List<DataProblem> problems = new ArrayList<>();
     private boolean begins;
+
+    /** The mark of what is no answer, or comes after what is none. */
+    private int uncounted;
 
     CorpusReader(DataSpec spec) {
         this(Optional.of(spec.format()), spec.field(), spec.tokenizer(), spec.marking());
@@ -47,6 +51,7 @@ final class CorpusReader {
         this.format = format;
         this.field = field;
         this.tokenizer = tokenizer;
+        this.marking = marking;
         this.tokens = new Tokens(tokenizer.vocabulary());
         marks = marking.any() ? new Tokens(MARKS) : null;
     }
@@ -59,7 +64,7 @@ final class CorpusReader {
     Tokens read(List<Path> files) {
         int threads = Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors());
         try {
-            new Corpus(files, format, field)
+            new Corpus(files, format, field, marking.template())
                     .encode(tokenizer, tokenizer.name(), CorpusPlace.START, threads, this::take);
         } catch (IOException e) {
             throw new IllegalStateException("nothing is written here", e);
@@ -78,11 +83,12 @@ final class CorpusReader {
         }
         for (Part part : encoded.parts()) {
             if (part.begins() && tokens.size() > 0) {
-                add(tokenizer.documentSeparator(), 0);
+                add(tokenizer.documentSeparator(), uncounted);
             }
             begins |= part.begins();
+            uncounted = part.counted() || !marking.answers() ? 0 : BatchSource.UNCOUNTED;
             for (int token : part.tokens()) {
-                add(token, begins ? BatchSource.BEGINS : 0);
+                add(token, (begins ? BatchSource.BEGINS : 0) + uncounted);
                 begins = false;
             }
         }

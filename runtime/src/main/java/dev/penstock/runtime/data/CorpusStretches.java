@@ -72,8 +72,13 @@ final class CorpusStretches implements AutoCloseable {
             case JSONL ->
                     new LineStretches(
                             file,
-                            corpus.field(),
-                            documents(),
+                            new FieldDocument(corpus.field(), documents()),
+                            opened,
+                            openAt(file, opened.offset()));
+            case CHAT ->
+                    new LineStretches(
+                            file,
+                            new ChatDocument(corpus.template().orElseThrow(), documents()),
                             opened,
                             openAt(file, opened.offset()));
             case PARQUET -> new ParquetStretches(file, corpus.field(), documents(), opened);

@@ -6,6 +6,8 @@ public enum DataFormat {
     TEXT,
     /** One JSON object per line; each line's text field is one document. */
     JSONL,
+    /** One JSON object per line; each line's messages, written by a template, are one document. */
+    CHAT,
     /** A Parquet file; each row's text column is one document. */
     PARQUET,
     /**

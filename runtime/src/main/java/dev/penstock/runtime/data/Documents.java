@@ -29,8 +29,24 @@ record Documents(TextEncoder encoder, String name) {
      * @param problems receives why it cannot be encoded
      */
     void encode(String at, String text, List<Stretch.Part> parts, List<DataProblem> problems) {
+        encode(at, true, true, text, parts, problems);
+    }
+
+    /**
+     * Encodes a part of a document.
+     *
+     * @param begins whether the document begins with it
+     * @param counted whether it is what a model learns to say
+     */
+    void encode(
+            String at,
+            boolean begins,
+            boolean counted,
+            String text,
+            List<Stretch.Part> parts,
+            List<DataProblem> problems) {
         try {
-            parts.add(new Stretch.Part(true, tokens(text)));
+            parts.add(new Stretch.Part(begins, tokens(text), counted));
         } catch (TextTooLongException e) {
             problems.add(
                     new DataProblem(

@@ -3,7 +3,6 @@ package dev.penstock.runtime.data;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamReadConstraints;
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.data.Stretch.Encoded;
 import dev.penstock.runtime.data.Stretch.Part;
@@ -17,10 +16,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** A file of JSON lines; each line's text is a document. */
+/** A file of JSON lines; each line is a document. */
 final class LineStretches implements FileStretches {
     private static final int STRETCH_BYTES = 1 << 18;
 
@@ -35,18 +33,16 @@ final class LineStretches implements FileStretches {
                             .build());
 
     private final Path file;
-    private final String field;
-    private final Documents documents;
+    private final LineDocument document;
     private final InputStream in;
     private CorpusPlace place;
 
     /**
      * @param in the file from this place on; is closed with this
      */
-    LineStretches(Path file, String field, Documents documents, CorpusPlace place, InputStream in) {
+    LineStretches(Path file, LineDocument document, CorpusPlace place, InputStream in) {
         this.file = file;
-        this.field = field;
-        this.documents = documents;
+        this.document = document;
         this.place = place;
         this.in = new BufferedInputStream(in, 1 << 16);
     }
@@ -105,28 +101,12 @@ final class LineStretches implements FileStretches {
             if (text.isBlank()) {
                 return;
             }
-            JsonNode member = JSON.readTree(text).path(field);
-            if (member.isTextual()) {
-                documents.encode(at, member.textValue(), parts, problems);
-            } else {
-                problems.add(
-                        new DataProblem(
-                                "data.field",
-                                "a line with the text member '" + field + "'",
-                                at + ", whose '" + field + "' is " + kind(member),
-                                "name the member that holds the text"));
-            }
+            document.encode(at, JSON.readTree(text), parts, problems);
         } catch (CharacterCodingException e) {
             problems.add(notJson(at, "not UTF-8"));
         } catch (JsonProcessingException e) {
             problems.add(notJson(at, e.getOriginalMessage()));
         }
-    }
-
-    private static String kind(JsonNode member) {
-        return member.isMissingNode()
-                ? "missing"
-                : "of type " + member.getNodeType().name().toLowerCase(Locale.ROOT);
     }
 
     private static DataProblem notJson(String at, String why) {

@@ -15,8 +15,13 @@ record Stretch(CorpusPlace start, long bytes, Supplier<Encoded> work) {
      * A document, or a part of one.
      *
      * @param begins whether the document begins with it
+     * @param counted whether its tokens are what a model learns to say
      */
-    record Part(boolean begins, int[] tokens) {}
+    record Part(boolean begins, int[] tokens, boolean counted) {
+        Part(boolean begins, int[] tokens) {
+            this(begins, tokens, true);
+        }
+    }
 
     /**
      * What became of a stretch.

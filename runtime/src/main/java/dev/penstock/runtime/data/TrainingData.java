@@ -9,7 +9,7 @@ public interface TrainingData extends BatchSource {
      */
     static TrainingData open(DataSpec spec) {
         return switch (spec.format()) {
-            case TEXT, JSONL, PARQUET -> TextCorpus.open(spec);
+            case TEXT, JSONL, CHAT, PARQUET -> TextCorpus.open(spec);
             case TOKENS ->
                     PreparedTokens.areIn(spec.source())
                             ? TextCorpus.openPrepared(spec)

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.runtime.chat.ChatTemplate;
+import dev.penstock.runtime.chat.TemplateException;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.BatchSection;
@@ -15,7 +17,9 @@ import dev.penstock.runtime.data.Marking;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 
 /** The data that a configuration names, opened. */
 final class ConfiguredData {
@@ -57,7 +61,8 @@ final class ConfiguredData {
         var marking =
                 new Marking(
                         config.data().packing() == DataSection.Packing.DOCUMENTS,
-                        config.data().loss() == DataSection.Loss.ANSWERS);
+                        config.data().loss() == DataSection.Loss.ANSWERS,
+                        template(config.data()));
         return new DataSpec(
                 config.data().source(),
                 DataFormat.valueOf(config.data().format().name()),
@@ -74,6 +79,26 @@ final class ConfiguredData {
                 config.run().steps(),
                 config.run().seed(),
                 marking);
+    }
+
+    private static Optional<ChatTemplate> template(DataSection data) {
+        if (data.format() != DataSection.Format.CHAT) {
+            return Optional.empty();
+        }
+        String tokenizer = data.tokenizer().word();
+        boolean hasFiles = !Tokenizer.names().contains(tokenizer);
+        String word = data.template().word();
+        try {
+            return Optional.of(ChatTemplate.of(word, hasFiles ? Path.of(tokenizer) : null));
+        } catch (TemplateException e) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.template",
+                                    "a template that can be read",
+                                    word + ": " + e.getMessage(),
+                                    "name another, such as chatml")));
+        }
     }
 
     private static Problem at(LoadedConfig loaded, DataProblem problem) {

@@ -113,7 +113,12 @@ final class PartChecks {
 
     private Optional<TrainingData> data() {
         return draft.sound(
-                        "data.format", "data.field", "data.tokenizer", "data.packing", "data.loss")
+                        "data.format",
+                        "data.field",
+                        "data.tokenizer",
+                        "data.packing",
+                        "data.loss",
+                        "data.template")
                 ? attempt(() -> ConfiguredData.open(draft))
                 : Optional.empty();
     }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -19,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 class MarkedTokensTest {
     private static final Path PACKED =
             Path.of("src/test/resources/golden-models/packed-gpt2/tokens.safetensors");
-    private static final Marking DOCUMENTS = new Marking(true, false);
+    private static final Marking DOCUMENTS = new Marking(true, false, Optional.empty());
 
     @TempDir Path folder;
 
@@ -71,7 +72,10 @@ class MarkedTokensTest {
         Path plain = Path.of("src/test/resources/golden/tokens.safetensors");
         DataSpec spec = Specs.of(plain).format(DataFormat.TOKENS).shape(64, 16, 4, 20).spec();
 
-        assertThatThrownBy(() -> TrainingData.open(spec.marking(new Marking(true, true))))
+        assertThatThrownBy(
+                        () ->
+                                TrainingData.open(
+                                        spec.marking(new Marking(true, true, Optional.empty()))))
                 .hasMessageContaining("data.packing: expected a file with positions as I64")
                 .hasMessageContaining("data.loss: expected a file with targets as I64");
     }
@@ -129,6 +133,71 @@ class MarkedTokensTest {
         DataSpec ofBytes = Specs.of(bytes).format(DataFormat.TOKENS).spec();
         assertThatThrownBy(() -> TrainingData.open(ofBytes.marking(DOCUMENTS)))
                 .hasMessageContaining("data.packing: expected tokens whose documents end");
+    }
+
+    /** Ten chats, each a document; what the assistant says is in capitals. */
+    @Test
+    void ofChatsTheAnswersCountAndNothingElse() throws IOException {
+        Path lines = folder.resolve("chats.jsonl");
+        Files.writeString(
+                lines,
+                """
+                {"messages": [{"role": "user", "content": "say it"}, \
+                {"role": "assistant", "content": "IT"}, \
+                {"role": "user", "content": "again"}, \
+                {"role": "assistant", "content": "IT IS SAID"}]}
+                """
+                        .repeat(10));
+        DataSpec spec = Specs.of(lines).format(DataFormat.CHAT).validationFraction(0.2).spec();
+        Optional<ChatTemplate> plain = Optional.of(ChatTemplate.of("plain", null));
+
+        TrainingData data = TrainingData.open(spec.marking(new Marking(true, true, plain)));
+        TrainingData all = TrainingData.open(spec.marking(new Marking(true, false, plain)));
+
+        int row = spec.context() + 1;
+        int[] tokens = new int[2 * row];
+        byte[] marks = new byte[2 * row];
+        StringBuilder answers = new StringBuilder();
+        StringBuilder rest = new StringBuilder();
+        StringBuilder begun = new StringBuilder();
+        for (int step = 1; step <= 40; step++) {
+            data.read(StepKind.TRAIN, step, 1, tokens);
+            data.marks(StepKind.TRAIN, step, 1, marks);
+            for (int i = 0; i < marks.length; i++) {
+                boolean answer = (marks[i] & BatchSource.UNCOUNTED) == 0;
+                (answer ? answers : rest).append((char) tokens[i]);
+                if ((marks[i] & BatchSource.BEGINS) != 0) {
+                    begun.append((char) tokens[i]);
+                }
+            }
+            all.marks(StepKind.TRAIN, step, 1, marks);
+            for (byte mark : marks) {
+                assertThat(mark & BatchSource.UNCOUNTED).isZero();
+            }
+        }
+        assertThat(answers.toString()).contains("SAID\n").matches("[A-Z \n]*");
+        assertThat(begun.toString()).matches("u+");
+        assertThat(rest.toString()).contains("say it").matches("[a-z: \n]*");
+        assertThat(data.heldOutTargets(2)).isBetween(1L, all.heldOutTargets(2) - 1);
+        assertThat(data.heldOutBytes(2)).isLessThan(all.heldOutBytes(2));
+    }
+
+    @Test
+    void linesThatAreNoChatsAreRefusedWithTheirNumbers() throws IOException {
+        Path lines = folder.resolve("chats.jsonl");
+        Files.writeString(
+                lines,
+                """
+                {"text": "to be"}
+                {"messages": [{"role": "user"}]}
+                {"messages": [{"role": "user", "content": "ok"}]}
+                """);
+        var marking = new Marking(false, true, Optional.of(ChatTemplate.of("chatml", null)));
+        DataSpec spec = Specs.of(lines).format(DataFormat.CHAT).spec().marking(marking);
+
+        assertThatThrownBy(() -> TrainingData.open(spec))
+                .hasMessageContaining("chats.jsonl:1, which has no 'messages'")
+                .hasMessageContaining("chats.jsonl:2, which has a message without the texts");
     }
 
     private Path prepare(Path lines, Tokenizer tokenizer, String name) throws IOException {

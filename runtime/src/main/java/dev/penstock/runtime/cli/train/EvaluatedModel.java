@@ -102,6 +102,7 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
                                         byFile,
                                         Optional.of(DataFormat.valueOf(section.format().name()))
                                                 .filter(format -> format != DataFormat.TEXT)
+                                                .filter(format -> format != DataFormat.CHAT)
                                                 .filter(format -> format != DataFormat.TOKENS),
                                         section.field()))
                 .orElse(usual);

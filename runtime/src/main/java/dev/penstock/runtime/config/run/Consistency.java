@@ -143,8 +143,9 @@ final class Consistency {
     private void answersAreKnown() {
         require(
                 config.data().loss() == DataSection.Loss.ALL
+                        || config.data().format() == DataSection.Format.CHAT
                         || config.data().format() == DataSection.Format.TOKENS,
-                "all, unless data.format = tokens says in targets what counts",
+                "all, unless data.format is chat, or tokens with targets",
                 "answers",
                 "try data.loss = all",
                 "data.loss",

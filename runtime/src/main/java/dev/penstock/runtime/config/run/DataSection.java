@@ -2,6 +2,7 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
 import java.nio.file.Path;
+import java.util.Locale;
 
 /**
  * Section {@code data}: what the model reads.
@@ -11,11 +12,16 @@ import java.nio.file.Path;
  * @param validationFraction share of the text that is held out, 0 for none, 1 for all of it
  * @param packing what documents that share a row know of each other
  * @param loss which targets it counts
+ * @param template how chats are written as text
  */
 public record DataSection(
         @Setting(doc = "a file, a folder or a glob such as \"texts/*.txt\"; .gz is unpacked")
                 Path source,
-        @Setting(is = "text", doc = "what the files hold; tokens: made by penstock data prepare")
+        @Setting(
+                        is = "text",
+                        doc =
+                                "what the files hold; chat: JSON lines with messages, tokens: made"
+                                        + " by penstock data prepare")
                 Format format,
         @Setting(
                         is = "text",
@@ -45,17 +51,26 @@ public record DataSection(
         @Setting(
                         is = "all",
                         doc =
-                                "targets that count: all, or answers (of a file of tokens, those"
-                                        + " that are not -100)")
-                Loss loss) {
+                                "targets that count: all, or answers: what the assistant of a"
+                                        + " chat says (of a file of tokens, those that are not"
+                                        + " -100)")
+                Loss loss,
+        @Setting(
+                        is = "tokenizer",
+                        doc =
+                                "how a chat is written: tokenizer (by the template in its files),"
+                                        + " chatml, llama3 or plain")
+                Template template) {
 
     /**
-     * What the files hold: plain text, JSON lines, tables with a column of texts, or prepared
-     * tokens: a folder that {@code data prepare} made, or a safetensors file with {@code tokens}.
+     * What the files hold: plain text, JSON lines, chats, tables with a column of texts, or
+     * prepared tokens: a folder that {@code data prepare} made, or a safetensors file with {@code
+     * tokens}.
      */
     public enum Format {
         TEXT,
         JSONL,
+        CHAT,
         PARQUET,
         TOKENS
     }
@@ -64,6 +79,19 @@ public record DataSection(
     public enum Packing {
         NONE,
         DOCUMENTS
+    }
+
+    /** How a chat is written as text. */
+    public enum Template {
+        TOKENIZER,
+        CHATML,
+        LLAMA3,
+        PLAIN;
+
+        /** Returns the name as a configuration has it. */
+        public String word() {
+            return name().toLowerCase(Locale.ROOT);
+        }
     }
 
     /** Which targets the loss counts. */

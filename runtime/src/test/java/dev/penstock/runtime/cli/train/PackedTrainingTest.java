@@ -70,6 +70,28 @@ class PackedTrainingTest {
         return training;
     }
 
+    /** A model that is only told answers, which are all the same, soon has no loss left. */
+    @Test
+    void aRunOnChatsLearnsTheAnswers() throws IOException {
+        Path own = folder.resolve("chats");
+        Training training =
+                Training.onText(own)
+                        .set("data.format=chat", "data.template=plain", "data.packing=documents")
+                        .set("run.steps=30", "optimizer.learning-rate=1e-2", "checkpoint.every=0");
+        StringBuilder lines = new StringBuilder();
+        for (String line : Training.text(20_000).split("\n")) {
+            lines.append("{\"messages\": [{\"role\": \"user\", \"content\": \"")
+                    .append(line)
+                    .append("\"}, {\"role\": \"assistant\", \"content\": \"aaaaaaaa\"}]}\n");
+        }
+        Files.writeString(own.resolve("text.txt"), lines);
+
+        List<Double> losses = training.copy().set("data.loss=answers").complete().losses();
+
+        assertThat(losses.getFirst()).isGreaterThan(4);
+        assertThat(losses.getLast()).isLessThan(1);
+    }
+
     @Test
     void contextPartsAndUnknownAnswersAreRefused() throws IOException {
         Trained refused =
@@ -80,7 +102,7 @@ class PackedTrainingTest {
         assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(refused.err())
                 .contains("context parts do not know their borders")
-                .contains("unless data.format")
+                .contains("unless data.format is chat")
                 .doesNotContain("\tat ");
     }
 }

@@ -46,7 +46,8 @@ class ConfigLoaderTest {
                                         DataSection.Tokenizer.BYTES,
                                         0.05,
                                         DataSection.Packing.NONE,
-                                        DataSection.Loss.ALL),
+                                        DataSection.Loss.ALL,
+                                        DataSection.Template.TOKENIZER),
                                 new BatchSection(8, 8, BatchSection.Last.FULL),
                                 new PipelineSection(
                                         2,
@@ -146,7 +147,7 @@ class ConfigLoaderTest {
             model { context = 96, width = 48, layers = 5, heads = 3, tied = false, vocabulary = 300 }
             data {
               source = "*.txt", format = jsonl, field = body, tokenizer = bytes
-              validation-fraction = 0.25, packing = documents
+              validation-fraction = 0.25, packing = documents, template = plain
             }
             batch { sequences = 12, micro-batches = 4, last = smaller }
             parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
@@ -203,7 +204,8 @@ class ConfigLoaderTest {
                                         DataSection.Tokenizer.BYTES,
                                         0.25,
                                         DataSection.Packing.DOCUMENTS,
-                                        DataSection.Loss.ALL),
+                                        DataSection.Loss.ALL,
+                                        DataSection.Template.PLAIN),
                                 new BatchSection(12, 4, BatchSection.Last.SMALLER),
                                 new PipelineSection(
                                         3,

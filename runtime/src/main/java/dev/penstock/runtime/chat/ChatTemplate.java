@@ -1,0 +1,185 @@
+package dev.penstock.runtime.chat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Writes chats as the text that a model reads: with a template that came with its tokenizer, or one
+ * that is known by name. Safe to share.
+ */
+public final class ChatTemplate {
+    /** The name in a configuration for the template of the tokenizer's files. */
+    public static final String OF_TOKENIZER = "tokenizer";
+
+    private static final String CHATML =
+            "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' +"
+                    + " message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
+                    + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+    private static final String LLAMA3 =
+            "{{ '<|begin_of_text|>' }}{% for message in messages %}"
+                    + "{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n' +"
+                    + " message['content'] | trim + '<|eot_id|>' }}{% endfor %}"
+                    + "{% if add_generation_prompt %}"
+                    + "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}";
+    private static final String PLAIN =
+            "{% for message in messages %}{{ message['role'] + ': ' + message['content'] + '\n' }}"
+                    + "{% endfor %}{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}";
+    private static final Map<String, String> NAMED =
+            Map.of("chatml", CHATML, "llama3", LLAMA3, "plain", PLAIN);
+
+    private static final String FILE = "chat_template.jinja";
+    private static final String CONFIG = "tokenizer_config.json";
+    private static final String MEMBER = "chat_template";
+
+    private final Template template;
+    private final Map<String, Object> tokens;
+
+    private ChatTemplate(String source, Map<String, Object> tokens) {
+        template = Template.of(source);
+        this.tokens = Map.copyOf(tokens);
+    }
+
+    /** Returns the names that {@link #of} knows besides {@link #OF_TOKENIZER}. */
+    public static List<String> names() {
+        return NAMED.keySet().stream().sorted().toList();
+    }
+
+    /**
+     * Returns the template with this name, or that of a tokenizer.
+     *
+     * @param name one of {@link #names} or {@link #OF_TOKENIZER}
+     * @param tokenizer the tokenizer's folder or one of its files; null for one without files
+     * @throws TemplateException if there is none, or it uses what is not supported
+     */
+    public static ChatTemplate of(String name, @Nullable Path tokenizer) {
+        String known = NAMED.get(name);
+        if (known != null) {
+            return new ChatTemplate(known, Map.of());
+        }
+        if (!name.equals(OF_TOKENIZER)) {
+            throw new TemplateException("there is none with this name");
+        }
+        if (tokenizer == null) {
+            throw new TemplateException("the tokenizer has no files, and so no template");
+        }
+        try {
+            return ofFiles(
+                    Files.isDirectory(tokenizer)
+                            ? tokenizer
+                            : tokenizer.toAbsolutePath().resolveSibling(""));
+        } catch (IOException e) {
+            throw new TemplateException(tokenizer + " cannot be read: " + e.getMessage());
+        }
+    }
+
+    /** Returns the template of this text, without the tokens that some ask for. */
+    static ChatTemplate ofSource(String source, Map<String, Object> tokens) {
+        return new ChatTemplate(source, tokens);
+    }
+
+    private static ChatTemplate ofFiles(Path folder) throws IOException {
+        Path config = folder.resolve(CONFIG);
+        JsonNode said =
+                Files.exists(config)
+                        ? new ObjectMapper().readTree(config.toFile())
+                        : new ObjectMapper().createObjectNode();
+        Path file = folder.resolve(FILE);
+        String source = Files.exists(file) ? Files.readString(file) : source(said.path(MEMBER));
+        if (source.isEmpty()) {
+            throw new TemplateException(
+                    "%s has neither %s nor a %s in %s".formatted(folder, FILE, MEMBER, CONFIG));
+        }
+        return new ChatTemplate(source, tokens(said));
+    }
+
+    /** One template, or the default one of several with names. */
+    private static String source(JsonNode member) {
+        if (member.isTextual()) {
+            return member.textValue();
+        }
+        for (JsonNode each : member) {
+            if (each.path("name").asText().equals("default")) {
+                return each.path("template").asText();
+            }
+        }
+        return "";
+    }
+
+    /** Tokens that the configuration names, such as {@code bos_token}. */
+    private static Map<String, Object> tokens(JsonNode said) {
+        Map<String, Object> tokens = new HashMap<>();
+        for (Map.Entry<String, JsonNode> member : said.properties()) {
+            if (member.getKey().endsWith("_token")) {
+                JsonNode token = member.getValue();
+                String text = token.isObject() ? token.path("content").asText() : token.textValue();
+                if (text != null) {
+                    tokens.put(member.getKey(), text);
+                }
+            }
+        }
+        return tokens;
+    }
+
+    /**
+     * Returns a chat as text.
+     *
+     * @param prompt whether what comes before an answer is to follow
+     * @throws TemplateException if the template does not take it
+     */
+    public String render(List<ChatMessage> messages, boolean prompt) {
+        List<Object> all = new ArrayList<>();
+        for (ChatMessage message : messages) {
+            all.add(Map.of("role", message.role(), "content", message.content()));
+        }
+        Map<String, Object> variables = new HashMap<>(tokens);
+        variables.put("messages", all);
+        variables.put("add_generation_prompt", prompt);
+        return template.render(variables);
+    }
+
+    /**
+     * Returns a chat as text, divided into answers and what is around them. An answer begins where
+     * a model is asked for one, and ends where the next message does not yet begin.
+     *
+     * @throws TemplateException if the template does not take the chat, or its text up to an answer
+     *     is not the beginning of the text with it: then nobody knows what of it is the answer
+     */
+    public List<ChatPart> parts(List<ChatMessage> messages) {
+        String whole = render(messages, false);
+        List<ChatPart> parts = new ArrayList<>();
+        int done = 0;
+        for (int i = 0; i < messages.size(); i++) {
+            if (messages.get(i).isAnswer()) {
+                String before = render(messages.subList(0, i), true);
+                String with = render(messages.subList(0, i + 1), false);
+                boolean last = i + 1 == messages.size();
+                if (!with.startsWith(before)
+                        || !(last ? with.equals(whole) : whole.startsWith(with))
+                        || before.length() < done) {
+                    throw new TemplateException(
+                            "it writes the beginning of a chat in another way than the whole, so"
+                                    + " that its answers cannot be found");
+                }
+                add(parts, whole.substring(done, before.length()), false);
+                add(parts, whole.substring(before.length(), with.length()), true);
+                done = with.length();
+            }
+        }
+        add(parts, whole.substring(done), false);
+        return parts;
+    }
+
+    private static void add(List<ChatPart> parts, String text, boolean answer) {
+        if (!text.isEmpty()) {
+            parts.add(new ChatPart(text, answer));
+        }
+    }
+}

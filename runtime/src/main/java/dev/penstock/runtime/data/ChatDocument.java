@@ -1,0 +1,58 @@
+package dev.penstock.runtime.data;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.chat.ChatMessage;
+import dev.penstock.runtime.chat.ChatPart;
+import dev.penstock.runtime.chat.ChatTemplate;
+import dev.penstock.runtime.chat.TemplateException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A line with the messages of a chat. Its answers, and what is between them, are encoded each for
+ * itself: so a model is trained on the tokens that it is given when it is asked.
+ */
+record ChatDocument(ChatTemplate template, Documents documents) implements LineDocument {
+    private static final String MESSAGES = "messages";
+
+    @Override
+    public void encode(
+            String at, JsonNode line, List<Stretch.Part> parts, List<DataProblem> problems) {
+        List<ChatMessage> chat = new ArrayList<>();
+        for (JsonNode message : line.path(MESSAGES)) {
+            JsonNode role = message.path("role");
+            JsonNode content = message.path("content");
+            if (!role.isTextual() || !content.isTextual()) {
+                problems.add(notAChat(at, "a message without the texts 'role' and 'content'"));
+                return;
+            }
+            chat.add(new ChatMessage(role.textValue(), content.textValue()));
+        }
+        if (chat.isEmpty()) {
+            problems.add(notAChat(at, "no '" + MESSAGES + "'"));
+            return;
+        }
+        try {
+            boolean begins = true;
+            for (ChatPart part : template.parts(chat)) {
+                documents.encode(at, begins, part.answer(), part.text(), parts, problems);
+                begins = false;
+            }
+        } catch (TemplateException e) {
+            problems.add(
+                    new DataProblem(
+                            "data.template",
+                            "a template that takes the chat",
+                            at + ": " + e.getMessage(),
+                            "repair the line, or use data.template = chatml"));
+        }
+    }
+
+    private static DataProblem notAChat(String at, String got) {
+        return new DataProblem(
+                "data.format",
+                "{\"messages\": [{\"role\": .., \"content\": ..}, ..]} in every line",
+                at + ", which has " + got,
+                "repair the line, or use data.format = jsonl");
+    }
+}
