@@ -105,4 +105,5 @@ at("anew").addEventListener("click", () => {
 fetch("v1/models", { headers: headers() })
   .then(response => response.json())
   .then(list => { at("model").textContent = list.data[0].id; })
-  .catch(() => {});
+  .catch(() => {})
+  .finally(() => { document.body.dataset.loaded = "yes"; });
