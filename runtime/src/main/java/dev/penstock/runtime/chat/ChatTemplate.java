@@ -80,6 +80,16 @@ public final class ChatTemplate {
         }
     }
 
+    /** Returns whether a tokenizer's folder has a template. */
+    public static boolean isIn(Path tokenizer) {
+        try {
+            var _ = of(OF_TOKENIZER, tokenizer);
+            return true;
+        } catch (TemplateException e) {
+            return false;
+        }
+    }
+
     /** Returns the template of this text, without the tokens that some ask for. */
     static ChatTemplate ofSource(String source, Map<String, Object> tokens) {
         return new ChatTemplate(source, tokens);
@@ -143,6 +153,39 @@ public final class ChatTemplate {
         variables.put("messages", all);
         variables.put("add_generation_prompt", prompt);
         return template.render(variables);
+    }
+
+    /**
+     * Returns a chat as the text that a model continues with its answer.
+     *
+     * @throws TemplateException if the template does not take it, or a message would end itself and
+     *     could speak for others
+     */
+    public String prompt(List<ChatMessage> messages) {
+        String end = end();
+        for (ChatMessage message : messages) {
+            if (!end.isBlank() && message.content().contains(end)) {
+                throw new TemplateException(
+                        "expected no message with %s, which ends one".formatted(end));
+            }
+        }
+        return render(messages, true);
+    }
+
+    /**
+     * Returns the text that ends an answer: the template's mark, or where it has none the line's
+     * end; empty if it ends answers with nothing.
+     */
+    public String end() {
+        String answer = "an answer";
+        List<ChatMessage> chat =
+                List.of(
+                        new ChatMessage("user", "a question"),
+                        new ChatMessage(ChatMessage.ASSISTANT, answer));
+        String whole = render(chat, false);
+        int at = whole.lastIndexOf(answer);
+        String end = at < 0 ? "" : whole.substring(at + answer.length());
+        return end.isBlank() ? end : end.strip();
     }
 
     /**

@@ -1,6 +1,8 @@
 package dev.penstock.runtime.serve;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.chat.ChatMessage;
+import dev.penstock.runtime.chat.TemplateException;
 import dev.penstock.runtime.inference.TextRequest;
 import dev.penstock.runtime.model.generation.Sampling;
 import java.security.SecureRandom;
@@ -76,7 +78,7 @@ final class RequestReader {
                 fields.number("max_completion_tokens", 1, Integer.MAX_VALUE)
                         .or(() -> fields.number("max_tokens", 1, Integer.MAX_VALUE))
                         .orElse(model.tokens() - prompt.length);
-        return order(fields, List.of(prompt), count, model.template().stops());
+        return order(fields, List.of(prompt), count, stops());
     }
 
     private void requireModel(RequestFields fields) {
@@ -251,12 +253,17 @@ final class RequestReader {
                         .formatted(param, Math.min(model.context(), model.tokens() - 1), got));
     }
 
+    /** What ends an answer, apart from the model's end-of-text token. */
+    private List<String> stops() {
+        return Optional.of(model.template().end()).filter(end -> !end.isEmpty()).stream().toList();
+    }
+
     private String rendered(List<ChatMessage> messages) {
         try {
-            return model.template().render(messages);
-        } catch (IllegalArgumentException e) {
+            return model.template().prompt(messages);
+        } catch (TemplateException e) {
             throw new ApiException(
-                    400, "invalid_value", "messages", String.valueOf(e.getMessage()));
+                    400, "invalid_value", "messages", "messages: " + e.getMessage());
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.serve;
 
+import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 
 /**

@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
@@ -72,7 +73,7 @@ final class ServedRun implements AutoCloseable {
                                 model.shape().vocabulary(),
                                 model.shape().context(),
                                 limits.tokens(),
-                                BuiltInTemplate.PLAIN),
+                                ChatTemplate.of("plain", null)),
                         texts);
         outcome = CompletableFuture.supplyAsync(() -> pipeline.serve(texts, stop::set));
         await().atMost(SOON).until(texts::isReady);

@@ -145,6 +145,15 @@ public record TrainedModel(
                 .map(draft -> draft.draft().config().data().tokenizer().word());
     }
 
+    /** The template of its run's chats; empty where it read none, or there is no run to ask. */
+    public Optional<String> chatTemplateOfRun() {
+        return configurationOfRun()
+                .filter(draft -> draft.sound("data.template"))
+                .map(draft -> draft.draft().config().data())
+                .filter(data -> data.format() == DataSection.Format.CHAT)
+                .map(data -> data.template().word());
+    }
+
     private static boolean isPath(String word) {
         return !Tokenizer.names().contains(word);
     }

@@ -95,6 +95,11 @@ final class ModelArguments {
         }
     }
 
+    /** The name or path of the tokenizer that was named, or is the model's; empty if none is. */
+    Optional<String> tokenizerName(TrainedModel model) {
+        return Optional.ofNullable(tokenizer).or(model::tokenizer);
+    }
+
     /**
      * What a GPU refuses of a model, before anything is loaded onto it.
      *

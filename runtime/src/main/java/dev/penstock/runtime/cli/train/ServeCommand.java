@@ -3,6 +3,8 @@ package dev.penstock.runtime.cli.train;
 import static java.util.Objects.requireNonNull;
 
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.runtime.chat.ChatTemplate;
+import dev.penstock.runtime.chat.TemplateException;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.cli.command.TrainedModel;
@@ -17,8 +19,6 @@ import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.safetensors.StoredFileException;
-import dev.penstock.runtime.serve.BuiltInTemplate;
-import dev.penstock.runtime.serve.ChatTemplate;
 import dev.penstock.runtime.serve.InferenceServer;
 import dev.penstock.runtime.serve.ServeAddress;
 import dev.penstock.runtime.serve.ServedModel;
@@ -28,6 +28,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -70,8 +71,10 @@ public final class ServeCommand extends PenstockCommand {
             names = "--chat-template",
             paramLabel = "NAME",
             description =
-                    "How a conversation is written for the model: plain or chatml (default: chatml"
-                            + " if its marks are tokens of the model, else plain).")
+                    "How a conversation is written for the model: tokenizer (by the template in its"
+                            + " files), chatml, llama3 or plain (default: as in the chats of its"
+                            + " run, else tokenizer if there is one, else chatml if its marks are"
+                            + " tokens of the model, else plain).")
     private @Nullable String template;
 
     @Mixin private ServeArguments serving = new ServeArguments();
@@ -83,11 +86,11 @@ public final class ServeCommand extends PenstockCommand {
         List<Problem> problems = new ArrayList<>();
         serving.check(problems);
         problems.addAll(usage.problems());
-        if (template != null && !BuiltInTemplate.names().contains(template)) {
+        if (template != null && !templates().contains(template)) {
             problems.add(
                     Problem.atOption(
                             "--chat-template",
-                            "one of " + String.join(", ", BuiltInTemplate.names()),
+                            "one of " + String.join(", ", templates()),
                             template,
                             ""));
         }
@@ -140,7 +143,7 @@ public final class ServeCommand extends PenstockCommand {
                         shape.vocabulary(),
                         shape.context(),
                         texts.limits().tokens(),
-                        template(tokenizer));
+                        template(model, tokenizer));
         Interrupts interrupts = Interrupts.install();
         try (InferenceServer server = InferenceServer.start(address, served, texts)) {
             out().printf("serving %s: %s%n", served.name(), server.url());
@@ -170,12 +173,34 @@ public final class ServeCommand extends PenstockCommand {
                 : requireNonNull(place.getFileName()).toString();
     }
 
-    private ChatTemplate template(Tokenizer tokenizer) {
-        if (template != null) {
-            return BuiltInTemplate.named(template);
+    private static List<String> templates() {
+        return Stream.concat(Stream.of(ChatTemplate.OF_TOKENIZER), ChatTemplate.names().stream())
+                .toList();
+    }
+
+    private ChatTemplate template(TrainedModel model, Tokenizer tokenizer) {
+        Optional<Path> files =
+                usage.tokenizerName(model)
+                        .filter(named -> !Tokenizer.names().contains(named))
+                        .map(Path::of);
+        String word =
+                Optional.ofNullable(template)
+                        .or(model::chatTemplateOfRun)
+                        .or(
+                                () ->
+                                        files.filter(ChatTemplate::isIn)
+                                                .map(_ -> ChatTemplate.OF_TOKENIZER))
+                        .orElse(tokenizer.encode(CHATML_MARK).length == 1 ? "chatml" : "plain");
+        try {
+            return ChatTemplate.of(word, files.orElse(null));
+        } catch (TemplateException e) {
+            throw new ConfigException(
+                    List.of(
+                            Problem.atOption(
+                                    "--chat-template",
+                                    "a template that can be read",
+                                    word + ": " + e.getMessage(),
+                                    "try --chat-template chatml")));
         }
-        return tokenizer.encode(CHATML_MARK).length == 1
-                ? BuiltInTemplate.CHATML
-                : BuiltInTemplate.PLAIN;
     }
 }
