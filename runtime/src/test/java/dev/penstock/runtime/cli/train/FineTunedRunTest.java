@@ -20,6 +20,8 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Runs that train adapters, or leave parameters as they are, from the command line. */
 class FineTunedRunTest {
@@ -110,6 +112,30 @@ class FineTunedRunTest {
                 StoredTensor norm = reader.read("ln_f.weight", arena).orElseThrow();
                 assertThat(norm.toFloats()).isEqualTo(base.tensor("model.norm.weight").toFloats());
             }
+        }
+    }
+
+    /** Pieces of several ranks, frozen ones too, make up whole tensors. */
+    @ParameterizedTest
+    @CsvSource({"1, 1, 2", "2, 2, 2", "3, 1, 2"})
+    void aRunGoesOnInAnotherLayout(int zero, int tensor, int data) throws IOException {
+        Training training =
+                lora("run")
+                        .set("run.steps=2", "parallel.data=" + data, "parallel.tensor=" + tensor)
+                        .set("parallel.zero.stage=" + zero);
+        training.complete();
+
+        Cli verified = Cli.run("checkpoint", "verify", training.directory().toString());
+        Trained ended =
+                training.copy()
+                        .resume()
+                        .set("run.steps=4", "parallel.data=1", "parallel.tensor=1")
+                        .set("parallel.zero.stage=0")
+                        .complete();
+
+        assertThat(verified.exitCode()).as(verified.err()).isEqualTo(ExitCode.OK);
+        for (int i = 0; i < GOLDEN.length; i++) {
+            assertThat(ended.losses().get(i)).isCloseTo(GOLDEN[i], within(2e-4));
         }
     }
 
