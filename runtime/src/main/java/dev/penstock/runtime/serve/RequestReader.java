@@ -262,8 +262,7 @@ final class RequestReader {
         try {
             return model.template().prompt(messages);
         } catch (TemplateException e) {
-            throw new ApiException(
-                    400, "invalid_value", "messages", "messages: " + e.getMessage());
+            throw new ApiException(400, "invalid_value", "messages", "messages: " + e.getMessage());
         }
     }
 

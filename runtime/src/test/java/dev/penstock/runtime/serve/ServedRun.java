@@ -5,10 +5,10 @@ import static org.awaitility.Awaitility.await;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.SavedRun;
 import dev.penstock.runtime.cli.command.TrainedModel;
