@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,7 +32,7 @@ public final class ChatTemplate {
                     + "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}";
     private static final String PLAIN =
             "{% for message in messages %}{{ message['role'] + ': ' + message['content'] + '\n' }}"
-                    + "{% endfor %}{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}";
+                    + "{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}";
     private static final Map<String, String> NAMED =
             Map.of("chatml", CHATML, "llama3", LLAMA3, "plain", PLAIN);
 
@@ -39,12 +40,36 @@ public final class ChatTemplate {
     private static final String CONFIG = "tokenizer_config.json";
     private static final String MEMBER = "chat_template";
 
+    /** Characters that may be written to divide a prompt; from then on it is left whole. */
+    private static final long MOST_TO_DIVIDE = 50_000_000;
+
+    /** What people call it; empty for one that is known by name. */
+    private final String file;
+
     private final Template template;
     private final Map<String, Object> tokens;
 
-    private ChatTemplate(String source, Map<String, Object> tokens) {
-        template = Template.of(source);
+    /** Found when they are first asked for. */
+    private volatile @Nullable List<String> marks;
+
+    /**
+     * @throws TemplateException if it uses what is not supported, naming the file
+     */
+    private ChatTemplate(String file, String source, Map<String, Object> tokens) {
+        this.file = file;
+        template = named(() -> Template.of(source));
         this.tokens = Map.copyOf(tokens);
+    }
+
+    /** Whoever reads of a problem knows the templates by name, but not which file was taken. */
+    private <T> T named(Supplier<T> work) {
+        try {
+            return work.get();
+        } catch (TemplateException e) {
+            throw file.isEmpty() ? e : new TemplateException(file + ": " + e.getMessage());
+        } catch (StackOverflowError e) { // of lists in themselves; the rest has its limit
+            throw new TemplateException(file + ": expected values that are not in themselves");
+        }
     }
 
     /** Returns the names that {@link #of} knows besides {@link #OF_TOKENIZER}. */
@@ -62,7 +87,7 @@ public final class ChatTemplate {
     public static ChatTemplate of(String name, @Nullable Path tokenizer) {
         String known = NAMED.get(name);
         if (known != null) {
-            return new ChatTemplate(known, Map.of());
+            return new ChatTemplate("", known, Map.of());
         }
         if (!name.equals(OF_TOKENIZER)) {
             throw new TemplateException("there is none with this name");
@@ -92,7 +117,7 @@ public final class ChatTemplate {
 
     /** Returns the template of this text, without the tokens that some ask for. */
     static ChatTemplate ofSource(String source, Map<String, Object> tokens) {
-        return new ChatTemplate(source, tokens);
+        return new ChatTemplate(FILE, source, tokens);
     }
 
     private static ChatTemplate ofFiles(Path folder) throws IOException {
@@ -102,12 +127,13 @@ public final class ChatTemplate {
                         ? new ObjectMapper().readTree(config.toFile())
                         : new ObjectMapper().createObjectNode();
         Path file = folder.resolve(FILE);
-        String source = Files.exists(file) ? Files.readString(file) : source(said.path(MEMBER));
+        boolean apart = Files.exists(file);
+        String source = apart ? Files.readString(file) : source(said.path(MEMBER));
         if (source.isEmpty()) {
             throw new TemplateException(
                     "%s has neither %s nor a %s in %s".formatted(folder, FILE, MEMBER, CONFIG));
         }
-        return new ChatTemplate(source, tokens(said));
+        return new ChatTemplate(apart ? FILE : CONFIG, source, tokens(said));
     }
 
     /** One template, or the default one of several with names. */
@@ -152,7 +178,14 @@ public final class ChatTemplate {
         Map<String, Object> variables = new HashMap<>(tokens);
         variables.put("messages", all);
         variables.put("add_generation_prompt", prompt);
-        return template.render(variables);
+        long characters = messages.stream().mapToLong(each -> each.content().length()).sum();
+        var work = new TemplateWork(messages.size(), characters);
+        return named(() -> template.render(variables, work));
+    }
+
+    /** Returns whether it is one of {@link #names}. */
+    public boolean isKnown() {
+        return file.isEmpty();
     }
 
     /**
@@ -162,14 +195,77 @@ public final class ChatTemplate {
      *     could speak for others
      */
     public String prompt(List<ChatMessage> messages) {
+        requireHonest(messages, marks());
+        return render(messages, true);
+    }
+
+    /**
+     * Returns {@link #prompt} divided as {@link #parts} divides chats: encoded each for itself, the
+     * parts give the tokens that a model was trained on. A prompt whose answers cannot be found, or
+     * would take long to find, is left whole.
+     *
+     * @throws TemplateException as {@link #prompt}
+     */
+    public List<String> promptParts(List<ChatMessage> messages) {
+        String whole = prompt(messages);
+        long answers = messages.stream().filter(ChatMessage::isAnswer).count();
+        if (!isKnown() && answers * whole.length() > MOST_TO_DIVIDE) {
+            return List.of(whole);
+        }
+        try {
+            return divided(messages, whole, true).stream().map(ChatPart::text).toList();
+        } catch (TemplateException e) {
+            return List.of(whole);
+        }
+    }
+
+    /** With what a message would end itself and speak for others. */
+    private List<String> marks() {
+        List<String> known = marks;
+        if (known == null) {
+            known = findMarks();
+            marks = known;
+        }
+        return known;
+    }
+
+    private List<String> findMarks() {
         String end = end();
-        for (ChatMessage message : messages) {
-            if (!end.isBlank() && message.content().contains(end)) {
-                throw new TemplateException(
-                        "expected no message with %s, which ends one".formatted(end));
+        if (!end.isBlank()) {
+            return List.of(end);
+        }
+        List<String> found = new ArrayList<>();
+        for (String role : ChatMessage.ROLES) {
+            String beginning = beginning(role);
+            if (!beginning.isEmpty()) {
+                found.add(end + beginning);
             }
         }
-        return render(messages, true);
+        return found;
+    }
+
+    /** What stands before the first message of this role; empty if it is not taken. */
+    private String beginning(String role) {
+        try {
+            String content = "a message";
+            String whole = render(List.of(new ChatMessage(role, content)), false);
+            return whole.substring(0, Math.max(0, whole.indexOf(content))).strip();
+        } catch (TemplateException e) {
+            return "";
+        }
+    }
+
+    private static void requireHonest(List<ChatMessage> messages, List<String> marks) {
+        for (ChatMessage message : messages) {
+            String content = message.content().replace("\r\n", "\n");
+            for (String mark : marks) {
+                if (content.contains(mark)) {
+                    throw new TemplateException(
+                            "expected no message with %s, which ends one"
+                                    .formatted(mark.replace("\n", "\\n")));
+                }
+            }
+        }
     }
 
     /**
@@ -192,18 +288,64 @@ public final class ChatTemplate {
      * Returns a chat as text, divided into answers and what is around them. An answer begins where
      * a model is asked for one, and ends where the next message does not yet begin.
      *
-     * @throws TemplateException if the template does not take the chat, or its text up to an answer
-     *     is not the beginning of the text with it: then nobody knows what of it is the answer
+     * @throws TemplateException if the template does not take the chat, or a message would end
+     *     itself and speak for others, or the text up to an answer is not the beginning of the text
+     *     with it: then nobody knows what of it is the answer
      */
     public List<ChatPart> parts(List<ChatMessage> messages) {
-        String whole = render(messages, false);
+        requireHonest(messages, marksIfAny());
+        return divided(messages, render(messages, false), false);
+    }
+
+    /** Of a template that takes no chat of a question and an answer, nobody knows the marks. */
+    private List<String> marksIfAny() {
+        try {
+            return marks();
+        } catch (TemplateException e) {
+            return List.of();
+        }
+    }
+
+    /** Where an answer is in the text of its chat. */
+    private record Answer(int from, int to) {}
+
+    private List<ChatPart> divided(List<ChatMessage> messages, String whole, boolean prompt) {
         List<ChatPart> parts = new ArrayList<>();
+        int done = 0;
+        List<Answer> answers = isKnown() ? answers(messages) : found(messages, whole, prompt);
+        for (Answer answer : answers) {
+            add(parts, whole.substring(done, answer.from()), false);
+            add(parts, whole.substring(answer.from(), answer.to()), true);
+            done = answer.to();
+        }
+        add(parts, whole.substring(done), false);
+        return parts;
+    }
+
+    /** Templates that are known by name write every message for itself. */
+    private List<Answer> answers(List<ChatMessage> messages) {
+        int empty = render(List.of(), false).length();
+        int asked = render(List.of(), true).length() - empty;
+        List<Answer> answers = new ArrayList<>();
+        int at = empty;
+        for (ChatMessage message : messages) {
+            int next = at + render(List.of(message), false).length() - empty;
+            if (message.isAnswer()) {
+                answers.add(new Answer(at + asked, next));
+            }
+            at = next;
+        }
+        return answers;
+    }
+
+    private List<Answer> found(List<ChatMessage> messages, String whole, boolean prompt) {
+        List<Answer> answers = new ArrayList<>();
         int done = 0;
         for (int i = 0; i < messages.size(); i++) {
             if (messages.get(i).isAnswer()) {
                 String before = render(messages.subList(0, i), true);
                 String with = render(messages.subList(0, i + 1), false);
-                boolean last = i + 1 == messages.size();
+                boolean last = i + 1 == messages.size() && !prompt;
                 if (!with.startsWith(before)
                         || !(last ? with.equals(whole) : whole.startsWith(with))
                         || before.length() < done) {
@@ -211,13 +353,11 @@ public final class ChatTemplate {
                             "it writes the beginning of a chat in another way than the whole, so"
                                     + " that its answers cannot be found");
                 }
-                add(parts, whole.substring(done, before.length()), false);
-                add(parts, whole.substring(before.length(), with.length()), true);
+                answers.add(new Answer(before.length(), with.length()));
                 done = with.length();
             }
         }
-        add(parts, whole.substring(done), false);
-        return parts;
+        return answers;
     }
 
     private static void add(List<ChatPart> parts, String text, boolean answer) {

@@ -15,8 +15,17 @@ final class Expressions {
 
     private final List<Token> tokens;
     private int at;
+    private int depth;
 
+    /**
+     * @throws TemplateException if the tag is too long: what has many operators is nested as deep
+     */
     Expressions(List<Token> tokens) {
+        if (tokens.size() > TemplateWork.MOST_WORDS) {
+            throw new TemplateException(
+                    "expected tags of at most %,d words and signs, got one of %,d"
+                            .formatted(TemplateWork.MOST_WORDS, tokens.size()));
+        }
         this.tokens = tokens;
     }
 
@@ -65,13 +74,24 @@ final class Expressions {
 
     /** A whole expression, with {@code a if b else c}. */
     Expression expression() {
+        deeper();
         Expression value = or();
         if (!takes("if")) {
+            depth--;
             return value;
         }
         Expression condition = or();
         Expression otherwise = takes("else") ? expression() : _ -> Absent.UNDEFINED;
+        depth--;
         return scope -> Values.truth(condition.in(scope)) ? value.in(scope) : otherwise.in(scope);
+    }
+
+    private void deeper() {
+        if (++depth > TemplateWork.DEEPEST) {
+            throw new TemplateException(
+                    "expected expressions nested at most %d deep, got deeper ones"
+                            .formatted(TemplateWork.DEEPEST));
+        }
     }
 
     /** Without {@code if}, which goes on behind a loop's list. */
@@ -105,7 +125,9 @@ final class Expressions {
 
     private Expression not() {
         if (takes("not")) {
+            deeper();
             Expression negated = not();
+            depth--;
             return scope -> !Values.truth(negated.in(scope));
         }
         return comparison();
@@ -118,15 +140,20 @@ final class Expressions {
             if (next().is("not") && at + 1 < tokens.size() && tokens.get(at + 1).is("in")) {
                 at += 2;
                 Expression b = joined();
-                left = scope -> !Values.compare("in", a.in(scope), b.in(scope));
+                left = scope -> !compare(scope, "in", a, b);
             } else if (next().kind() != Kind.TEXT && COMPARISONS.contains(next().text())) {
                 String sign = tokens.get(at++).text();
                 Expression b = joined();
-                left = scope -> Values.compare(sign, a.in(scope), b.in(scope));
+                left = scope -> compare(scope, sign, a, b);
             } else {
                 return left;
             }
         }
+    }
+
+    private static boolean compare(Scope scope, String sign, Expression a, Expression b) {
+        Object left = a.in(scope);
+        return Values.compare(sign, left, scope.work().counted(b.in(scope)));
     }
 
     private Expression joined() {
@@ -134,7 +161,14 @@ final class Expressions {
         while (takes("~")) {
             Expression a = left;
             Expression b = sum();
-            left = scope -> Values.text(a.in(scope)) + Values.text(b.in(scope));
+            left =
+                    scope ->
+                            scope.work()
+                                    .counted(
+                                            scope.work()
+                                                    .joined(
+                                                            Values.text(a.in(scope)),
+                                                            Values.text(b.in(scope))));
         }
         return left;
     }
@@ -147,7 +181,13 @@ final class Expressions {
             Expression b = product();
             left =
                     plus
-                            ? scope -> Values.add(a.in(scope), b.in(scope))
+                            ? scope ->
+                                    scope.work()
+                                            .counted(
+                                                    Values.add(
+                                                            scope.work(),
+                                                            a.in(scope),
+                                                            b.in(scope)))
                             : scope -> Values.arithmetic("-", a.in(scope), b.in(scope));
         }
         return left;
@@ -166,7 +206,9 @@ final class Expressions {
 
     private Expression sign() {
         if (takes("-")) {
+            deeper();
             Expression value = sign();
+            depth--;
             return scope -> -Values.number(value.in(scope));
         }
         return filtered(postfix(value()));
@@ -179,7 +221,15 @@ final class Expressions {
             if (takes("|")) {
                 String name = name();
                 List<Expression> arguments = takes("(") ? arguments() : List.of();
-                value = scope -> Values.filter(name, of.in(scope), all(arguments, scope));
+                value =
+                        scope ->
+                                scope.work()
+                                        .counted(
+                                                Values.filter(
+                                                        scope.work(),
+                                                        name,
+                                                        of.in(scope),
+                                                        all(arguments, scope)));
             } else if (takes("is")) {
                 boolean negated = takes("not");
                 String name = name();
@@ -198,7 +248,15 @@ final class Expressions {
                 String name = name();
                 if (takes("(")) {
                     List<Expression> arguments = arguments();
-                    value = scope -> Values.method(of.in(scope), name, all(arguments, scope));
+                    value =
+                            scope ->
+                                    scope.work()
+                                            .counted(
+                                                    Values.method(
+                                                            scope.work(),
+                                                            of.in(scope),
+                                                            name,
+                                                            all(arguments, scope)));
                 } else {
                     value = scope -> Values.member(of.in(scope), name);
                 }
@@ -220,7 +278,14 @@ final class Expressions {
         Expression end = next().is(":") || next().is("]") ? none : expression();
         Expression step = takes(":") && !next().is("]") ? expression() : none;
         expect("]");
-        return scope -> Values.slice(of.in(scope), first.in(scope), end.in(scope), step.in(scope));
+        return scope ->
+                scope.work()
+                        .counted(
+                                Values.slice(
+                                        of.in(scope),
+                                        first.in(scope),
+                                        end.in(scope),
+                                        step.in(scope)));
     }
 
     private Expression value() {
@@ -231,7 +296,7 @@ final class Expressions {
         return switch (token.kind()) {
             case TEXT -> _ -> token.text();
             case NUMBER -> {
-                long number = Long.parseLong(token.text());
+                long number = integer(token.text());
                 yield _ -> number;
             }
             case NAME -> named(token.text());
@@ -251,6 +316,14 @@ final class Expressions {
                                         "'" + token.text() + "' is not supported here");
                     };
         };
+    }
+
+    private static long integer(String digits) {
+        try {
+            return Long.parseLong(digits);
+        } catch (NumberFormatException e) {
+            throw new TemplateException("expected a number of 64 bits, got " + digits);
+        }
     }
 
     private Expression named(String name) {

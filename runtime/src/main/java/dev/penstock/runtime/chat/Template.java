@@ -16,6 +16,7 @@ final class Template {
     private final List<Piece> pieces;
     private final Statement whole;
     private int at;
+    private int depth;
 
     private Template(List<Piece> pieces) {
         this.pieces = pieces;
@@ -38,10 +39,11 @@ final class Template {
     /**
      * Returns its text.
      *
-     * @throws TemplateException if it does not take these values
+     * @param work counts what is done
+     * @throws TemplateException if it does not take these values, or does too much
      */
-    String render(Map<String, Object> variables) {
-        var scope = new Scope(null);
+    String render(Map<String, Object> variables, TemplateWork work) {
+        var scope = new Scope(work);
         variables.forEach(scope::set);
         StringBuilder text = new StringBuilder();
         whole.write(scope, text);
@@ -50,12 +52,13 @@ final class Template {
 
     /** Reads statements until a block that begins with one of these words, which stays. */
     private Statement body(List<String> ends) {
+        deeper();
         List<Statement> statements = new ArrayList<>();
         while (at < pieces.size() && !isNext(ends)) {
             Piece piece = pieces.get(at++);
             statements.add(
                     switch (piece) {
-                        case Piece.Text(String same) -> (_, text) -> text.append(same);
+                        case Piece.Text(String same) -> text(same);
                         case Piece.Output output -> output(new Expressions(output.tokens()));
                         case Piece.Block block -> statement(new Expressions(block.tokens()));
                     });
@@ -63,7 +66,21 @@ final class Template {
         if (at == pieces.size() && !ends.isEmpty()) {
             throw new TemplateException("a block without its '" + ends.getLast() + "'");
         }
-        return (scope, text) -> statements.forEach(statement -> statement.write(scope, text));
+        depth--;
+        return (scope, text) -> {
+            for (Statement statement : statements) {
+                scope.work().step();
+                statement.write(scope, text);
+            }
+        };
+    }
+
+    private void deeper() {
+        if (++depth > TemplateWork.DEEPEST) {
+            throw new TemplateException(
+                    "expected blocks nested at most %d deep, got deeper ones"
+                            .formatted(TemplateWork.DEEPEST));
+        }
     }
 
     private boolean isNext(List<String> words) {
@@ -72,10 +89,21 @@ final class Template {
                 && words.stream().anyMatch(block.tokens().getFirst()::is);
     }
 
+    private static Statement text(String same) {
+        return (scope, text) -> {
+            scope.work().requireRoom((long) text.length() + same.length());
+            text.append(same);
+        };
+    }
+
     private static Statement output(Expressions words) {
         Expression value = words.expression();
         words.requireEnd();
-        return (scope, text) -> text.append(Values.text(value.in(scope)));
+        return (scope, text) -> {
+            String more = scope.work().counted(Values.text(value.in(scope)));
+            scope.work().requireRoom((long) text.length() + more.length());
+            text.append(more);
+        };
     }
 
     private Statement statement(Expressions words) {
@@ -102,7 +130,9 @@ final class Template {
         String kind = next.name();
         Statement otherwise;
         if (kind.equals("elif")) {
+            deeper();
             otherwise = ifs(next);
+            depth--;
         } else if (kind.equals("else")) {
             otherwise = body(List.of("endif"));
             at++;
@@ -128,7 +158,7 @@ final class Template {
         at++;
         return (scope, text) -> {
             List<Object> chosen = new ArrayList<>();
-            for (Object each : Values.list(list.in(scope))) {
+            for (Object each : scope.work().counted(Values.list(list.in(scope)))) {
                 var inner = new Scope(scope);
                 inner.set(variable, each);
                 if (Values.truth(wanted.in(inner))) {

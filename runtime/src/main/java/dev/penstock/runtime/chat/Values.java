@@ -33,12 +33,12 @@ final class Values {
         };
     }
 
-    static Object add(Object a, Object b) {
+    static Object add(TemplateWork work, Object a, Object b) {
         if (a instanceof Long x && b instanceof Long y) {
             return x + y;
         }
         if (a instanceof String x && b instanceof String y) {
-            return x + y;
+            return work.joined(x, y);
         }
         if (a instanceof List<?> x && b instanceof List<?> y) {
             List<Object> both = new ArrayList<>(x);
@@ -138,6 +138,7 @@ final class Values {
             throw new TemplateException("cannot take a slice of " + kind(of));
         }
         int size = of instanceof String s ? s.length() : ((List<?>) of).size();
+        step = Math.clamp(step, -size - 1, size + 1); // further is as far
         long first = bound(from, size, step, step > 0 ? 0 : size - 1);
         long end = bound(to, size, step, step > 0 ? size : -1);
         List<Object> some = new ArrayList<>();
@@ -189,10 +190,11 @@ final class Values {
         };
     }
 
-    static Object filter(String name, Object value, List<Object> arguments) {
+    static Object filter(
+            TemplateWork work, String name, Object value, List<Object> arguments) {
         return switch (name) {
             case "trim" -> text(value).strip();
-            case "upper", "lower" -> method(text(value), name, List.of());
+            case "upper", "lower" -> method(work, text(value), name, List.of());
             case "length", "count" -> (long) size(value);
             case "first" -> member(listed(value), 0L);
             case "last" -> member(listed(value), -1L);
@@ -206,10 +208,10 @@ final class Values {
                             ? arguments.isEmpty() ? "" : arguments.getFirst()
                             : value;
             case "join" ->
-                    String.join(
+                    work.join(
                             arguments.isEmpty() ? "" : text(arguments.getFirst()),
                             list(value).stream().map(Values::text).toList());
-            case "replace" -> method(text(value), name, arguments);
+            case "replace" -> method(work, text(value), name, arguments);
             default -> throw new TemplateException("the filter '" + name + "' is not supported");
         };
     }
@@ -222,7 +224,8 @@ final class Values {
         return value instanceof String s ? s.codePointCount(0, s.length()) : list(value).size();
     }
 
-    static Object method(Object of, String name, List<Object> arguments) {
+    static Object method(
+            TemplateWork work, Object of, String name, List<Object> arguments) {
         if (of instanceof Map<?, ?> && name.equals("get") && !arguments.isEmpty()) {
             Object found = member(of, arguments.getFirst());
             Object otherwise = arguments.size() > 1 ? arguments.get(1) : Absent.NONE;
@@ -240,9 +243,16 @@ final class Values {
             case "startswith" -> s.startsWith(argument);
             case "endswith" -> s.endsWith(argument);
             case "split" -> split(s, arguments, argument);
-            case "replace" -> s.replace(argument, text(arguments.get(1)));
+            case "replace" -> replace(work, s, arguments);
             default -> throw new TemplateException("the method '" + name + "' is not supported");
         };
+    }
+
+    private static String replace(TemplateWork work, String s, List<Object> arguments) {
+        if (arguments.size() < 2) {
+            throw new TemplateException("'replace' needs what to replace, and by what");
+        }
+        return work.replace(s, text(arguments.get(0)), text(arguments.get(1)));
     }
 
     private static String strip(String s, String name, List<Object> arguments, String signs) {

@@ -72,7 +72,7 @@ final class RequestReader {
         fields.requireUnsaid("logprobs", "false");
         fields.requireUnsaid("top_logprobs", "0");
         fields.requireUnsaid("response_format", "{\"type\":\"text\"}");
-        int[] prompt = encode("messages", rendered(messages(fields)));
+        int[] prompt = encoded(messages(fields));
         requireContext(prompt.length, "messages");
         int count =
                 fields.number("max_completion_tokens", 1, Integer.MAX_VALUE)
@@ -258,12 +258,23 @@ final class RequestReader {
         return Optional.of(model.template().end()).filter(end -> !end.isEmpty()).stream().toList();
     }
 
-    private String rendered(List<ChatMessage> messages) {
+    /** Part by part, as the chats of a training run are. */
+    private int[] encoded(List<ChatMessage> messages) {
+        List<String> parts;
         try {
-            return model.template().prompt(messages);
+            parts = model.template().promptParts(messages);
         } catch (TemplateException e) {
             throw new ApiException(400, "invalid_value", "messages", "messages: " + e.getMessage());
         }
+        long characters = parts.stream().mapToLong(String::length).sum();
+        if (characters > (long) TOKEN_CHARACTERS * model.context()) {
+            throw tooLong("messages", "%,d characters".formatted(characters));
+        }
+        return parts.isEmpty()
+                ? encode("messages", "")
+                : parts.stream()
+                        .flatMapToInt(part -> IntStream.of(encode("messages", part)))
+                        .toArray();
     }
 
     private static List<ChatMessage> messages(RequestFields fields) {

@@ -145,6 +145,75 @@ class ChatTemplateTest {
                 .hasMessageContaining("no files");
     }
 
+    /** Templates that would never end, fill the memory or the stack: they come from strangers. */
+    @TestFactory
+    Stream<DynamicTest> whatATemplateMayDoIsLimited() {
+        String rounds = "{% for m in messages %}".repeat(8);
+        String doubled = "{%% set ns = namespace(x='abcd') %%}%s{{ ns.x }}";
+        Map<String, String> sources =
+                Map.of(
+                        "{{ " + "(".repeat(200) + "1" + ")".repeat(200) + " }}",
+                        "expected expressions nested at most 100 deep",
+                        "{{ " + "(".repeat(20_000) + "1" + ")".repeat(20_000) + " }}",
+                        "expected tags of at most 1,000 words and signs, got one of 40,001",
+                        "{% if true %}".repeat(20_000) + "{% endif %}".repeat(20_000),
+                        "expected blocks nested at most 100 deep",
+                        "{{ 1" + " + 1".repeat(20_000) + " }}",
+                        "expected tags of at most 1,000 words",
+                        rounds + "{% for a in messages[0].content %}" + "{% endfor %}".repeat(9),
+                        "expected at most 1,050,000 steps for a chat of 5 messages",
+                        doubled.formatted("{% set ns.x = ns.x + ns.x %}".repeat(40)),
+                        "expected a text of at most 1,048,",
+                        doubled.formatted(
+                                "{% set ns.x = ns.x.replace('', ns.x) %}".repeat(8)),
+                        "expected a text of at most 1,048,",
+                        "{% set ns = namespace(x=[1]) %}"
+                                + "{% set ns.x = ns.x + ns.x %}".repeat(40),
+                        "expected at most 1,050,000 steps");
+        return sources.entrySet().stream()
+                .map(
+                        each ->
+                                DynamicTest.dynamicTest(
+                                        each.getValue(),
+                                        () ->
+                                                assertThatThrownBy(
+                                                                () ->
+                                                                        ChatTemplate.ofSource(
+                                                                                        each
+                                                                                                .getKey(),
+                                                                                        TOKENS)
+                                                                                .render(
+                                                                                        TWO_ANSWERS,
+                                                                                        true))
+                                                        .isInstanceOf(TemplateException.class)
+                                                        .hasMessageStartingWith(
+                                                                "chat_template.jinja: ")
+                                                        .hasMessageContaining(each.getValue())));
+    }
+
+    @Test
+    void whatIsWithinTheLimitsIsWritten() {
+        String deep = "{{ " + "(".repeat(90) + "1" + ")".repeat(90) + " }}";
+        String wide = "{{ '' " + "~ 'x' ".repeat(499) + "}}";
+        String blocks = "{% if true %}".repeat(90) + "z" + "{% endif %}".repeat(90);
+
+        assertThat(ChatTemplate.ofSource(deep + wide + blocks, TOKENS).render(TWO_ANSWERS, true))
+                .isEqualTo("1" + "x".repeat(499) + "z");
+    }
+
+    @Test
+    void aLongChatIsWithinTheLimits() {
+        List<ChatMessage> chat = new ArrayList<>();
+        for (int i = 0; i < 1_000; i++) {
+            chat.add(new ChatMessage("user", "x".repeat(2_000)));
+            chat.add(new ChatMessage("assistant", "y".repeat(2_000)));
+        }
+        ChatTemplate chatml = ChatTemplate.of("chatml", null);
+
+        assertThat(chatml.parts(chat)).hasSize(2_000);
+        assertThat(chatml.promptParts(chat)).hasSize(2_001);
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '@',
@@ -159,6 +228,9 @@ class ChatTemplateTest {
                 "{{ 'x' @ a tag without its end",
                 "{{ 'x }} @ a text without its closing",
                 "{{ 1 +  }} @ a tag ends where a value was expected",
+                "{{ 99999999999999999999 }} @ expected a number of 64 bits",
+                "{{ 'a'.replace('b') }} @ 'replace' needs what to replace",
+                "{% set a = namespace(x=1) %}{% set a.x = a %}{% set b = namespace(x=1) %}{% set b.x = b %}{{ a == b }} @ values that are not in themselves",
                 "{% for a, b in messages %}{% endfor %} @ expected 'in', got ','"
             })
     void whatIsNotSupportedIsRefusedAndNamed(String source, String message) {

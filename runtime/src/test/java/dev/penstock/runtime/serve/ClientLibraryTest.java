@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 class ClientLibraryTest {
     private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final String PROMPT =
-            "system: Be brief.\nuser: hi\nassistant: yes?\nuser: go on\nassistant:";
+            "system: Be brief.\nuser: hi\nassistant: yes?\nuser: go on\nassistant: ";
     private ServedRun served;
 
     @BeforeAll

@@ -209,7 +209,7 @@ class InferenceServerTest {
                         "v1/chat/completions",
                         "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}"),
                 400,
-                "messages: expected at most 16 tokens, got 17");
+                "messages: expected at most 16 tokens, got 18");
     }
 
     @Test
@@ -217,7 +217,7 @@ class InferenceServerTest {
         refused(complete("\"prompt\":7"), 400, "prompt: expected a text, tokens");
         refused(complete("\"prompt\":[300]"), 400, "prompt: expected tokens from 0 to 255");
         refused(complete("\"prompt\":[[]]"), 400, "prompt: expected 1 token or more");
-        refused(complete("\"prompt\":\"01234567890123456\""), 400, "at most 16 tokens, got 17");
+        refused(complete("\"prompt\":\"01234567890123456\""), 400, "at most 16 tokens, got 18");
         refused(complete("\"n\":1"), 400, "prompt: expected a text or tokens, got none");
         refused(complete("\"prompt\":\"a\",\"max_tokens\":0"), 400, "max_tokens", "got 0");
         refused(
