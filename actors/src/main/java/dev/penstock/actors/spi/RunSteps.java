@@ -1,5 +1,7 @@
 package dev.penstock.actors.spi;
 
+import java.util.List;
+
 /**
  * What a run does, in steps.
  *
@@ -9,7 +11,8 @@ package dev.penstock.actors.spi;
  * @param evaluateEvery evaluate after every so many steps, before the first and at the end, whether
  *     or not the run was resumed on the way; 0 for never
  * @param evaluationBatches held-out batches of one evaluation
- * @param lastEvaluationShare what the last of them has of a full one, above 0 and at most 1
+ * @param lastEvaluationShares what the last of them count of a full one, from 0 to 1 and not all 0;
+ *     those before are full
  * @param checkpointEvery save after every so many steps and at the end; 0 for never
  */
 public record RunSteps(
@@ -18,8 +21,11 @@ public record RunSteps(
         double clipNorm,
         int evaluateEvery,
         int evaluationBatches,
-        double lastEvaluationShare,
+        List<Double> lastEvaluationShares,
         int checkpointEvery) {
+    public RunSteps {
+        lastEvaluationShares = List.copyOf(lastEvaluationShares);
+    }
 
     /** Whose held-out batches are all full. */
     public RunSteps(
@@ -29,7 +35,7 @@ public record RunSteps(
             int evaluateEvery,
             int evaluationBatches,
             int checkpointEvery) {
-        this(completed, last, clipNorm, evaluateEvery, evaluationBatches, 1, checkpointEvery);
+        this(completed, last, clipNorm, evaluateEvery, evaluationBatches, List.of(), checkpointEvery);
     }
 
     /** Whether an evaluation is due after this many steps. */

@@ -1,24 +1,30 @@
 package dev.penstock.actors.supervisor;
 
-/** The mean loss over the tokens of a number of held-out batches, added in the order of batches. */
+import java.util.List;
+
+/**
+ * The mean loss over the targets that count of a number of held-out batches, added in the order of
+ * batches.
+ */
 final class Evaluation {
     private final int batches;
     private int done;
-    private final double lastShare;
+    private final List<Double> lastShares;
     private double sum;
     private double weight;
 
     /**
-     * @param lastShare what the last batch has of a full one
+     * @param lastShares what the last batches count of a full one; those before are full
      */
-    Evaluation(int batches, double lastShare) {
+    Evaluation(int batches, List<Double> lastShares) {
         this.batches = batches;
-        this.lastShare = lastShare;
+        this.lastShares = lastShares;
     }
 
     void add(double loss) {
+        int ofLast = lastShares.size() - (batches - done);
+        double share = ofLast < 0 ? 1 : lastShares.get(ofLast);
         done++;
-        double share = isComplete() ? lastShare : 1;
         sum += share * loss;
         weight += share;
     }

@@ -169,7 +169,7 @@ final class StepDriver {
             return moveWhenSaved(now);
         }
         if (!interrupted && steps.evaluatesAfter(completed) && evaluatedAfter != completed) {
-            evaluation = new Evaluation(steps.evaluationBatches(), steps.lastEvaluationShare());
+            evaluation = new Evaluation(steps.evaluationBatches(), steps.lastEvaluationShares());
             beginPass(StepKind.EVALUATE, 0, now);
         } else if (saveIsDue() && savedAfter != completed) {
             beginSave(now);

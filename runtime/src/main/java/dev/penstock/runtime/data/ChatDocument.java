@@ -5,6 +5,7 @@ import dev.penstock.runtime.chat.ChatMessage;
 import dev.penstock.runtime.chat.ChatPart;
 import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.runtime.chat.TemplateException;
+import dev.penstock.runtime.config.reading.NearWord;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -14,6 +15,7 @@ import java.util.List;
  */
 record ChatDocument(ChatTemplate template, Documents documents) implements LineDocument {
     private static final String MESSAGES = "messages";
+    private static final int SHOWN = 40;
 
     @Override
     public void encode(
@@ -24,6 +26,10 @@ record ChatDocument(ChatTemplate template, Documents documents) implements LineD
             JsonNode content = message.path("content");
             if (!role.isTextual() || !content.isTextual()) {
                 problems.add(notAChat(at, "a message without the texts 'role' and 'content'"));
+                return;
+            }
+            if (template.isKnown() && !ChatMessage.ROLES.contains(role.textValue())) {
+                problems.add(unknown(at, role.textValue()));
                 return;
             }
             chat.add(new ChatMessage(role.textValue(), content.textValue()));
@@ -46,6 +52,20 @@ record ChatDocument(ChatTemplate template, Documents documents) implements LineD
                             at + ": " + e.getMessage(),
                             "repair the line, or use data.template = chatml"));
         }
+    }
+
+    private static DataProblem unknown(String at, String role) {
+        return new DataProblem(
+                "data.format",
+                "roles of a chat (%s)".formatted(String.join(", ", ChatMessage.ROLES)),
+                "%s, which has the role '%s'".formatted(at, shortened(role)),
+                NearWord.among(ChatMessage.ROLES, role)
+                        .map(meant -> "did you mean " + meant + "?")
+                        .orElse("repair the line"));
+    }
+
+    private static String shortened(String text) {
+        return text.length() <= SHOWN ? text : text.substring(0, SHOWN) + "..";
     }
 
     private static DataProblem notAChat(String at, String got) {

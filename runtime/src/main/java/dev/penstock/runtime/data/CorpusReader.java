@@ -31,6 +31,11 @@ final class CorpusReader {
 
     private final List<DataProblem> problems = new ArrayList<>();
     private boolean begins;
+    private long documents;
+    private long silent;
+
+    /** Whether the last document has nothing that counts so far. */
+    private boolean isSilent;
 
     /** The mark of what is no answer, or comes after what is none. */
     private int uncounted;
@@ -86,6 +91,11 @@ final class CorpusReader {
                 add(tokenizer.documentSeparator(), uncounted);
             }
             begins |= part.begins();
+            if (part.begins()) {
+                documents++;
+                silent += isSilent ? 1 : 0;
+            }
+            isSilent = !part.counted() && (part.begins() || isSilent);
             uncounted = part.counted() || !marking.answers() ? 0 : BatchSource.UNCOUNTED;
             for (int token : part.tokens()) {
                 add(token, (begins ? BatchSource.BEGINS : 0) + uncounted);
@@ -100,6 +110,16 @@ final class CorpusReader {
         if (marks != null) {
             marks.add(mark);
         }
+    }
+
+    /** Returns how many documents were read. */
+    long documents() {
+        return documents;
+    }
+
+    /** Returns how many of them have nothing that counts. */
+    long silentDocuments() {
+        return silent + (isSilent ? 1 : 0);
     }
 
     /** Returns the marks of what was read, if they are asked for. */

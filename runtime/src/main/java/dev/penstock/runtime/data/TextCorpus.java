@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
@@ -25,7 +26,7 @@ final class TextCorpus implements TrainingData {
     /** One for each token; null if nobody asks. */
     private final @Nullable TokenRow marks;
 
-    private final int files;
+    private final Texts texts;
     private final long trainingTokens;
     private final Windows training;
     private final Permutation heldOut;
@@ -35,17 +36,25 @@ final class TextCorpus implements TrainingData {
             DataSpec spec,
             TokenRow tokens,
             @Nullable TokenRow marks,
-            int files,
+            Texts texts,
             long trainingTokens) {
         this.spec = spec;
         this.tokens = tokens;
         this.marks = marks;
-        this.files = files;
+        this.texts = texts;
         this.trainingTokens = trainingTokens;
         this.training = new Windows(0, trainingTokens, spec.context(), spec.seed());
         this.heldOutWindows = Math.max(0, (heldOutTokens() - 1) / spec.context());
         this.heldOut = new Permutation(Math.max(1, heldOutWindows), HELD_OUT_ORDER);
     }
+
+    /**
+     * What the tokens are of.
+     *
+     * @param chats 0 of what is not chats
+     * @param silent chats without an answer
+     */
+    private record Texts(int files, long chats, long silent) {}
 
     static TextCorpus open(DataSpec spec) {
         if (PreparedTokens.areIn(spec.source())) {
@@ -60,7 +69,13 @@ final class TextCorpus implements TrainingData {
         List<Path> files = CorpusFiles.find(spec.source());
         var reader = new CorpusReader(spec);
         Tokens tokens = reader.read(files);
-        return of(spec, tokens, reader.marks(), files.size(), new ArrayList<>());
+        boolean chats = spec.format() == DataFormat.CHAT;
+        var texts =
+                new Texts(
+                        files.size(),
+                        chats ? reader.documents() : 0,
+                        chats ? reader.silentDocuments() : 0);
+        return of(spec, tokens, reader.marks(), texts, new ArrayList<>());
     }
 
     /** Opens what {@link DataPreparation} made; takes no heap. */
@@ -85,11 +100,19 @@ final class TextCorpus implements TrainingData {
                             "prepare them with another tokenizer, read the text itself, or use"
                                     + " data.packing = none"));
         }
+        if (spec.marking().answers()) {
+            problems.add(
+                    new DataProblem(
+                            "data.loss",
+                            "all, as prepared tokens do not say which are answers",
+                            "answers",
+                            "read the chats themselves: data.format = chat"));
+        }
         TokenRow marks =
                 spec.marking().documents() && end.isPresent()
                         ? new Endings(tokens, end.getAsInt())
                         : null;
-        return of(spec, tokens, marks, tokens.shards(), problems);
+        return of(spec, tokens, marks, new Texts(tokens.shards(), 0, 0), problems);
     }
 
     /** The marks of tokens among which one ends a document wherever it is. */
@@ -109,14 +132,14 @@ final class TextCorpus implements TrainingData {
             DataSpec spec,
             TokenRow tokens,
             @Nullable TokenRow marks,
-            int files,
+            Texts texts,
             List<DataProblem> problems) {
         long heldOut = (long) Math.floor(tokens.size() * spec.validationFraction());
         problems.addAll(problems(spec, tokens.size(), heldOut));
         if (!problems.isEmpty()) {
             throw new DataException(problems);
         }
-        return new TextCorpus(spec, tokens, marks, files, tokens.size() - heldOut);
+        return new TextCorpus(spec, tokens, marks, texts, tokens.size() - heldOut);
     }
 
     private static List<DataProblem> problems(DataSpec spec, long size, long heldOut) {
@@ -271,18 +294,57 @@ final class TextCorpus implements TrainingData {
     }
 
     @Override
-    public long heldOutTargets(long sequences) {
+    public long heldOutTargets(long first, long sequences) {
         if (marks == null) {
             return sequences * spec.context();
         }
         long count = 0;
-        for (long sequence = 0; sequence < sequences; sequence++) {
-            long start = start(StepKind.EVALUATE, sequence);
-            for (int i = 1; i <= spec.context(); i++) {
-                count += counts(mark(start + i)) ? 1 : 0;
-            }
+        for (long sequence = first; sequence < first + sequences; sequence++) {
+            count += counted(start(StepKind.EVALUATE, sequence));
         }
         return count;
+    }
+
+    /** Targets of a row that count. */
+    private int counted(long start) {
+        int count = 0;
+        for (int i = 1; i <= spec.context(); i++) {
+            count += counts(mark(start + i)) ? 1 : 0;
+        }
+        return count;
+    }
+
+    /** Rows as they are before the first shift. */
+    @Override
+    public Optional<CountedTargets> counted() {
+        if (marks == null || !spec.marking().answers() || trainingTokens == 0) {
+            return Optional.empty();
+        }
+        long targets = 0;
+        long rows = 0;
+        long silent = 0;
+        for (long start = 0; start + spec.context() < trainingTokens; start += spec.context()) {
+            int here = counted(start);
+            targets += here;
+            rows++;
+            silent += here == 0 ? 1 : 0;
+        }
+        for (long i = rows * spec.context() + 1; i < trainingTokens; i++) {
+            targets += counts(mark(i)) ? 1 : 0;
+        }
+        return Optional.of(
+                new CountedTargets(texts.chats, texts.silent, targets, rows, silent, isReached()));
+    }
+
+    /** Two epochs have all that the others have, but for a shift of the rows. */
+    private boolean isReached() {
+        long read = Math.min(2 * training.count(), spec.steps() * spec.sequences());
+        for (long sequence = 0; sequence < read; sequence++) {
+            if (counted(training.start(sequence)) > 0) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override
@@ -296,13 +358,28 @@ final class TextCorpus implements TrainingData {
 
     @Override
     public String description() {
-        return "%,d tokens (%s) of %d %s: %,d to train on, %,d held out"
+        return "%,d tokens (%s) of %d %s: %,d to train on, %,d held out%s"
                 .formatted(
                         tokens.size(),
                         spec.tokenizer().name(),
-                        files,
-                        files == 1 ? "file" : "files",
+                        texts.files,
+                        texts.files == 1 ? "file" : "files",
                         trainingTokens,
-                        heldOutTokens());
+                        heldOutTokens(),
+                        ofChats());
+    }
+
+    private String ofChats() {
+        if (texts.chats == 0) {
+            return "";
+        }
+        String chats = "; %,d %s".formatted(texts.chats, texts.chats == 1 ? "chat" : "chats");
+        return chats
+                + counted()
+                        .map(
+                                all ->
+                                        ", %,d answer tokens to train on count"
+                                                .formatted(all.targets()))
+                        .orElse("");
     }
 }

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -221,8 +222,31 @@ final class TokenFile implements TrainingData {
     }
 
     @Override
-    public long heldOutTargets(long sequences) {
+    public long heldOutTargets(long first, long sequences) {
         return 0;
+    }
+
+    @Override
+    public Optional<CountedTargets> counted() {
+        if (marks == null || !spec.marking().answers()) {
+            return Optional.empty();
+        }
+        int row = spec.context() + 1;
+        long targets = 0;
+        long silent = 0;
+        long silentAtFirst = 0;
+        long read = Math.min(sequences, spec.steps() * spec.sequences());
+        for (long sequence = 0; sequence < sequences; sequence++) {
+            int here = 0;
+            for (int i = 1; i < row; i++) {
+                here += counts(marks.get(sequence * row + i)) ? 1 : 0;
+            }
+            targets += here;
+            silent += here == 0 ? 1 : 0;
+            silentAtFirst += here == 0 && sequence < read ? 1 : 0;
+        }
+        return Optional.of(
+                new CountedTargets(0, 0, targets, sequences, silent, silentAtFirst < read));
     }
 
     @Override

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.data;
 
+import java.util.Optional;
+
 /** An opened source of batches and its sizes. */
 public interface TrainingData extends BatchSource {
     /**
@@ -52,7 +54,19 @@ public interface TrainingData extends BatchSource {
      *
      * @param sequences as many as evaluations read, in their order
      */
-    long heldOutTargets(long sequences);
+    default long heldOutTargets(long sequences) {
+        return heldOutTargets(0, sequences);
+    }
+
+    /**
+     * The same of any of them.
+     *
+     * @param first of them, in the order of evaluations
+     */
+    long heldOutTargets(long first, long sequences);
+
+    /** Returns which targets count; empty if all of the text does. */
+    Optional<CountedTargets> counted();
 
     /** Returns one line for people on what was read. */
     String description();

@@ -8,12 +8,14 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.runtime.config.run.PipelineSection;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
@@ -22,6 +24,9 @@ import java.util.stream.IntStream;
 
 /** What the actors are told of a run: its order, its steps, its deadlines. */
 final class ConfiguredPlan {
+    /** Of more batches than that, the shares are as good as equal. */
+    private static final int MOST_SHARES = 100_000;
+
     private final RunParts parts;
     private final RunConfig config;
     private final RunOptions options;
@@ -89,18 +94,31 @@ final class ConfiguredPlan {
         int evaluateEvery = evaluateOnly ? 1 : config.evaluation().every();
         boolean heldOut = parts.data().hasHeldOut();
         int batches = Math.min(config.evaluation().batches(), parts.data().heldOutBatches());
-        int full = config.batch().sequences();
         return new RunSteps(
                 completed,
                 evaluateOnly ? completed : config.run().steps(),
                 config.optimizer().clipNorm(),
                 heldOut ? evaluateEvery : 0,
                 batches,
-                heldOut
-                        ? parts.data().sequences(StepKind.EVALUATE, batches - 1L, full)
-                                / (double) full
-                        : 1,
+                heldOut ? evaluationShares(batches) : List.of(),
                 evaluateOnly ? 0 : checkpointEvery());
+    }
+
+    /** Of data all of whose targets count, only the last batch may be smaller. */
+    private List<Double> evaluationShares(int batches) {
+        TrainingData data = parts.data();
+        int full = config.batch().sequences();
+        int last = data.sequences(StepKind.EVALUATE, batches - 1L, full);
+        if (batches > MOST_SHARES || !(data.packed() || data.masked())) {
+            return List.of(last / (double) full);
+        }
+        double targets = (double) full * config.model().context();
+        List<Double> shares = new ArrayList<>();
+        for (int batch = 0; batch < batches; batch++) {
+            int sequences = batch == batches - 1 ? last : full;
+            shares.add(data.heldOutTargets((long) batch * full, sequences) / targets);
+        }
+        return shares;
     }
 
     /** 0 in the configuration means: at the end only. */

@@ -10,6 +10,7 @@ import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.data.CountedTargets;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
@@ -62,6 +63,7 @@ final class PartChecks {
         requireMemory(machineBytes);
         requireHeldOut();
         requireTrainingText();
+        requireCountedTargets();
         requireFaultsAtKnownOps();
         start.ifPresent(this::requireStepsToGo);
         requireReachableDump();
@@ -269,6 +271,53 @@ final class PartChecks {
                             "all of it held out",
                             "try data.validation-fraction = 0.05"));
         }
+    }
+
+    /** Where nothing counts, a run would learn nothing and say that its loss is 0. */
+    private void requireCountedTargets() {
+        if (data.isEmpty() || !data.get().masked() || !draft.sound("model.context", "batch")) {
+            return;
+        }
+        TrainingData read = data.get();
+        Optional<CountedTargets> counted = read.counted();
+        if (!asked.evaluateOnly() && counted.isPresent() && draft.sound("run.steps")) {
+            requireReached(counted.get());
+        }
+        boolean evaluates =
+                draft.sound("evaluation")
+                        && read.hasHeldOut()
+                        && (asked.evaluateOnly() || config.evaluation().every() > 0);
+        long batches = Math.min(config.evaluation().batches(), read.heldOutBatches());
+        if (evaluates && read.heldOutTargets(batches * config.batch().sequences()) == 0) {
+            problems.add(
+                    loaded.problem(
+                            "data.validation-fraction",
+                            "held-out text with answers, whose loss is measured",
+                            "none in the %,d batches of an evaluation".formatted(batches),
+                            "hold out more, raise evaluation.batches, or set evaluation.every = 0"));
+        }
+    }
+
+    private void requireReached(CountedTargets counted) {
+        if (counted.reached()) {
+            return;
+        }
+        String chats =
+                counted.chats() == 0
+                        ? ""
+                        : ": %,d of %,d chats have no message of the role assistant"
+                                .formatted(counted.silentChats(), counted.chats());
+        problems.add(
+                loaded.problem(
+                        "data.loss",
+                        "text with targets that count",
+                        counted.targets() == 0
+                                ? "none in the whole text to train on" + chats
+                                : "%,d, but none in the rows of run.steps = %d"
+                                        .formatted(counted.targets(), config.run().steps()),
+                        counted.targets() == 0
+                                ? "check the roles, or try data.loss = all"
+                                : "try a larger model.context, shorter texts or more steps"));
     }
 
     private void requireFaultsAtKnownOps() {

@@ -171,6 +171,9 @@ public final class RunRecord implements AutoCloseable {
                                                 assembly.plan().training().name(),
                                                 config.microBatchesOfReplica(),
                                                 config.batch().sequencesPerMicroBatch())));
+        assembly.data().counted().stream()
+                .flatMap(counted -> counted.notes().stream())
+                .forEach(note -> lines.add(2, "note: " + note));
         RankGrid grid = assembly.plan().grid();
         if (!grid.isPipelineAlone()) {
             lines.add(

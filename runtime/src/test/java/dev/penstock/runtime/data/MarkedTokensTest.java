@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -198,6 +199,57 @@ class MarkedTokensTest {
         assertThatThrownBy(() -> TrainingData.open(spec))
                 .hasMessageContaining("chats.jsonl:1, which has no 'messages'")
                 .hasMessageContaining("chats.jsonl:2, which has a message without the texts");
+    }
+
+    @Test
+    void rolesThatNobodyKnowsAreRefusedWithTheirLines() throws IOException {
+        Path lines = folder.resolve("chats.jsonl");
+        Files.writeString(
+                lines,
+                """
+                {"messages": [{"role": "user", "content": "a"}, {"role": "assistent", "content": "b"}]}
+                {"messages": [{"role": "User", "content": "a"}, {"role": "assistant", "content": "b"}]}
+                {"messages": [{"role": "gpt", "content": "a"}, {"role": "tool", "content": "b"}]}
+                """);
+        for (String name : ChatTemplate.names()) {
+            var marking = new Marking(false, true, Optional.of(ChatTemplate.of(name, null)));
+            DataSpec spec = Specs.of(lines).format(DataFormat.CHAT).spec().marking(marking);
+
+            assertThatThrownBy(() -> TrainingData.open(spec))
+                    .hasMessageContaining(
+                            "chats.jsonl:1, which has the role 'assistent'; did you mean assistant?")
+                    .hasMessageContaining(
+                            "chats.jsonl:2, which has the role 'User'; did you mean user?")
+                    .hasMessageContaining("chats.jsonl:3, which has the role 'gpt'; repair");
+        }
+    }
+
+    /** Rows of 8 tokens; a question has 40, an answer 3. */
+    @Test
+    void itIsToldHowManyTargetsCount() throws IOException {
+        Path lines = folder.resolve("chats.jsonl");
+        String question =
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"" + "q".repeat(33) + "\"}";
+        String answer = ", {\"role\": \"assistant\", \"content\": \"no\"}";
+        Files.writeString(
+                lines, (question + answer + "]}\n").repeat(6) + (question + "]}\n").repeat(3));
+        var plain = Optional.of(ChatTemplate.of("plain", null));
+        Specs specs = Specs.of(lines).format(DataFormat.CHAT).validationFraction(0);
+
+        TrainingData data = TrainingData.open(specs.spec().marking(new Marking(true, true, plain)));
+        TrainingData all = TrainingData.open(specs.spec().marking(new Marking(true, false, plain)));
+
+        // of an answer its end counts, and the token that separates it from the next chat
+        String counting = (".".repeat(51) + "xxxx").repeat(6) + ".".repeat(3 * 41 - 1);
+        long rows = (counting.length() - 1) / 8;
+        long silent =
+                LongStream.range(0, rows)
+                        .filter(r -> !counting.substring((int) r * 8 + 1).matches("\\.{0,7}x.*"))
+                        .count();
+        assertThat(data.counted()).contains(new CountedTargets(9, 3, 24, rows, silent, true));
+        assertThat(data.description()).endsWith("; 9 chats, 24 answer tokens to train on count");
+        assertThat(all.counted()).isEmpty();
+        assertThat(all.description()).endsWith("; 9 chats");
     }
 
     private Path prepare(Path lines, Tokenizer tokenizer, String name) throws IOException {

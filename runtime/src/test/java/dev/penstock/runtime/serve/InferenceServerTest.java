@@ -201,7 +201,7 @@ class InferenceServerTest {
                 .isEqualTo("length");
     }
 
-    /** The text of the template has 17 tokens, one more than the model reads at a time. */
+    /** The text of the template has 18 tokens, two more than the model reads at a time. */
     @Test
     void aConversationThatIsTooLongIsRefused() {
         refused(
@@ -217,7 +217,7 @@ class InferenceServerTest {
         refused(complete("\"prompt\":7"), 400, "prompt: expected a text, tokens");
         refused(complete("\"prompt\":[300]"), 400, "prompt: expected tokens from 0 to 255");
         refused(complete("\"prompt\":[[]]"), 400, "prompt: expected 1 token or more");
-        refused(complete("\"prompt\":\"01234567890123456\""), 400, "at most 16 tokens, got 18");
+        refused(complete("\"prompt\":\"01234567890123456\""), 400, "at most 16 tokens, got 17");
         refused(complete("\"n\":1"), 400, "prompt: expected a text or tokens, got none");
         refused(complete("\"prompt\":\"a\",\"max_tokens\":0"), 400, "max_tokens", "got 0");
         refused(

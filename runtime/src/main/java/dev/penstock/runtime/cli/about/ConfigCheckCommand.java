@@ -62,6 +62,9 @@ final class ConfigCheckCommand extends PenstockCommand {
                                 parts.schedule().sliceTokens(),
                                 parts.config().device().reductionBlock())
                         .ifPresent(note -> err().println("note: " + note));
+                parts.data().counted().stream()
+                        .flatMap(counted -> counted.notes().stream())
+                        .forEach(note -> err().println("note: " + note));
                 ConfiguredRecovery.mirrorNote(parts.config())
                         .ifPresent(note -> err().println("note: " + note));
                 long most = traffic.stream().mapToLong(StepTraffic::bytes).max().orElse(0);

@@ -13,6 +13,8 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Whole runs on rows that several documents share. */
 class PackedTrainingTest {
@@ -90,6 +92,47 @@ class PackedTrainingTest {
 
         assertThat(losses.getFirst()).isGreaterThan(4);
         assertThat(losses.getLast()).isLessThan(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "user | 3 | none in the whole text to train on: 300 of 300 chats have no message",
+                "assistant | 5000 | but none in the rows of run.steps = 2"
+            })
+    void chatsWithNothingToLearnAreRefusedBeforeTheRun(String role, int letters, String message)
+            throws IOException {
+        Trained refused = onChats("refused", role, letters).set("run.steps=2").run();
+
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err()).contains("data.loss: expected text with targets", message);
+        assertThat(refused.out()).isEmpty();
+    }
+
+    /** A step that has no answer has loss 0; an evaluation leaves such batches out. */
+    @Test
+    void stepsWithoutAnAnswerAreLegalWhereOthersHaveOne() throws IOException {
+        Trained trained = onChats("rare", "assistant", 90).complete();
+
+        assertThat(trained.losses()).contains(0.0).anyMatch(loss -> loss > 4);
+        assertThat(trained.out())
+                .contains("300 chats, ")
+                .contains("rows have no target that counts: a step that has only such rows");
+    }
+
+    private Training onChats(String name, String role, int letters) throws IOException {
+        Path own = folder.resolve(name);
+        Training training =
+                Training.onText(own)
+                        .set("data.format=chat", "data.template=plain", "data.loss=answers")
+                        .set("batch.sequences=1", "batch.micro-batches=1", "evaluation.batches=100")
+                        .set("checkpoint.every=0");
+        String line =
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"%s\"}, {\"role\": \"%s\", \"content\": \"b\"}]}\n"
+                        .formatted("a".repeat(letters), role);
+        Files.writeString(own.resolve("text.txt"), line.repeat(300));
+        return training;
     }
 
     @Test

@@ -1,0 +1,48 @@
+package dev.penstock.runtime.config.reading;
+
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.Locale;
+import java.util.Optional;
+
+/** The word that somebody meant who wrote another one. */
+public final class NearWord {
+    private NearWord() {}
+
+    /** The known word that is nearest, if it is near enough to be a slip of the pen. */
+    public static Optional<String> among(Collection<String> known, String word) {
+        String plain = plain(word);
+        return known.stream()
+                .min(Comparator.comparingInt(candidate -> distance(plain(candidate), plain)))
+                .filter(
+                        nearest ->
+                                distance(plain(nearest), plain) <= Math.max(1, plain.length() / 3));
+    }
+
+    /** minLearningRate, min_learning_rate and min-learning-rate are the same word. */
+    private static String plain(String word) {
+        return word.replaceAll("[-_]", "").toLowerCase(Locale.ROOT);
+    }
+
+    /** Least number of letters to insert, delete, replace or swap with their neighbour. */
+    static int distance(String a, String b) {
+        int[][] cost = new int[a.length() + 1][b.length() + 1];
+        for (int i = 0; i <= a.length(); i++) {
+            for (int j = 0; j <= b.length(); j++) {
+                cost[i][j] = i == 0 || j == 0 ? i + j : cheapest(cost, a, b, i, j);
+            }
+        }
+        return cost[a.length()][b.length()];
+    }
+
+    private static int cheapest(int[][] cost, String a, String b, int i, int j) {
+        int replace = cost[i - 1][j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+        int best = Math.min(replace, Math.min(cost[i - 1][j], cost[i][j - 1]) + 1);
+        boolean swapped =
+                i > 1
+                        && j > 1
+                        && a.charAt(i - 1) == b.charAt(j - 2)
+                        && a.charAt(i - 2) == b.charAt(j - 1);
+        return swapped ? Math.min(best, cost[i - 2][j - 2] + 1) : best;
+    }
+}
