@@ -35,7 +35,14 @@ public record RunSteps(
             int evaluateEvery,
             int evaluationBatches,
             int checkpointEvery) {
-        this(completed, last, clipNorm, evaluateEvery, evaluationBatches, List.of(), checkpointEvery);
+        this(
+                completed,
+                last,
+                clipNorm,
+                evaluateEvery,
+                evaluationBatches,
+                List.of(),
+                checkpointEvery);
     }
 
     /** Whether an evaluation is due after this many steps. */

@@ -185,9 +185,7 @@ final class Expressions {
                                     scope.work()
                                             .counted(
                                                     Values.add(
-                                                            scope.work(),
-                                                            a.in(scope),
-                                                            b.in(scope)))
+                                                            scope.work(), a.in(scope), b.in(scope)))
                             : scope -> Values.arithmetic("-", a.in(scope), b.in(scope));
         }
         return left;

@@ -190,8 +190,7 @@ final class Values {
         };
     }
 
-    static Object filter(
-            TemplateWork work, String name, Object value, List<Object> arguments) {
+    static Object filter(TemplateWork work, String name, Object value, List<Object> arguments) {
         return switch (name) {
             case "trim" -> text(value).strip();
             case "upper", "lower" -> method(work, text(value), name, List.of());
@@ -224,8 +223,7 @@ final class Values {
         return value instanceof String s ? s.codePointCount(0, s.length()) : list(value).size();
     }
 
-    static Object method(
-            TemplateWork work, Object of, String name, List<Object> arguments) {
+    static Object method(TemplateWork work, Object of, String name, List<Object> arguments) {
         if (of instanceof Map<?, ?> && name.equals("get") && !arguments.isEmpty()) {
             Object found = member(of, arguments.getFirst());
             Object otherwise = arguments.size() > 1 ? arguments.get(1) : Absent.NONE;

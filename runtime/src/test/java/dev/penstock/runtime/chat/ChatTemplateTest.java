@@ -164,8 +164,7 @@ class ChatTemplateTest {
                         "expected at most 1,050,000 steps for a chat of 5 messages",
                         doubled.formatted("{% set ns.x = ns.x + ns.x %}".repeat(40)),
                         "expected a text of at most 1,048,",
-                        doubled.formatted(
-                                "{% set ns.x = ns.x.replace('', ns.x) %}".repeat(8)),
+                        doubled.formatted("{% set ns.x = ns.x.replace('', ns.x) %}".repeat(8)),
                         "expected a text of at most 1,048,",
                         "{% set ns = namespace(x=[1]) %}"
                                 + "{% set ns.x = ns.x + ns.x %}".repeat(40),

@@ -32,7 +32,8 @@ class PromptTest {
     @Test
     void aPlainConversationIsADialogueWithALineForEachMessage() {
         assertThat(named("plain").prompt(MESSAGES))
-                .isEqualTo("system: Be brief.\nuser: hi\nassistant: yes?\nuser: go on\nassistant: ");
+                .isEqualTo(
+                        "system: Be brief.\nuser: hi\nassistant: yes?\nuser: go on\nassistant: ");
         assertThat(named("plain").end()).isEqualTo("\n");
     }
 
