@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.safetensors.Sha256;
+import dev.penstock.runtime.safetensors.JsonMistake;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -97,7 +98,7 @@ public record Manifest(
             requireOwnFiles(file, manifest.shards());
             return manifest;
         } catch (JsonProcessingException e) {
-            throw new StoredFileException(file, "damaged: " + e.getOriginalMessage(), e);
+            throw new StoredFileException(file, "damaged: " + JsonMistake.words(e), e);
         } catch (IOException e) {
             throw StoredFileException.of(file, "read the manifest", e);
         }

@@ -11,6 +11,7 @@ import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.family.StoredPart;
 import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
+import dev.penstock.runtime.safetensors.JsonMistake;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorSource;
@@ -39,6 +40,9 @@ public final class PeftAdapter implements AutoCloseable {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final long MAX_BYTES = 4 << 20;
 
+    /** Characters of a value in a message. */
+    private static final int SHOWN = 80;
+
     private final Path folder;
     private final JsonNode settings;
     private final SafetensorsFile file;
@@ -64,9 +68,18 @@ public final class PeftAdapter implements AutoCloseable {
                 throw new StoredFileException(config, "too large to be an adapter's settings");
             }
             JsonNode settings = JSON.readTree(Files.readString(config, StandardCharsets.UTF_8));
+            if (!settings.isObject()) {
+                throw new StoredFileException(
+                        config,
+                        "expected a JSON object, got %s"
+                                .formatted(
+                                        settings.isMissingNode()
+                                                ? "an empty file"
+                                                : shown(settings)));
+            }
             return new PeftAdapter(folder, settings, SafetensorsFile.open(folder.resolve(WEIGHTS)));
         } catch (JsonProcessingException e) {
-            throw new StoredFileException(config, "not JSON: " + e.getOriginalMessage(), e);
+            throw new StoredFileException(config, "not JSON: " + JsonMistake.words(e), e);
         } catch (IOException e) {
             throw StoredFileException.of(config, "read the adapter's settings", e);
         }
@@ -75,10 +88,37 @@ public final class PeftAdapter implements AutoCloseable {
     /**
      * Compares with the adapters of a model; to be called before {@link #fill}.
      *
-     * @throws StoredFileException with everything that differs, or that Penstock does not compute
+     * @throws StoredFileException with everything that differs, that Penstock does not compute, or
+     *     that is no number
      */
     public void requireFit(ModelConfig model) {
-        Adapters adapters = model.fineTuning().adapters().orElseThrow();
+        Adapters adapters =
+                model.fineTuning()
+                        .adapters()
+                        .orElseThrow(
+                                () -> new StoredFileException(folder, "the run has no adapters"));
+        List<String> problems = problems(adapters.rank(), adapters.alpha());
+        compare(problems, model, adapters);
+        require(problems);
+    }
+
+    /**
+     * Compares settings with those of a run whose model is not known.
+     *
+     * @throws StoredFileException as {@link #requireFit}
+     */
+    public void requireSettings(int rank, double alpha) {
+        require(problems(rank, alpha));
+    }
+
+    private void require(List<String> problems) {
+        if (!problems.isEmpty()) {
+            throw new StoredFileException(
+                    folder, "not the adapter of this run:\n  " + String.join("\n  ", problems));
+        }
+    }
+
+    private List<String> problems(int rank, double alpha) {
         List<String> problems = new ArrayList<>();
         expect(problems, "peft_type", "LORA");
         expect(problems, "bias", "none");
@@ -98,26 +138,28 @@ public final class PeftAdapter implements AutoCloseable {
                         "exclude_modules")) {
             refuse(problems, unset);
         }
-        if (settings.path("r").asInt() != adapters.rank()) {
+        same(problems, "r", "fine-tune.rank", rank, Integer.toString(rank));
+        same(problems, "lora_alpha", "fine-tune.alpha", alpha, Double.toString(alpha));
+        return problems;
+    }
+
+    private void same(List<String> problems, String name, String key, double own, String shown) {
+        JsonNode value = settings.path(name);
+        if (!value.isNumber() || value.asDouble() != own) {
             problems.add(
-                    "r: the adapter has %s, the run has fine-tune.rank = %d"
-                            .formatted(settings.path("r"), adapters.rank()));
+                    "%s: the adapter has %s, the run has %s = %s"
+                            .formatted(name, shown(value), key, shown));
         }
-        if (settings.path("lora_alpha").asDouble() != adapters.alpha()) {
-            problems.add(
-                    "lora_alpha: the adapter has %s, the run has fine-tune.alpha = %s"
-                            .formatted(settings.path("lora_alpha"), adapters.alpha()));
-        }
-        compare(problems, model, adapters);
-        if (!problems.isEmpty()) {
-            throw new StoredFileException(
-                    folder, "not the adapter of this run:\n  " + String.join("\n  ", problems));
-        }
+    }
+
+    private static String shown(JsonNode value) {
+        String text = value.isMissingNode() ? "none" : value.toString();
+        return text.length() <= SHOWN ? text : text.substring(0, SHOWN) + "..";
     }
 
     private void expect(List<String> problems, String key, String value) {
         if (!settings.path(key).asText(value).equals(value)) {
-            problems.add("%s: expected %s, got %s".formatted(key, value, settings.path(key)));
+            problems.add("%s: expected %s, got %s".formatted(key, value, shown(settings.path(key))));
         }
     }
 
@@ -130,7 +172,7 @@ public final class PeftAdapter implements AutoCloseable {
                         || (value.isBoolean() && !value.booleanValue())
                         || (value.isContainerNode() && value.isEmpty());
         if (!unset) {
-            problems.add("%s: expected none, got %s".formatted(key, value));
+            problems.add("%s: expected none, got %s".formatted(key, shown(value)));
         }
     }
 
@@ -149,6 +191,7 @@ public final class PeftAdapter implements AutoCloseable {
                                                 ? "nothing"
                                                 : found.type() + " " + found.shape()));
             } else {
+                requireFinite(problems, found);
                 tensors.put(
                         part.parameter(),
                         MappedTensor.of(
@@ -162,6 +205,19 @@ public final class PeftAdapter implements AutoCloseable {
                         problems.add(
                                 "%s: expected none, got %s; see fine-tune.targets"
                                         .formatted(name, tensor.shape())));
+    }
+
+    /** A run would meet it in its first step, and could not tell where it comes from. */
+    private static void requireFinite(List<String> problems, StoredTensor tensor) {
+        for (long i = 0; i < tensor.elements(); i++) {
+            double value = tensor.real(i);
+            if (!Double.isFinite(value)) {
+                problems.add(
+                        "%s in %s: expected finite numbers, got %s at index %d"
+                                .formatted(tensor.name(), WEIGHTS, value, i));
+                return;
+            }
+        }
     }
 
     /** Copies a piece of a parameter of the adapter; false for all others. */

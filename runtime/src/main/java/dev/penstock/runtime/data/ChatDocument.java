@@ -8,6 +8,7 @@ import dev.penstock.runtime.chat.TemplateException;
 import dev.penstock.runtime.config.reading.NearWord;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A line with the messages of a chat. Its answers, and what is between them, are encoded each for
@@ -23,8 +24,8 @@ record ChatDocument(ChatTemplate template, Documents documents) implements LineD
         List<ChatMessage> chat = new ArrayList<>();
         for (JsonNode message : line.path(MESSAGES)) {
             JsonNode role = message.path("role");
-            JsonNode content = message.path("content");
-            if (!role.isTextual() || !content.isTextual()) {
+            Optional<String> said = said(message.path("content"));
+            if (!role.isTextual() || said.isEmpty()) {
                 problems.add(notAChat(at, "a message without the texts 'role' and 'content'"));
                 return;
             }
@@ -32,7 +33,7 @@ record ChatDocument(ChatTemplate template, Documents documents) implements LineD
                 problems.add(unknown(at, role.textValue()));
                 return;
             }
-            chat.add(new ChatMessage(role.textValue(), content.textValue()));
+            chat.add(new ChatMessage(role.textValue(), said.get()));
         }
         if (chat.isEmpty()) {
             problems.add(notAChat(at, "no '" + MESSAGES + "'"));
@@ -50,8 +51,31 @@ record ChatDocument(ChatTemplate template, Documents documents) implements LineD
                             "data.template",
                             "a template that takes the chat",
                             at + ": " + e.getMessage(),
-                            "repair the line, or use data.template = chatml"));
+                            "repair the line, or try another template"));
         }
+    }
+
+    @Override
+    public String otherwise() {
+        return "";
+    }
+
+    /** A text, or parts of type text, which follow each other, as the server takes them. */
+    private static Optional<String> said(JsonNode content) {
+        if (content.isTextual()) {
+            return Optional.of(content.textValue());
+        }
+        if (!content.isArray() || content.isEmpty()) {
+            return Optional.empty();
+        }
+        var text = new StringBuilder();
+        for (JsonNode part : content) {
+            if (!part.path("type").asText("").equals("text") || !part.path("text").isTextual()) {
+                return Optional.empty();
+            }
+            text.append(part.path("text").textValue());
+        }
+        return Optional.of(text.toString());
     }
 
     private static DataProblem unknown(String at, String role) {
@@ -73,6 +97,6 @@ record ChatDocument(ChatTemplate template, Documents documents) implements LineD
                 "data.format",
                 "{\"messages\": [{\"role\": .., \"content\": ..}, ..]} in every line",
                 at + ", which has " + got,
-                "repair the line, or use data.format = jsonl");
+                "repair the line");
     }
 }

@@ -26,6 +26,11 @@ record FieldDocument(String field, Documents documents) implements LineDocument 
         }
     }
 
+    @Override
+    public String otherwise() {
+        return " or use data.format = text";
+    }
+
     private static String kind(JsonNode member) {
         return member.isMissingNode()
                 ? "missing"

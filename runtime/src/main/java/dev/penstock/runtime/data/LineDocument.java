@@ -13,4 +13,7 @@ interface LineDocument {
      * @param problems receives why there is none
      */
     void encode(String at, JsonNode line, List<Stretch.Part> parts, List<DataProblem> problems);
+
+    /** Returns what else to try where a line is none, after "repair the line"; perhaps nothing. */
+    String otherwise();
 }

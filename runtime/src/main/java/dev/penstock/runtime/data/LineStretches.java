@@ -6,6 +6,7 @@ import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.data.Stretch.Encoded;
 import dev.penstock.runtime.data.Stretch.Part;
+import dev.penstock.runtime.safetensors.JsonMistake;
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -20,6 +21,8 @@ import org.jspecify.annotations.Nullable;
 
 /** A file of JSON lines; each line is a document. */
 final class LineStretches implements FileStretches {
+    private static final String BYTE_ORDER_MARK = "\uFEFF";
+    private static final String FIRST = ":1";
     private static final int STRETCH_BYTES = 1 << 18;
 
     /** A text may be as long as its line. */
@@ -98,6 +101,9 @@ final class LineStretches implements FileStretches {
         try {
             String text =
                     StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(line)).toString();
+            if (text.startsWith(BYTE_ORDER_MARK) && at.endsWith(FIRST)) {
+                text = text.substring(1);
+            }
             if (text.isBlank()) {
                 return;
             }
@@ -105,24 +111,24 @@ final class LineStretches implements FileStretches {
         } catch (CharacterCodingException e) {
             problems.add(notJson(at, "not UTF-8"));
         } catch (JsonProcessingException e) {
-            problems.add(notJson(at, e.getOriginalMessage()));
+            problems.add(notJson(at, JsonMistake.words(e)));
         }
     }
 
-    private static DataProblem notJson(String at, String why) {
+    private DataProblem notJson(String at, String why) {
         return new DataProblem(
                 "data.format",
                 "a JSON object in every line",
                 at + ": " + why,
-                "repair the line or use data.format = text");
+                "repair the line" + document.otherwise());
     }
 
-    private static DataProblem tooLong(String at) {
+    private DataProblem tooLong(String at) {
         return new DataProblem(
                 "data.format",
                 "lines of at most %d MiB".formatted(Documents.LONGEST_BYTES >> 20),
                 at + ", which is longer",
-                "put one document on each line or use data.format = text");
+                "put one document on each line" + document.otherwise());
     }
 
     @Override

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.penstock.runtime.checkpoint.DurableFiles;
+import dev.penstock.runtime.safetensors.JsonMistake;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -76,7 +77,7 @@ record PreparedManifest(
         try {
             return parse(file);
         } catch (JsonProcessingException e) {
-            throw damaged(file, e.getOriginalMessage());
+            throw damaged(file, JsonMistake.words(e));
         } catch (NoSuchFileException e) {
             throw new DataException(
                     List.of(

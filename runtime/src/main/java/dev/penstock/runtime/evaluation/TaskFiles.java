@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.data.DataProblem;
+import dev.penstock.runtime.safetensors.JsonMistake;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -13,14 +14,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.regex.Pattern;
 import java.util.zip.GZIPInputStream;
 
 /** Reads the files of a task whole; they are small. Notes every problem and goes on. */
 final class TaskFiles {
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    private static final Pattern SOURCE = Pattern.compile(" *\\([^()]*\\[Source: .*");
 
     private final List<DataProblem> problems;
 
@@ -82,15 +81,10 @@ final class TaskFiles {
                     wrong(at, "a JSON object", "JSON of another type");
                 }
             } catch (JsonProcessingException e) {
-                wrong(at, "a JSON object", "not JSON: " + reason(e));
+                wrong(at, "a JSON object", "not JSON: " + JsonMistake.words(e));
             }
         }
         return lines;
-    }
-
-    /** Without the place in the line, which the library calls a source. */
-    private static String reason(JsonProcessingException e) {
-        return SOURCE.matcher(e.getOriginalMessage()).replaceAll("");
     }
 
     /** Returns a member that is text; a problem and an empty text if it is not. */

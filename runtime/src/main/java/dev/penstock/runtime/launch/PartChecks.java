@@ -3,11 +3,13 @@ package dev.penstock.runtime.launch;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Gpus;
+import dev.penstock.runtime.checkpoint.PeftAdapter;
 import dev.penstock.runtime.config.order.ScheduleFaults;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.DraftConfig;
+import dev.penstock.runtime.config.run.FineTuneSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.CountedTargets;
@@ -21,6 +23,7 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -136,9 +139,29 @@ final class PartChecks {
     }
 
     private Optional<StartingPoint> start() {
+        Optional<StartingPoint> model = startOfModel();
+        FineTuneSection tuning = config.fineTune();
+        boolean apart =
+                asked.resume().isEmpty()
+                        && tuning.adapter().isPresent()
+                        && tuning.method() == FineTuneSection.Method.LORA
+                        && draft.sound("fine-tune.method", "fine-tune.adapter");
+        if (!apart) {
+            return model;
+        }
+        Optional<PeftAdapter> adapter = adapter(tuning, tuning.adapter().orElseThrow());
+        if (model.isPresent() && adapter.isPresent()) {
+            return Optional.of(model.get().with(adapter.get()));
+        }
+        model.ifPresent(StartingPoint::close);
+        adapter.ifPresent(PeftAdapter::close);
+        return Optional.empty();
+    }
+
+    private Optional<StartingPoint> startOfModel() {
         String option = asked.init().isPresent() ? "--init" : "--resume";
         try {
-            StartingPoint opened = StartingPoint.of(asked, config.fineTune().adapter());
+            StartingPoint opened = StartingPoint.of(asked);
             try {
                 if (modelIsSound()) {
                     opened.requireFit(ConfiguredModel.modelConfig(config));
@@ -155,6 +178,32 @@ final class PartChecks {
                             asked.init().isPresent()
                                     ? "weights of this model in Hugging Face's format"
                                     : "a checkpoint of this model",
+                            String.valueOf(e.getMessage()),
+                            ""));
+            return Optional.empty();
+        }
+    }
+
+    /** The adapter, compared with the model or, where that is not known, with the settings. */
+    private Optional<PeftAdapter> adapter(FineTuneSection tuning, Path folder) {
+        try {
+            PeftAdapter opened = PeftAdapter.open(folder);
+            try {
+                if (modelIsSound() && draft.sound("fine-tune")) {
+                    opened.requireFit(ConfiguredModel.modelConfig(config));
+                } else if (draft.sound("fine-tune.rank", "fine-tune.alpha")) {
+                    opened.requireSettings(tuning.rank(), tuning.alpha());
+                }
+                return Optional.of(opened);
+            } catch (StoredFileException e) {
+                opened.close();
+                throw e;
+            }
+        } catch (StoredFileException e) {
+            problems.add(
+                    loaded.problem(
+                            "fine-tune.adapter",
+                            "a folder of PEFT with an adapter for this run",
                             String.valueOf(e.getMessage()),
                             ""));
             return Optional.empty();

@@ -12,7 +12,6 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 
@@ -44,41 +43,6 @@ public final class StartingPoint implements AutoCloseable {
      * @throws StoredFileException if it cannot be read
      */
     static StartingPoint of(RunStart asked) {
-        return of(asked, Optional.empty());
-    }
-
-    /**
-     * The same; a new run has its adapter from a folder of PEFT.
-     *
-     * @param adapter the folder; of no effect where a checkpoint is continued, which has its own
-     */
-    static StartingPoint of(RunStart asked, Optional<Path> adapter) {
-        if (asked.resume().isPresent() || adapter.isEmpty()) {
-            return ofModel(asked);
-        }
-        StartingPoint model = ofModel(asked);
-        try {
-            PeftAdapter own = PeftAdapter.open(adapter.get());
-            return new StartingPoint(
-                    model.completedSteps(),
-                    (name, piece, destination) ->
-                            own.fill(name, piece, destination)
-                                    || model.parameters().fill(name, piece, destination),
-                    wanted -> {
-                        model.requireFit(wanted);
-                        own.requireFit(wanted);
-                    },
-                    () -> {
-                        own.close();
-                        model.close();
-                    });
-        } catch (StoredFileException e) {
-            model.close();
-            throw e;
-        }
-    }
-
-    private static StartingPoint ofModel(RunStart asked) {
         if (asked.resume().isPresent()) {
             return resumed(asked.resume().get(), asked.evaluateOnly());
         }
@@ -98,6 +62,24 @@ public final class StartingPoint implements AutoCloseable {
                     weights::close);
         }
         return new StartingPoint(0, ParameterSource.none(), _ -> {}, () -> {});
+    }
+
+    /**
+     * Returns this with an adapter whose fit is known; both are closed with it.
+     *
+     * @param adapter whose parameters are not those of the model
+     */
+    StartingPoint with(PeftAdapter adapter) {
+        return new StartingPoint(
+                completedSteps,
+                (name, piece, destination) ->
+                        adapter.fill(name, piece, destination)
+                                || parameters.fill(name, piece, destination),
+                fit,
+                () -> {
+                    adapter.close();
+                    close();
+                });
     }
 
     private static StartingPoint resumed(Path checkpoint, boolean evaluateOnly) {

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.runtime.safetensors.JsonMistake;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.TokenTable;
 import dev.penstock.runtime.vocabulary.Vocabulary.Kind;
@@ -260,7 +261,7 @@ final class VocabularyFolder {
             return JSON.readTree(text(file));
         } catch (JsonProcessingException e) {
             throw new StoredFileException(
-                    folder.resolve(file), "not JSON: " + e.getOriginalMessage(), e);
+                    folder.resolve(file), "not JSON: " + JsonMistake.words(e), e);
         }
     }
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
+import dev.penstock.runtime.safetensors.JsonMistake;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -45,7 +46,7 @@ record WeightsIndex(Map<String, String> files, List<String> problems) {
             }
             return parse(path, Files.readString(path, StandardCharsets.UTF_8));
         } catch (JsonProcessingException e) {
-            throw new StoredFileException(path, "not JSON: " + e.getOriginalMessage(), e);
+            throw new StoredFileException(path, "not JSON: " + JsonMistake.words(e), e);
         } catch (IOException e) {
             throw StoredFileException.of(path, "read the index", e);
         }

@@ -30,6 +30,8 @@ import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Adapters come in and go out as PEFT has them; merged ones are sums. */
 class PeftAdapterTest {
@@ -122,6 +124,81 @@ class PeftAdapterTest {
         assertThatThrownBy(() -> PeftAdapter.open(folder.resolve("none")))
                 .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining("adapter_config.json");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            nullValues = "",
+            value = {
+                " | expected a JSON object, got an empty file",
+                "[1] | expected a JSON object, got [1]",
+                "{\"r\": 4, | not JSON: it ends too early (column 9)",
+                "{} | r: the adapter has none, the run has fine-tune.rank = 4",
+                "{\"r\": \"4\", \"lora_alpha\": 8} | r: the adapter has \"4\", the run has",
+                "{\"r\": 4, \"lora_alpha\": true} | lora_alpha: the adapter has true, the run"
+            })
+    void settingsThatAreNoneAreToldInPlainWords(String text, String message) throws IOException {
+        Path other = copied("other");
+        Files.writeString(other.resolve(PeftAdapter.CONFIG), text == null ? "" : text);
+
+        assertThatThrownBy(
+                        () -> {
+                            try (PeftAdapter adapter = PeftAdapter.open(other)) {
+                                adapter.requireFit(golden.config());
+                            }
+                        })
+                .isInstanceOf(StoredFileException.class)
+                .hasMessageContaining(message)
+                .message()
+                .doesNotContain("Source", "Stream");
+    }
+
+    @Test
+    void settingsThatAreNestedTooDeepAreToldInPlainWords() throws IOException {
+        Path other = copied("other");
+        Files.writeString(other.resolve(PeftAdapter.CONFIG), "[".repeat(2_000));
+
+        assertThatThrownBy(() -> PeftAdapter.open(other))
+                .hasMessageContaining("not JSON: nested too deep")
+                .message()
+                .doesNotContain("Source", "Stream");
+    }
+
+    @Test
+    void aNumberThatIsNoneIsFoundWithItsTensorAndFile() throws IOException {
+        Path other = copied("other");
+        Path file = other.resolve(PeftAdapter.WEIGHTS);
+        List<StoredTensor> tensors = new ArrayList<>();
+        try (SafetensorsFile in = SafetensorsFile.open(file)) {
+            for (StoredTensor tensor : in.tensors()) {
+                float[] values = tensor.toFloats();
+                if (tensor.name().contains("layers.1.self_attn.v_proj.lora_B")) {
+                    values[7] = Float.NaN;
+                }
+                tensors.add(StoredTensor.ofFloats(tensor.name(), tensor.shape(), values));
+            }
+        }
+        Files.delete(file);
+        SafetensorsWriter.write(file, Map.of(), tensors);
+
+        try (PeftAdapter adapter = PeftAdapter.open(other)) {
+            assertThatThrownBy(() -> adapter.requireFit(golden.config()))
+                    .isInstanceOf(StoredFileException.class)
+                    .hasMessageContaining(other.toString())
+                    .hasMessageContaining(
+                            "base_model.model.model.layers.1.self_attn.v_proj.lora_B.weight in"
+                                    + " adapter_model.safetensors: expected finite numbers, got NaN"
+                                    + " at index 7");
+        }
+    }
+
+    private Path copied(String name) throws IOException {
+        Path other = Files.createDirectories(folder.resolve(name));
+        for (String file : List.of(PeftAdapter.WEIGHTS, PeftAdapter.CONFIG)) {
+            Files.copy(golden.folder().resolve(file), other.resolve(file));
+        }
+        return other;
     }
 
     @Test

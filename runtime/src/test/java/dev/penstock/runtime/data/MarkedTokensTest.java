@@ -202,6 +202,51 @@ class MarkedTokensTest {
     }
 
     @Test
+    void linesThatAreNoJsonAreToldInPlainWords() throws IOException {
+        Path lines = folder.resolve("chats.jsonl");
+        Files.writeString(
+                lines, "{\"messages\": [\n" + "[".repeat(2_000) + "\nnot\n{\"messages\": \"x\n");
+        DataSpec spec = Specs.of(lines).format(DataFormat.CHAT).spec().marking(answersOf("plain"));
+
+        assertThatThrownBy(() -> TrainingData.open(spec))
+                .hasMessageContaining("chats.jsonl:1: it ends too early (column 15); repair the line")
+                .hasMessageContaining("chats.jsonl:2: nested too deep; repair")
+                .hasMessageContaining("chats.jsonl:3: Unrecognized token 'not'")
+                .hasMessageContaining("chats.jsonl:4: it ends too early")
+                .message()
+                .doesNotContain("Source", "Stream", "data.format = text");
+    }
+
+    @Test
+    void aMarkOfTheByteOrderIsPassedOverAndContentMayHaveParts() throws IOException {
+        Path plain = folder.resolve("plain.jsonl");
+        Path marked = folder.resolve("marked.jsonl");
+        String chat =
+                "{\"messages\": [{\"role\": \"user\", \"content\": \"say it\"},"
+                        + " {\"role\": \"assistant\", \"content\": \"it is said\"}]}\n";
+        String parts =
+                chat.replace(
+                        "\"say it\"",
+                        "[{\"type\": \"text\", \"text\": \"say \"}, {\"type\": \"text\", \"text\": \"it\"}]");
+        Files.writeString(plain, chat.repeat(4));
+        Files.writeString(marked, "\uFEFF" + parts.repeat(4));
+
+        int[][] tokens = new int[2][2 * 9];
+        for (int i = 0; i < 2; i++) {
+            Path file = i == 0 ? plain : marked;
+            Specs specs = Specs.of(file).format(DataFormat.CHAT).validationFraction(0);
+            TrainingData data = TrainingData.open(specs.spec().marking(answersOf("plain")));
+            assertThat(data.trainingTokens()).isEqualTo(4 * (13 + 22) + 3);
+            data.read(StepKind.TRAIN, 1, 0, tokens[i]);
+        }
+        assertThat(tokens[1]).isEqualTo(tokens[0]);
+    }
+
+    private static Marking answersOf(String template) {
+        return new Marking(false, true, Optional.of(ChatTemplate.of(template, null)));
+    }
+
+    @Test
     void rolesThatNobodyKnowsAreRefusedWithTheirLines() throws IOException {
         Path lines = folder.resolve("chats.jsonl");
         Files.writeString(

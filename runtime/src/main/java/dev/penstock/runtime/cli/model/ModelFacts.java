@@ -10,6 +10,7 @@ import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.gguf.GgufFile;
 import dev.penstock.runtime.gguf.GgufValue;
 import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.safetensors.JsonMistake;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensors;
 import dev.penstock.runtime.safetensors.TensorFacts;
@@ -169,7 +170,7 @@ record ModelFacts(
                                             JSON.convertValue(entry.getValue(), Object.class)));
             return facts;
         } catch (JsonProcessingException e) {
-            throw new StoredFileException(config, "not JSON: " + e.getOriginalMessage(), e);
+            throw new StoredFileException(config, "not JSON: " + JsonMistake.words(e), e);
         } catch (IOException e) {
             throw StoredFileException.of(config, "read the model's shape", e);
         }

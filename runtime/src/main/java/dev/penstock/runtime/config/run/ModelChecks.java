@@ -5,6 +5,8 @@ import dev.penstock.runtime.config.run.FineTuneSection.Method;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.Family;
 import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.shape.AdapterPlace;
+import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import java.util.ArrayList;
@@ -98,9 +100,9 @@ final class ModelChecks {
         } else if (config.fineTune().adapter().isPresent()) {
             conflicts.add(
                     conflict(
-                            "lora where there is a fine-tune.adapter",
+                            "lora, as fine-tune.adapter needs fine-tune.method = lora",
                             "full",
-                            "leave fine-tune.adapter out, or try fine-tune.method = lora",
+                            "set it, or leave fine-tune.adapter out",
                             "fine-tune.method",
                             "fine-tune.adapter"));
         }
@@ -108,10 +110,11 @@ final class ModelChecks {
                 .ifPresent(
                         family -> {
                             try {
-                                ModelConfig model = ModelConfig.of(family, shape);
-                                frozenExist(
-                                        model.training(config.fineTune().tuning(family, shape)),
-                                        conflicts);
+                                ModelConfig model =
+                                        ModelConfig.of(family, shape)
+                                                .training(config.fineTune().tuning(family, shape));
+                                frozenExist(model, conflicts);
+                                ranksAreLower(model, conflicts);
                             } catch (IllegalArgumentException e) {
                                 conflicts.add(
                                         conflict(
@@ -133,6 +136,33 @@ final class ModelChecks {
                             String.valueOf(config.fineTune().dropout()),
                             "leave it out",
                             "fine-tune.dropout"));
+        }
+    }
+
+    /** More would only take room: the product of two matrices has no higher rank than either. */
+    private static void ranksAreLower(ModelConfig model, List<Conflict> conflicts) {
+        int rank = model.fineTuning().adapters().map(Adapters::rank).orElse(0);
+        Map<String, List<Integer>> parameters = model.parameters();
+        String smallest = "";
+        int most = Integer.MAX_VALUE;
+        for (AdapterPlace place :
+                model.fineTuning().adapters().map(Adapters::places).orElse(List.of())) {
+            int rows = parameters.get(place.inner(0)).getFirst();
+            int side = Math.min(rows, place.columns());
+            if (side < most) {
+                most = side;
+                smallest = place.name(0);
+            }
+        }
+        if (rank > most) {
+            conflicts.add(
+                    conflict(
+                            "at most %d, the smaller side of %s".formatted(most, smallest),
+                            String.valueOf(rank),
+                            "use a smaller rank, or fine-tune.method = full",
+                            "fine-tune.rank",
+                            "fine-tune.targets",
+                            "model.width"));
         }
     }
 

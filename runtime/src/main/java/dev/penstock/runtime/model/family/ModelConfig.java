@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
+import dev.penstock.runtime.safetensors.JsonMistake;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -83,7 +84,7 @@ public final class ModelConfig {
             }
             return of(file, JSON.readTree(Files.readString(file, StandardCharsets.UTF_8)));
         } catch (JsonProcessingException e) {
-            throw new StoredFileException(file, "not JSON: " + e.getOriginalMessage(), e);
+            throw new StoredFileException(file, "not JSON: " + JsonMistake.words(e), e);
         } catch (IOException e) {
             throw StoredFileException.of(file, "read the model's shape", e);
         }

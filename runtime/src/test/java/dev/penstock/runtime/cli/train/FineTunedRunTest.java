@@ -159,6 +159,48 @@ class FineTunedRunTest {
     }
 
     @Test
+    void anAdapterThatDoesNotFitIsToldWithItsKeyBesideOtherMistakes() throws IOException {
+        Trained refused =
+                lora("refused")
+                        .set("fine-tune.rank=3", "fine-tune.dropout=0.1", "model.width=33")
+                        .run();
+        Trained alone = lora("alone").set("fine-tune.rank=3").run();
+        Trained gone = lora("gone").set("fine-tune.adapter=" + golden.base().folder()).run();
+
+        for (Trained each : List.of(refused, alone)) {
+            assertThat(each.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(each.err())
+                    .contains("fine-tune.adapter: expected a folder of PEFT")
+                    .contains(golden.folder().toString())
+                    .contains("r: the adapter has 4, the run has fine-tune.rank = 3")
+                    .doesNotContain("--init", "\tat ");
+        }
+        assertThat(refused.err()).contains("fine-tune.dropout", "model.width");
+        assertThat(gone.err())
+                .contains("fine-tune.adapter: expected a folder of PEFT")
+                .contains("adapter_config.json")
+                .doesNotContain("--init");
+    }
+
+    @Test
+    void anAdapterNeedsLora() throws IOException {
+        Trained refused = lora("refused").set("fine-tune.method=full").run();
+        Cli checked =
+                Cli.run(
+                        "config",
+                        "check",
+                        lora("checked").configuration().toString(),
+                        "--set=fine-tune.adapter=" + golden.folder());
+
+        for (String err : List.of(refused.err(), checked.err())) {
+            assertThat(err)
+                    .contains("fine-tune.adapter needs fine-tune.method = lora")
+                    .doesNotContain("NoSuchElement", "\tat ");
+        }
+        assertThat(checked.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+    }
+
+    @Test
     void frozenParametersOfAFullRunStayAsTheyAre() throws IOException {
         Path own = Files.createDirectories(folder.resolve("frozen"));
         Training training =
