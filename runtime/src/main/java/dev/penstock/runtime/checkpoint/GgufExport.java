@@ -20,8 +20,22 @@ public final class GgufExport {
      */
     public static void write(Path file, GgufModel model, ModelTensors source) {
         Path partial = DurableFiles.aside(file);
+        MadeFolders folders;
         try {
-            Files.createDirectories(DurableFiles.folderOf(file));
+            folders = MadeFolders.of(DurableFiles.folderOf(file));
+        } catch (IOException e) {
+            throw DiskSpace.failure(file, model.bytes(), e);
+        }
+        try {
+            write(file, partial, model, source);
+        } catch (StoredFileException e) {
+            folders.remove();
+            throw e;
+        }
+    }
+
+    private static void write(Path file, Path partial, GgufModel model, ModelTensors source) {
+        try {
             Files.deleteIfExists(partial);
             DiskSpace.require(file, model.bytes());
             model.write(partial);

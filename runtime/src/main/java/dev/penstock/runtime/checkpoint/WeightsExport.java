@@ -29,6 +29,7 @@ import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes tensors as a Hugging Face folder has them, whatever the model: one safetensors file, or
@@ -53,6 +54,7 @@ public final class WeightsExport {
     private final Runnable sourceIsWhole;
     private final List<Path> partials = new ArrayList<>();
     private boolean replacing;
+    private @Nullable MadeFolders folders;
 
     private WeightsExport(Path weights, Form form, Runnable sourceIsWhole) {
         this.weights = weights;
@@ -162,7 +164,7 @@ public final class WeightsExport {
                 tensors.stream().<TensorSource>map(t -> form.type().map(t::as).orElse(t)).toList();
         long bytes = wanted.stream().mapToLong(TensorSource::bytes).sum();
         try {
-            Files.createDirectories(DurableFiles.folderOf(weights));
+            folders = MadeFolders.of(DurableFiles.folderOf(weights));
             DiskSpace.require(weights, bytes);
             Map<Path, List<TensorSource>> files = parts(wanted);
             for (Map.Entry<Path, List<TensorSource>> file : files.entrySet()) {
@@ -360,6 +362,9 @@ public final class WeightsExport {
             } catch (IOException e) {
                 reason.addSuppressed(e);
             }
+        }
+        if (folders != null) {
+            folders.remove();
         }
         return reason;
     }

@@ -1,5 +1,11 @@
 package dev.penstock.runtime.launch;
 
+import java.util.Optional;
+import java.util.Map;
+import java.util.List;
+import java.util.ArrayList;
+import dev.penstock.runtime.model.shape.FineTuning;
+import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.OptimizerSection;
 import dev.penstock.runtime.config.run.RunConfig;
@@ -32,6 +38,32 @@ public final class ConfiguredModel {
     static ModelConfig modelConfig(RunConfig config) {
         ModelConfig model = config.model().config(config.data().tokenizer().vocabulary());
         return model.training(config.fineTune().tuning(model.family(), model.shape()));
+    }
+
+    /** What of the model is trained, in words; empty where all of it is. */
+    static Optional<String> tuningWords(RunConfig config) {
+        ModelConfig model = modelConfig(config);
+        if (model.fineTuning().equals(FineTuning.FULL)) {
+            return Optional.empty();
+        }
+        List<String> said = new ArrayList<>();
+        said.add(AdapterParts.words(model).orElse("full"));
+        config.fineTune().adapter().ifPresent(from -> said.add("begun with the adapter " + from));
+        if (!model.fineTuning().freeze().isEmpty()) {
+            said.add("without " + String.join(", ", model.fineTuning().freeze()));
+        }
+        return Optional.of(
+                "%s: %,d of %,d parameters are trained"
+                        .formatted(
+                                String.join("; ", said),
+                                elements(model.trained()),
+                                elements(model.parameters())));
+    }
+
+    private static long elements(Map<String, List<Integer>> parameters) {
+        return parameters.values().stream()
+                .mapToLong(shape -> shape.stream().mapToLong(Integer::longValue).reduce(1, (a, b) -> a * b))
+                .sum();
     }
 
     /** Shape, partition, batch and optimizer, for stages that run in this order. */

@@ -104,6 +104,7 @@ public final class RunRecord implements AutoCloseable {
                         InstantSource.system());
         assembly.checkpoints().tellOfVerification(events::onVerified);
         this.dashboard = config.report().dashboard() ? serve() : null;
+        ConfiguredModel.tuningWords(config).ifPresent(words -> LOG.info("fine-tuning: {}", words));
     }
 
     /** A page that cannot be shown costs the page and nothing else. */
@@ -174,6 +175,8 @@ public final class RunRecord implements AutoCloseable {
         assembly.data().counted().stream()
                 .flatMap(counted -> counted.notes().stream())
                 .forEach(note -> lines.add(2, "note: " + note));
+        config.data().unusedNote().ifPresent(note -> lines.add(2, "note: " + note));
+        ConfiguredModel.tuningWords(config).ifPresent(words -> lines.add(1, "fine-tuning: " + words));
         RankGrid grid = assembly.plan().grid();
         if (!grid.isPipelineAlone()) {
             lines.add(
@@ -252,6 +255,7 @@ public final class RunRecord implements AutoCloseable {
                 "%s, supervisor with pid %d"
                         .formatted(BuiltVersion.text(), ProcessHandle.current().pid()));
         environment.put("data", assembly.data().description());
+        ConfiguredModel.tuningWords(config).ifPresent(words -> environment.put("fine-tuning", words));
         return environment;
     }
 

@@ -161,17 +161,7 @@ public final class StartingPoint implements AutoCloseable {
     }
 
     private static String adapters(ModelConfig model) {
-        return model.fineTuning()
-                .adapters()
-                .map(
-                        adapters ->
-                                "lora of rank %d, alpha %s, on %s"
-                                        .formatted(
-                                                adapters.rank(),
-                                                adapters.alpha(),
-                                                AdapterParts.targets(
-                                                        model.family(), model.shape(), adapters)))
-                .orElse("none");
+        return AdapterParts.words(model).orElse("none");
     }
 
     private static void requireSame(Path weights, ModelConfig own, ModelConfig model) {

@@ -56,6 +56,22 @@ class WeightsExportTest {
         assertThat(weights).hasBinaryContent(before);
     }
 
+    @Test
+    void aFailedExportLeavesNoFolderThatItMade() throws IOException {
+        Path there = Files.createDirectories(folder.resolve("there"));
+        StoredTensor large = StoredTensor.ofFloats("b", List.of(1), new float[] {1e30f});
+        var half = new Form(Optional.of(StoredType.F16), 6);
+        for (Path in : List.of(there, folder.resolve("new"), there.resolve("deep/deeper"))) {
+            Path weights = in.resolve("model.safetensors");
+
+            assertThatThrownBy(() -> write(weights, List.of(large), Map.of(), half))
+                    .isInstanceOf(StoredFileException.class);
+        }
+
+        assertThat(there).isEmptyDirectory();
+        assertThat(folder.toFile().list()).containsExactly("there");
+    }
+
     /** Parts of 10 floats: a tensor that does not fit the last one begins another. */
     @Test
     void partsAreFilledInOrder() {

@@ -196,18 +196,21 @@ class DocumentedProcessesIT {
     /** Each answers a request, with the key that it was given, and ends at Ctrl-C. */
     @Test
     void modelsAreServedAsTheirPageSays() throws Exception {
-        Path run = folder.resolve("runs/quickstart-1");
-        SavedRun.write(run, 3);
         Files.writeString(folder.resolve("key.txt"), "correct-horse\n");
         List<DocumentedCommand> commands = commands().filter(each -> each.is("serve")).toList();
         assertThat(commands).hasSizeGreaterThanOrEqualTo(3);
 
         for (DocumentedCommand command : commands) {
             List<String> words = new ArrayList<>(command.words());
+            Path run = folder.resolve(words.get(1));
+            if (!Files.exists(run)) {
+                SavedRun.write(run, 3);
+            }
             words.addAll(List.of("--port", "0"));
             try (ForkedCli server = start(words);
                     HttpClient http = HttpClient.newHttpClient()) {
-                String url = server.awaitOutput("serving quickstart-1: http://\\S+:(\\d+)/");
+                String url = server.awaitOutput(
+                                "serving %s: http://\\S+:(\\d+)/".formatted(run.getFileName()));
                 var request =
                         HttpRequest.newBuilder(
                                         URI.create(

@@ -6,8 +6,8 @@ import dev.penstock.runtime.checkpoint.Manifest;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
+import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.ModelConfig;
-import dev.penstock.runtime.safetensors.TensorFacts;
 import java.nio.file.Path;
 import java.util.List;
 import picocli.CommandLine.Command;
@@ -23,13 +23,21 @@ import picocli.CommandLine.Parameters;
             "  penstock checkpoint inspect runs/quickstart-1 --tensors",
         })
 final class CheckpointInspectCommand extends PenstockCommand {
-    /** The answer for programs. */
+    /**
+     * The answer for programs.
+     *
+     * @param parameters of the model
+     * @param adapter in words; empty if there is none
+     * @param adapterParameters beside those of the model
+     */
     record Answer(
             String path,
             long step,
             long seed,
             ModelConfig model,
             long parameters,
+            String adapter,
+            long adapterParameters,
             List<FileAnswer> files,
             List<TensorAnswer> tensors) {}
 
@@ -86,17 +94,16 @@ final class CheckpointInspectCommand extends PenstockCommand {
                                                     t.shape(),
                                                     t.parts()))
                             .toList();
-            long parameters =
-                    reader.tensors().stream()
-                            .filter(tensor -> !tensor.name().startsWith("optimizer."))
-                            .mapToLong(TensorFacts::elements)
-                            .sum();
+            ModelConfig model = manifest.model();
+            long parameters = elements(model.base());
             return new Answer(
                     checkpoint.path().toString(),
                     checkpoint.step(),
                     manifest.seed(),
-                    manifest.model(),
+                    model,
                     parameters,
+                    AdapterParts.words(model).orElse(""),
+                    elements(model) - parameters,
                     manifest.shards().stream()
                             .map(
                                     s ->
@@ -112,6 +119,14 @@ final class CheckpointInspectCommand extends PenstockCommand {
         }
     }
 
+    private static long elements(ModelConfig model) {
+        long elements = 0;
+        for (List<Integer> shape : model.parameters().values()) {
+            elements += shape.stream().mapToLong(Integer::longValue).reduce(1, (a, b) -> a * b);
+        }
+        return elements;
+    }
+
     private void print(Answer answer) {
         ModelConfig model = answer.model();
         out().printf(
@@ -119,11 +134,12 @@ final class CheckpointInspectCommand extends PenstockCommand {
                         %s
                         step        %d
                         seed        %d
-                        model       GPT-2 of %,d parameters: %d layers, width %d, %d heads, context %d, vocabulary %d, %s head
+                        model       %s of %,d parameters: %d layers, width %d, %d heads, context %d, vocabulary %d, %s head
                         """,
                         answer.path(),
                         answer.step(),
                         answer.seed(),
+                        model.family().word(),
                         answer.parameters(),
                         model.shape().layers(),
                         model.shape().width(),
@@ -131,6 +147,11 @@ final class CheckpointInspectCommand extends PenstockCommand {
                         model.shape().context(),
                         model.shape().vocabulary(),
                         model.shape().tied() ? "tied" : "untied");
+        if (!answer.adapter().isEmpty()) {
+            out().printf(
+                            "adapter     %s: %,d parameters%n",
+                            answer.adapter(), answer.adapterParameters());
+        }
         for (FileAnswer file : answer.files()) {
             out().printf(
                             "stage %-5d %s, %d tensors%s, %,d bytes, SHA-256 %s%n",

@@ -33,7 +33,6 @@ final class Consistency {
         consistency.vocabularyHoldsTheTokens();
         consistency.documentsAreWhole();
         consistency.answersAreKnown();
-        consistency.templateIsOfChats();
         consistency.parametersOfAGroupCanBeCounted();
         consistency.tokensOfAMicroBatchCanBeCounted();
         consistency.microBatchesDivideTheBatch();
@@ -150,18 +149,6 @@ final class Consistency {
                 "answers",
                 "try data.loss = all",
                 "data.loss",
-                "data.format");
-    }
-
-    private void templateIsOfChats() {
-        DataSection data = config.data();
-        require(
-                data.format() == DataSection.Format.CHAT
-                        || data.template() == DataSection.Template.TOKENIZER,
-                "tokenizer where data.format = " + data.format().name().toLowerCase(Locale.ROOT),
-                data.template().word(),
-                "leave it out, or try data.format = chat: templates are for chats alone",
-                "data.template",
                 "data.format");
     }
 

@@ -3,6 +3,7 @@ package dev.penstock.runtime.config.run;
 import dev.penstock.runtime.config.reading.Setting;
 import java.nio.file.Path;
 import java.util.Locale;
+import java.util.Optional;
 
 /**
  * Section {@code data}: what the model reads.
@@ -61,6 +62,17 @@ public record DataSection(
                                 "how a chat is written: tokenizer (by the template in its files),"
                                         + " chatml, llama3 or plain")
                 Template template) {
+
+    /** Returns what is said here and has no effect, for people; empty if nothing is. */
+    public Optional<String> unusedNote() {
+        boolean unused = format != Format.CHAT && template != Template.TOKENIZER;
+        return unused
+                ? Optional.of(
+                        "data.template = %s has no effect: data.format = %s, and templates are for chats"
+                                .formatted(
+                                        template.word(), format.name().toLowerCase(Locale.ROOT)))
+                : Optional.empty();
+    }
 
     /**
      * What the files hold: plain text, JSON lines, chats, tables with a column of texts, or

@@ -6,6 +6,7 @@ import dev.penstock.runtime.model.shape.ModelShape;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
@@ -164,6 +165,24 @@ public final class AdapterParts {
                             return lastWords(module, words);
                         })
                 .toList();
+    }
+
+    /** Returns a model's adapters in words: {@code lora of rank 4, alpha 8.0, on q_proj, v_proj}. */
+    public static Optional<String> words(ModelConfig model) {
+        return model.fineTuning()
+                .adapters()
+                .map(
+                        adapters ->
+                                "lora of rank %d, alpha %s, on %s"
+                                        .formatted(
+                                                adapters.rank(),
+                                                adapters.alpha(),
+                                                String.join(
+                                                        ", ",
+                                                        targets(
+                                                                model.family(),
+                                                                model.shape(),
+                                                                adapters))));
     }
 
     private static String lastWords(String module, int words) {

@@ -38,6 +38,15 @@ class ConfigCommandTest {
     }
 
     @Test
+    void checkNotesATemplateThatNothingIsWrittenWith() {
+        Cli check = Cli.run("config", "check", good, "--set", "data.template=chatml");
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(check.err())
+                .contains("note: data.template = chatml has no effect: data.format = text");
+    }
+
+    @Test
     void checkTellsAllProblemsAndNoTrace() {
         Cli check = Cli.run("config", "check", bad, "--set", "schedule.kind=gpip");
 

@@ -153,9 +153,35 @@ class FineTunedRunTest {
                         .run();
 
         assertThat(other.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(other.err()).contains("lora of rank 4, alpha 8.0, on [q_proj, v_proj]");
+        assertThat(other.err()).contains("lora of rank 4, alpha 8.0, on q_proj, v_proj");
         assertThat(full.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(full.err()).contains("the run has none");
+    }
+
+    @Test
+    void aRunAndItsCheckpointSayWhatIsTrained() throws IOException {
+        Training training = lora("run").set("run.steps=2");
+        Trained trained = training.complete();
+        Cli inspected = Cli.run("checkpoint", "inspect", training.directory().toString());
+
+        long own = golden.base().shape().parameters();
+        long adapter = adapterElements();
+        String words = "lora of rank 4, alpha 8.0, on q_proj, v_proj";
+        String line =
+                "fine-tuning: %s; begun with the adapter %s: %,d of %,d parameters are trained"
+                        .formatted(words, golden.folder(), adapter, own + adapter);
+        assertThat(trained.out()).contains(line);
+        assertThat(training.directory().resolve("events.jsonl")).content().contains(words);
+        assertThat(inspected.out())
+                .contains("model       llama of %,d parameters: ".formatted(own))
+                .contains("adapter     %s: %,d parameters".formatted(words, adapter));
+    }
+
+    private long adapterElements() {
+        try (SafetensorsFile file =
+                SafetensorsFile.open(golden.folder().resolve(PeftAdapter.WEIGHTS))) {
+            return file.tensors().stream().mapToLong(TensorFacts::elements).sum();
+        }
     }
 
     @Test

@@ -56,6 +56,15 @@ class FineTuneConfigTest {
     }
 
     @Test
+    void aRankAboveTheSmallerSideIsRefused() throws IOException {
+        assertThatThrownBy(() -> tuning("fine-tune { method = lora, rank = 257 }"))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining("fine-tune.rank")
+                .hasMessageContaining("at most 256, the smaller side of h.0.attn.c_attn");
+        assertThat(tuning("fine-tune { method = lora, rank = 256 }").adapters()).isPresent();
+    }
+
+    @Test
     void patternsStandForParametersAndLeaveSomethingToTrain() {
         assertThatThrownBy(() -> tuning("fine-tune.freeze = [\"model.layers.0.*\"]"))
                 .isInstanceOf(ConfigException.class)
