@@ -10,8 +10,8 @@ import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.family.StoredPart;
 import dev.penstock.runtime.model.shape.Adapters;
-import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.JsonMistake;
+import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.TensorSource;
@@ -159,7 +159,8 @@ public final class PeftAdapter implements AutoCloseable {
 
     private void expect(List<String> problems, String key, String value) {
         if (!settings.path(key).asText(value).equals(value)) {
-            problems.add("%s: expected %s, got %s".formatted(key, value, shown(settings.path(key))));
+            problems.add(
+                    "%s: expected %s, got %s".formatted(key, value, shown(settings.path(key))));
         }
     }
 

@@ -20,7 +20,6 @@ import java.util.zip.GZIPInputStream;
 final class TaskFiles {
     private static final ObjectMapper JSON = new ObjectMapper();
 
-
     private final List<DataProblem> problems;
 
     /**

@@ -1,18 +1,14 @@
 package dev.penstock.runtime.launch;
 
-import java.util.Optional;
-import java.util.Map;
-import java.util.List;
-import java.util.ArrayList;
-import dev.penstock.runtime.model.shape.FineTuning;
-import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.OptimizerSection;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.LogitsRoom;
@@ -20,6 +16,10 @@ import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 
 /** The model that a configuration describes. */
 public final class ConfiguredModel {
@@ -62,7 +62,11 @@ public final class ConfiguredModel {
 
     private static long elements(Map<String, List<Integer>> parameters) {
         return parameters.values().stream()
-                .mapToLong(shape -> shape.stream().mapToLong(Integer::longValue).reduce(1, (a, b) -> a * b))
+                .mapToLong(
+                        shape ->
+                                shape.stream()
+                                        .mapToLong(Integer::longValue)
+                                        .reduce(1, (a, b) -> a * b))
                 .sum();
     }
 

@@ -176,7 +176,8 @@ public final class RunRecord implements AutoCloseable {
                 .flatMap(counted -> counted.notes().stream())
                 .forEach(note -> lines.add(2, "note: " + note));
         config.data().unusedNote().ifPresent(note -> lines.add(2, "note: " + note));
-        ConfiguredModel.tuningWords(config).ifPresent(words -> lines.add(1, "fine-tuning: " + words));
+        ConfiguredModel.tuningWords(config)
+                .ifPresent(words -> lines.add(1, "fine-tuning: " + words));
         RankGrid grid = assembly.plan().grid();
         if (!grid.isPipelineAlone()) {
             lines.add(
@@ -255,7 +256,8 @@ public final class RunRecord implements AutoCloseable {
                 "%s, supervisor with pid %d"
                         .formatted(BuiltVersion.text(), ProcessHandle.current().pid()));
         environment.put("data", assembly.data().description());
-        ConfiguredModel.tuningWords(config).ifPresent(words -> environment.put("fine-tuning", words));
+        ConfiguredModel.tuningWords(config)
+                .ifPresent(words -> environment.put("fine-tuning", words));
         return environment;
     }
 

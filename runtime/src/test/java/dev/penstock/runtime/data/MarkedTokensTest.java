@@ -13,7 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.LongStream;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -209,7 +209,8 @@ class MarkedTokensTest {
         DataSpec spec = Specs.of(lines).format(DataFormat.CHAT).spec().marking(answersOf("plain"));
 
         assertThatThrownBy(() -> TrainingData.open(spec))
-                .hasMessageContaining("chats.jsonl:1: it ends too early (column 15); repair the line")
+                .hasMessageContaining(
+                        "chats.jsonl:1: it ends too early (column 15); repair the line")
                 .hasMessageContaining("chats.jsonl:2: nested too deep; repair")
                 .hasMessageContaining("chats.jsonl:3: Unrecognized token 'not'")
                 .hasMessageContaining("chats.jsonl:4: it ends too early")
@@ -286,10 +287,10 @@ class MarkedTokensTest {
 
         // of an answer its end counts, and the token that separates it from the next chat
         String counting = (".".repeat(51) + "xxxx").repeat(6) + ".".repeat(3 * 41 - 1);
-        long rows = (counting.length() - 1) / 8;
+        int rows = (counting.length() - 1) / 8;
         long silent =
-                LongStream.range(0, rows)
-                        .filter(r -> !counting.substring((int) r * 8 + 1).matches("\\.{0,7}x.*"))
+                IntStream.range(0, rows)
+                        .filter(r -> !counting.substring(r * 8 + 1).matches("\\.{0,7}x.*"))
                         .count();
         assertThat(data.counted()).contains(new CountedTargets(9, 3, 24, rows, silent, true));
         assertThat(data.description()).endsWith("; 9 chats, 24 answer tokens to train on count");

@@ -209,7 +209,8 @@ class DocumentedProcessesIT {
             words.addAll(List.of("--port", "0"));
             try (ForkedCli server = start(words);
                     HttpClient http = HttpClient.newHttpClient()) {
-                String url = server.awaitOutput(
+                String url =
+                        server.awaitOutput(
                                 "serving %s: http://\\S+:(\\d+)/".formatted(run.getFileName()));
                 var request =
                         HttpRequest.newBuilder(

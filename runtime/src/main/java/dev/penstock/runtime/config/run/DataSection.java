@@ -69,8 +69,7 @@ public record DataSection(
         return unused
                 ? Optional.of(
                         "data.template = %s has no effect: data.format = %s, and templates are for chats"
-                                .formatted(
-                                        template.word(), format.name().toLowerCase(Locale.ROOT)))
+                                .formatted(template.word(), format.name().toLowerCase(Locale.ROOT)))
                 : Optional.empty();
     }
 

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.config.run;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.config.run.FineTuneSection.Method;
 import dev.penstock.runtime.model.family.Families;
@@ -147,7 +149,7 @@ final class ModelChecks {
         int most = Integer.MAX_VALUE;
         for (AdapterPlace place :
                 model.fineTuning().adapters().map(Adapters::places).orElse(List.of())) {
-            int rows = parameters.get(place.inner(0)).getFirst();
+            int rows = requireNonNull(parameters.get(place.inner(0))).getFirst();
             int side = Math.min(rows, place.columns());
             if (side < most) {
                 most = side;

@@ -167,7 +167,9 @@ public final class AdapterParts {
                 .toList();
     }
 
-    /** Returns a model's adapters in words: {@code lora of rank 4, alpha 8.0, on q_proj, v_proj}. */
+    /**
+     * Returns a model's adapters in words: {@code lora of rank 4, alpha 8.0, on q_proj, v_proj}.
+     */
     public static Optional<String> words(ModelConfig model) {
         return model.fineTuning()
                 .adapters()
