@@ -257,6 +257,17 @@ final class CublasProducts implements GpuProducts {
         }
 
         @Override
+        public String describe(long[] from, int at) {
+            Product product = Product.read(from, at);
+            return "product [%d, %d] of %d%s"
+                    .formatted(
+                            product.m(),
+                            product.n(),
+                            product.k(),
+                            product.accumulate() ? ", added" : "");
+        }
+
+        @Override
         public void give(long[] from, int at) {
             multiply(Product.read(from, at));
         }

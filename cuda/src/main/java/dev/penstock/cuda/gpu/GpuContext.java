@@ -38,7 +38,7 @@ final class GpuContext implements AutoCloseable {
 
     private long finished;
     private boolean closed;
-    private @Nullable GpuGraphs graphs;
+    private @Nullable StreamCollector collector;
 
     /**
      * Retains the primary context.
@@ -116,25 +116,25 @@ final class GpuContext implements AutoCloseable {
     }
 
     /** From now on work that is asked for waits until somebody waits for it. */
-    void collectIn(GpuGraphs collected) {
-        graphs = collected;
+    void collectIn(StreamCollector collected) {
+        collector = collected;
     }
 
     /** Whether {@link #collect} is to be asked for work. */
     boolean collects() {
-        return graphs != null;
+        return collector != null;
     }
 
     /** Asks for work that may begin later; only where work is collected. */
     void collect(StreamWork work, long[] numbers, int count) {
-        Objects.requireNonNull(graphs).add(work, numbers, count);
+        Objects.requireNonNull(collector).add(work, numbers, count);
         gave();
     }
 
     /** To be told before work is given to the stream: what was asked for before goes first. */
     void giving() {
-        if (graphs != null) {
-            graphs.flush();
+        if (collector != null) {
+            collector.flush();
         }
     }
 
@@ -168,11 +168,11 @@ final class GpuContext implements AutoCloseable {
             finished = failure == null ? all : finished;
         }
         if (failure != null) {
-            String of = graphs == null ? "" : " (" + graphs.unfinished() + ")";
+            String of = collector == null ? "" : " (" + collector.unfinished() + ")";
             throw GpuFailure.of("waiting for kernels%s on GPU %d".formatted(of, index), failure);
         }
-        if (graphs != null) {
-            graphs.finished();
+        if (collector != null) {
+            collector.finished();
         }
     }
 

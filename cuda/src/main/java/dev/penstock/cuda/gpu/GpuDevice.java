@@ -57,10 +57,13 @@ public final class GpuDevice implements Device {
             closing.push(answers::close);
             GpuModule module = new GpuModule(context);
             closing.push(module::close);
-            if (settings.graphs()) {
-                GpuGraphs graphs = new GpuGraphs(context);
-                closing.push(graphs::close);
-                context.collectIn(graphs);
+            StreamCollector collector = KernelTimes.ifAsked(context);
+            if (collector == null && settings.graphs()) {
+                collector = new GpuGraphs(context);
+            }
+            if (collector != null) {
+                closing.push(collector::close);
+                context.collectIn(collector);
             }
             Launch launch = new Launch(context);
             GpuElements elements = new GpuElements(context, module, launch);
