@@ -14,7 +14,6 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -297,12 +296,13 @@ public final class GpuBenchmark {
      * faster.
      */
     private static void fill(Tensor factor, long seed) {
-        MemorySegment memory = factor.segment();
+        short[] numbers = new short[Math.toIntExact(factor.elements())];
         var random = new SplittableRandom(seed);
-        for (long i = 0; i < factor.elements(); i++) {
+        for (int i = 0; i < numbers.length; i++) {
             int bits = Float.floatToRawIntBits((float) random.nextDouble(-1, 1));
-            memory.setAtIndex(ValueLayout.JAVA_SHORT, i, (short) (bits >> 16));
+            numbers[i] = (short) (bits >> 16);
         }
+        factor.write(MemorySegment.ofArray(numbers));
     }
 
     /** Returns the FLOP/s of a square product of bf16 factors with F32 sums. */

@@ -16,7 +16,7 @@ import java.util.Deque;
 
 /**
  * An NVIDIA GPU. Kernels run behind their calls, in the order of the calls; the host sees their
- * results through a tensor's segment or after {@link Kernels#finish}.
+ * results by a copy of a tensor's contents.
  */
 public final class GpuDevice implements Device {
     /** What the shipped PTX is for. */
@@ -38,9 +38,11 @@ public final class GpuDevice implements Device {
             closing.push(context::close);
             CopyStreams copies = new CopyStreams(context);
             closing.push(copies::close);
+            HostCopies hostCopies = new HostCopies(context);
+            closing.push(hostCopies::close);
             memory =
                     AccountedScope.root(
-                            new GpuMemory(context, copies),
+                            new GpuMemory(context, copies, hostCopies),
                             "gpu " + gpu.index(),
                             settings.memoryLimitBytes(),
                             settings.traceAllocations());
