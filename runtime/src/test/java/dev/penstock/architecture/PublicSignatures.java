@@ -1,7 +1,6 @@
 package dev.penstock.architecture;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
@@ -11,6 +10,8 @@ import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
 import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -40,25 +41,33 @@ final class PublicSignatures {
      */
     static List<String> of(Path classes, List<String> packages) throws IOException {
         var signatures = new PublicSignatures();
+        try (var loader =
+                new URLClassLoader(
+                        new URL[] {classes.toUri().toURL()},
+                        PublicSignatures.class.getClassLoader())) {
+            signatures.addAll(classes, packages, loader);
+        }
+        return List.copyOf(signatures.lines);
+    }
+
+    private void addAll(Path classes, List<String> packages, ClassLoader loader)
+            throws IOException {
         for (String name : packages) {
             try (Stream<Path> files = Files.list(classes.resolve(name.replace('.', '/')))) {
                 files.map(file -> String.valueOf(file.getFileName()))
                         .filter(file -> file.endsWith(".class"))
                         .filter(file -> !file.equals("package-info.class"))
                         .map(file -> name + "." + file.replace(".class", ""))
-                        .map(PublicSignatures::load)
+                        .map(type -> load(type, loader))
                         .filter(PublicSignatures::isSeen)
-                        .forEach(signatures::add);
-            } catch (UncheckedIOException e) {
-                throw e.getCause();
+                        .forEach(this::add);
             }
         }
-        return List.copyOf(signatures.lines);
     }
 
-    private static Class<?> load(String name) {
+    private static Class<?> load(String name, ClassLoader loader) {
         try {
-            return Class.forName(name, false, PublicSignatures.class.getClassLoader());
+            return Class.forName(name, false, loader);
         } catch (ClassNotFoundException e) {
             throw new IllegalStateException(e);
         }
@@ -161,8 +170,7 @@ final class PublicSignatures {
     }
 
     private static String text(Method method) {
-        String words =
-                (method.isDefault() ? "default " : "") + modifiers(method.getModifiers());
+        String words = (method.isDefault() ? "default " : "") + modifiers(method.getModifiers());
         return "%s%s%s %s%s"
                 .formatted(
                         words,

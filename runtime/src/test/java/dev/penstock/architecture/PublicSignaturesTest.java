@@ -11,8 +11,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Holds what is public, so that nothing of it changes by accident. {@code docs/library.md} says what
- * a version promises; what the lines of {@code public-signatures.txt} say is what it promises.
+ * Holds what is public, so that nothing of it changes by accident. {@code docs/library.md} says
+ * what a version promises; what the lines of {@code public-signatures.txt} say is what it promises.
  */
 class PublicSignaturesTest {
     private static final Path PROMISED = Path.of("src/test/resources/public-signatures.txt");
@@ -21,11 +21,14 @@ class PublicSignaturesTest {
     private static final String RENEW = "signatures.renew";
 
     private static final Path SCHEDULES = Path.of("../schedules/target/classes");
+    private static final Path SCHEDULES_JUNIT = Path.of("../schedules-junit/target/classes");
 
     @Test
     void thePublicSignaturesAreThosePromised() throws IOException {
         List<String> now = new ArrayList<>();
-        now.addAll(PublicSignatures.of(SCHEDULES, exportedSchedules()));
+        now.addAll(PublicSignatures.of(Path.of("target/classes"), List.of("dev.penstock")));
+        now.addAll(PublicSignatures.of(SCHEDULES_JUNIT, exported(SCHEDULES_JUNIT)));
+        now.addAll(PublicSignatures.of(SCHEDULES, exported(SCHEDULES)));
 
         if (Boolean.getBoolean(RENEW)) {
             Files.write(PROMISED, now);
@@ -51,9 +54,7 @@ class PublicSignaturesTest {
         assertThat(lines)
                 .containsExactly(
                         type + " final class of AutoCloseable",
-                        type
-                                + " static @Nullable String"
-                                + " first(List<String>, int[])",
+                        type + " static @Nullable String first(List<String>, int[])",
                         type + " void close()",
                         type + "$Part String name()",
                         type + "$Part data",
@@ -63,24 +64,25 @@ class PublicSignaturesTest {
 
     @Test
     void schedulesNeedNothingButTheJdk() throws IOException {
-        assertThat(schedules().requires())
+        assertThat(descriptor(SCHEDULES).requires())
                 .filteredOn(
                         needed ->
-                                !needed.modifiers().contains(ModuleDescriptor.Requires.Modifier.STATIC))
+                                !needed.modifiers()
+                                        .contains(ModuleDescriptor.Requires.Modifier.STATIC))
                 .extracting(ModuleDescriptor.Requires::name)
                 .containsExactly("java.base");
     }
 
     /** Those that the module descriptor exports. */
-    private static List<String> exportedSchedules() throws IOException {
-        return schedules().exports().stream()
+    private static List<String> exported(Path classes) throws IOException {
+        return descriptor(classes).exports().stream()
                 .map(ModuleDescriptor.Exports::source)
                 .sorted()
                 .toList();
     }
 
-    private static ModuleDescriptor schedules() throws IOException {
-        try (var in = Files.newInputStream(SCHEDULES.resolve("module-info.class"))) {
+    private static ModuleDescriptor descriptor(Path classes) throws IOException {
+        try (var in = Files.newInputStream(classes.resolve("module-info.class"))) {
             return ModuleDescriptor.read(in);
         }
     }

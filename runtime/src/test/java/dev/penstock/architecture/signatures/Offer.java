@@ -26,5 +26,5 @@ public final class Offer implements AutoCloseable {
     /** Seen by others. */
     public record Part(String name) {}
 
-    private record Secret(String name) {}
+    record NotSeen(String name) {}
 }
