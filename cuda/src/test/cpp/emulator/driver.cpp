@@ -115,13 +115,8 @@ DRIVER cuDeviceTotalMem_v2(size_t* bytes, int) {
 }
 
 DRIVER cuDeviceGetAttribute(int* value, int attribute, int) {
-    // threads per block; shared memory per block; warp; multiprocessors; capability; managed memory that the
-    // host may use meanwhile; shared memory per block on request
-    static const std::map<int, int> known = {{1, 1024}, {8, 48 << 10}, {10, 32}, {16, 2}, {76, 0}, {83, 1}, {97, 163 << 10}};
-    if (attribute == 89) {
-        *value = number("NO_MANAGED", 0) ? 0 : 1;
-        return SUCCESS;
-    }
+    // threads per block; shared memory per block; warp; multiprocessors; capability; shared memory per block on request
+    static const std::map<int, int> known = {{1, 1024}, {8, 48 << 10}, {10, 32}, {16, 2}, {76, 0}, {97, 163 << 10}};
     if (attribute == 75) {
         *value = static_cast<int>(number("CAPABILITY", 8));
         return SUCCESS;
@@ -193,14 +188,7 @@ DRIVER cuMemGetInfo_v2(size_t* free, size_t* total) {
 DRIVER cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     REQUIRE_CONTEXT
     REQUIRE_NO_CAPTURE
-    return bytes == 0 ? INVALID_VALUE : Memory::ofAll().allocate(bound->device, bytes, false, *address);
-}
-
-// More than the device has is no error: the real one moves pages to and fro.
-DRIVER cuMemAllocManaged(uint64_t* address, size_t bytes, unsigned) {
-    REQUIRE_CONTEXT
-    REQUIRE_NO_CAPTURE
-    return bytes == 0 ? INVALID_VALUE : Memory::ofAll().allocate(bound->device, bytes, true, *address);
+    return bytes == 0 ? INVALID_VALUE : Memory::ofAll().allocate(bound->device, bytes, *address);
 }
 
 // The manual: it may wait for what runs. Who counts on that reads NaN.
@@ -214,27 +202,6 @@ DRIVER cuMemFree_v2(uint64_t address) {
     return Memory::ofAll().free(address);
 }
 
-// Of managed memory only. Reading mostly, of the whole allocation, is what is remembered.
-DRIVER cuMemAdvise(uint64_t address, size_t bytes, int advice, int) {
-    REQUIRE_CONTEXT
-    REQUIRE_DEVICE_MEMORY(address, bytes)
-    return Memory::ofAll().advise(address, advice == 1) ? SUCCESS : INVALID_VALUE;
-}
-
-DRIVER cuMemRangeGetAttribute(int* value, size_t bytes, int attribute, uint64_t address, size_t) {
-    if (attribute != 1 || bytes != sizeof *value) {
-        return NOT_SUPPORTED;
-    }
-    *value = Memory::ofAll().isReadMostly(address);
-    return SUCCESS;
-}
-
-DRIVER cuMemPrefetchAsync(uint64_t address, size_t bytes, int, Stream*) {
-    REQUIRE_CONTEXT
-    REQUIRE_DEVICE_MEMORY(address, bytes)
-    return SUCCESS;
-}
-
 DRIVER cuMemHostAlloc(void** address, size_t bytes, unsigned) {
     REQUIRE_CONTEXT
     REQUIRE_NO_CAPTURE
@@ -244,23 +211,13 @@ DRIVER cuMemHostAlloc(void** address, size_t bytes, unsigned) {
 
 DRIVER cuMemFreeHost(void* address) { return Memory::ofAll().unpin(address) ? SUCCESS : INVALID_VALUE; }
 
-// A run that takes more managed memory than the device has would crawl: here it fails, so that tests see it.
-static void touch(Context* context, uint64_t address) {
-    if (!Memory::ofAll().touch(address)) {
-        fprintf(stderr, "emulator: more managed memory is in use than device %d has\n", context->device);
-        context->failed = LAUNCH_FAILED;
-    }
-}
-
 DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, size_t width, size_t height, Stream* stream) {
     REQUIRE_CONTEXT
     REQUIRE_DEVICE_MEMORY(address, (height - 1) * pitch + width)
     if (pitch < width) {
         return INVALID_VALUE;
     }
-    Context* context = bound;
     return give(stream, [=] {
-        touch(context, address);
         for (size_t row = 0; row < height; row++) {
             memset(reinterpret_cast<char*>(address) + row * pitch, value, width);
         }
@@ -270,11 +227,7 @@ DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, si
 DRIVER cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stream* stream) {
     REQUIRE_CONTEXT
     REQUIRE_DEVICE_MEMORY(address, bytes)
-    Context* context = bound;
-    return give(stream, [=] {
-        touch(context, address);
-        memset(reinterpret_cast<void*>(address), value, bytes);
-    });
+    return give(stream, [=] { memset(reinterpret_cast<void*>(address), value, bytes); });
 }
 
 // Copies to and from pageable memory return after the copy, those of pinned memory before. A device that is lost meanwhile
@@ -284,7 +237,7 @@ static int copy(void* to, const void* from, size_t bytes, const void* host, Stre
     if (int refused = waits ? refuseCaptured(stream) : SUCCESS) {
         return refused;
     }
-    bool isLost = bound->isLostAtCopy();
+    bool isLost = bound->isLostAtCopy(host);
     Context* context = bound;
     int given = give(stream, [=] {
         if (context->failed) {

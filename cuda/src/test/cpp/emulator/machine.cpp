@@ -118,9 +118,10 @@ int Context::countLaunch() {
     return failed;
 }
 
-bool Context::isLostAtCopy() {
+bool Context::isLostAtCopy(bool withHost) {
     std::lock_guard guard(lock);
-    return isDue("LOSE_AT_COPY", towardsLostCopy, lostCopySetting);
+    return withHost ? isDue("LOSE_AT_HOST_COPY", towardsLostHostCopy, lostHostCopySetting)
+                    : isDue("LOSE_AT_COPY", towardsLostCopy, lostCopySetting);
 }
 
 int Context::enablePeer(Context* peer) {
@@ -175,9 +176,9 @@ Memory& Memory::ofAll() {
     return memory;
 }
 
-int Memory::allocate(int device, size_t bytes, bool isManaged, uint64_t& address) {
+int Memory::allocate(int device, size_t bytes, uint64_t& address) {
     std::lock_guard guard(lock);
-    if (!isManaged && usedBytes[device] + bytes > memoryOfDevice()) {
+    if (usedBytes[device] + bytes > memoryOfDevice()) {
         return OUT_OF_MEMORY;
     }
     size_t payload = roundUp(bytes, 256);
@@ -192,40 +193,10 @@ int Memory::allocate(int device, size_t bytes, bool isManaged, uint64_t& address
     mprotect(start + mappingBytes - PAGE, PAGE, PROT_NONE);
     char* payloadAt = start + mappingBytes - PAGE - payload;
     memset(payloadAt, 0xff, payload);
-    usedBytes[device] += isManaged ? 0 : bytes;
+    usedBytes[device] += bytes;
     address = reinterpret_cast<uint64_t>(payloadAt);
-    allocations[address] = {bytes, start, mappingBytes, device, isManaged, !isManaged};
+    allocations[address] = {bytes, start, mappingBytes, device};
     return SUCCESS;
-}
-
-bool Memory::touch(uint64_t address) {
-    std::lock_guard guard(lock);
-    auto next = allocations.upper_bound(address);
-    if (next == allocations.begin()) {
-        return true;
-    }
-    Allocation& found = (--next)->second;
-    if (!found.isThere) {
-        found.isThere = true;
-        usedBytes[found.device] += found.bytes;
-    }
-    return usedBytes[found.device] <= memoryOfDevice();
-}
-
-bool Memory::advise(uint64_t address, bool isReadMostly) {
-    std::lock_guard guard(lock);
-    auto found = allocations.find(address);
-    if (found == allocations.end() || !found->second.isManaged) {
-        return false;
-    }
-    found->second.isReadMostly |= isReadMostly;
-    return true;
-}
-
-bool Memory::isReadMostly(uint64_t address) {
-    std::lock_guard guard(lock);
-    auto found = allocations.find(address);
-    return found != allocations.end() && found->second.isReadMostly;
 }
 
 void Memory::spoil(uint64_t address) {
@@ -242,7 +213,7 @@ int Memory::free(uint64_t address) {
     if (found == allocations.end()) {
         return INVALID_VALUE;
     }
-    usedBytes[found->second.device] -= found->second.isThere ? found->second.bytes : 0;
+    usedBytes[found->second.device] -= found->second.bytes;
     munmap(found->second.mapping, found->second.mappingBytes);
     allocations.erase(found);
     return SUCCESS;

@@ -102,7 +102,7 @@ class Context {
     int countLaunch();
 
     // Whether the device is to be lost while this copy runs.
-    bool isLostAtCopy();
+    bool isLostAtCopy(bool withHost);
 
     // Lets work of this context touch the peer's memory; one way.
     int enablePeer(Context* peer);
@@ -116,8 +116,8 @@ class Context {
     std::mutex lock;
     std::set<Stream*> streams;
     std::set<Context*> peers;
-    long towardsFailure = 0, towardsLoss = 0, towardsLostCopy = 0;
-    std::string failureSetting, lossSetting, lostCopySetting;
+    long towardsFailure = 0, towardsLoss = 0, towardsLostCopy = 0, towardsLostHostCopy = 0;
+    std::string failureSetting, lossSetting, lostCopySetting, lostHostCopySetting;
 };
 
 // Streams that have it before them share it with the program, which may give it back before they are there.
@@ -155,14 +155,8 @@ class Memory {
   public:
     static Memory& ofAll();
 
-    // SUCCESS or OUT_OF_MEMORY. Fresh memory is NaN; a guard page lies behind it. Managed memory is promised, be there as much as
-    // wanted, and takes room when the device first touches it.
-    int allocate(int device, size_t bytes, bool isManaged, uint64_t& address);
-    // What the device touches is there from now on; false if it has no room, and a real one would begin to move pages to and fro.
-    bool touch(uint64_t address);
-    // False if the allocation that begins here is not managed.
-    bool advise(uint64_t address, bool isReadMostly);
-    bool isReadMostly(uint64_t address);
+    // SUCCESS or OUT_OF_MEMORY. Fresh memory is NaN; a guard page lies behind it.
+    int allocate(int device, size_t bytes, uint64_t& address);
     int free(uint64_t address);
     // What is read after it was freed, or while it is, is NaN.
     void spoil(uint64_t address);
@@ -184,9 +178,6 @@ class Memory {
         char* mapping;
         size_t mappingBytes;
         int device;
-        bool isManaged;
-        bool isThere;
-        bool isReadMostly = false;
     };
     std::mutex lock;
     std::map<uint64_t, Allocation> allocations;

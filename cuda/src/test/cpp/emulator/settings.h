@@ -8,9 +8,10 @@ namespace emulator {
 // for all devices or one each with commas between;
 // FAIL_LAUNCH: device:n, the n-th launch from now fails; LOSE_DEVICE: device:n, it is lost at that launch;
 // COPY_MILLIS: how long every copy lasts at least, so that who does not wait for it is found out;
-// LOSE_AT_COPY: device:n, it is lost while the n-th copy of its streams runs; NO_PEERS: no device sees another's memory;
+// LOSE_AT_COPY: device:n, it is lost while the n-th copy of its streams between devices runs; LOSE_AT_HOST_COPY: the same of
+// copies to and from the host; NO_PEERS: no device sees another's memory;
 // SAME_GPU: all devices are one, as if each were seen by a process of its own;
-// CAPABILITY: the major number of theirs; NO_MANAGED: devices whose memory the host cannot use at the same time.
+// CAPABILITY: the major number of theirs.
 std::string setting(const char* name, const char* otherwise);
 
 // Of a list with commas between, the one of this device, or the last.

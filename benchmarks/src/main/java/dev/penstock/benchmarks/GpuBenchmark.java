@@ -10,9 +10,13 @@ import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.config.reading.ConfigException;
+import java.io.IOException;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -26,8 +30,10 @@ import java.util.SplittableRandom;
  * is reported. Below each size in one stage are PyTorch's figures for it, if {@code python3} has
  * PyTorch.
  *
- * <p>Arguments: names of rows, such as {@code 124m 355m/2}; without any, all but {@code toy}.
- * {@code graphs}: with CUDA graphs.
+ * <p>Arguments: names of rows, such as {@code 124m 355m/2 124m:16}, the last with at most 16
+ * sequences; without any, all but {@code toy}. Settings such as {@code device.graphs=true} or
+ * {@code fine-tune.method=lora} hold for all rows. {@code alone}: without PyTorch. {@code times}:
+ * how long each kernel takes in a step of each row, which makes the steps longer.
  */
 public final class GpuBenchmark {
     private static final int STEPS = 10;
@@ -50,24 +56,22 @@ public final class GpuBenchmark {
         /**
          * @param sequences the sequences of a micro-batch
          * @param rankBytes the bytes that a rank may hold
-         * @param graphs whether CUDA graphs are used
+         * @param settings more of them, which count if they come twice
          */
-        TrainingMeasurement.Setup setup(int sequences, long rankBytes, boolean graphs) {
+        TrainingMeasurement.Setup setup(int sequences, long rankBytes, List<String> settings) {
+            List<String> all =
+                    new ArrayList<>(
+                            List.of(
+                                    "pipeline.stages=" + stages,
+                                    "device.kind=\"cuda:0\"",
+                                    "device.precision=bf16",
+                                    "device.memory-limit=" + rankBytes,
+                                    // the host generates 1.5 billion weights
+                                    "timeouts.start=15 minutes"));
+            all.addAll(settings);
             int microBatches = stages == 1 ? 1 : 4 * stages;
             return new TrainingMeasurement.Setup(
-                    name(),
-                    shape,
-                    STEPS,
-                    sequences * microBatches,
-                    microBatches,
-                    List.of(
-                            "pipeline.stages=" + stages,
-                            "device.kind=\"cuda:0\"",
-                            "device.precision=bf16",
-                            "device.graphs=" + graphs,
-                            "device.memory-limit=" + rankBytes,
-                            // the host generates 1.5 billion weights
-                            "timeouts.start=15 minutes"));
+                    name(), shape, STEPS, sequences * microBatches, microBatches, all);
         }
     }
 
@@ -88,19 +92,29 @@ public final class GpuBenchmark {
 
     private static final Row TOY_ROW = new Row(TOY, 1, 2);
 
-    private static final String GRAPHS = "graphs";
+    private static final String ALONE = "alone";
+    private static final String TIMES = "times";
+    private static final String TIMES_FILE = "penstock.gpu.times";
 
     /** {@code cpu} shows that the peer's part works where there is no GPU. */
     private static final String PEER_DEVICE = System.getProperty("penstock.peer-device", "cuda");
 
     private final PrintStream out;
     private final List<String> rows;
-    private final boolean graphs;
+    private final List<String> settings;
+    private final boolean alone;
+    private final boolean times;
 
     private GpuBenchmark(PrintStream out, List<String> arguments) {
         this.out = out;
-        this.rows = arguments.stream().filter(each -> !each.equals(GRAPHS)).toList();
-        this.graphs = arguments.contains(GRAPHS);
+        this.settings = arguments.stream().filter(each -> each.contains("=")).toList();
+        this.rows =
+                arguments.stream()
+                        .filter(each -> !each.contains("="))
+                        .filter(each -> !List.of(ALONE, TIMES).contains(each))
+                        .toList();
+        this.alone = arguments.contains(ALONE);
+        this.times = arguments.contains(TIMES);
     }
 
     public static void main(String[] arguments) {
@@ -120,7 +134,7 @@ public final class GpuBenchmark {
 
     /** Returns whether any row ran. */
     private boolean run(Gpus.Gpu gpu) {
-        boolean toy = rows.contains(TOY_ROW.name());
+        boolean toy = !wanted(TOY_ROW).isEmpty() && !rows.isEmpty();
         double peak = productFlops(toy ? 128 : 8_192);
         print(
                 "%s, %.1f GiB, compute capability %s; best matrix product in bf16: %.1f"
@@ -141,9 +155,9 @@ public final class GpuBenchmark {
                 "memory GiB");
         long usable = (long) (USABLE * gpu.memoryBytes());
         boolean any = false;
-        String peer = peer();
-        for (Row row : toy ? List.of(TOY_ROW) : ROWS) {
-            if (rows.isEmpty() || rows.contains(row.name())) {
+        String peer = alone ? "" : peer();
+        for (Row known : toy ? List.of(TOY_ROW) : ROWS) {
+            for (Row row : wanted(known)) {
                 Optional<TrainingMeasurement> found = row(row, usable, peak);
                 any |= found.isPresent();
                 if (!peer.isEmpty() && row.stages() == 1) {
@@ -164,6 +178,26 @@ public final class GpuBenchmark {
                     peer);
         }
         return any;
+    }
+
+    /** Once for each time that the arguments name the row. */
+    private List<Row> wanted(Row known) {
+        if (rows.isEmpty()) {
+            return List.of(known);
+        }
+        return rows.stream()
+                .filter(each -> each.replaceFirst(":\\d+$", "").equals(known.name()))
+                .map(
+                        each -> {
+                            int colon = each.indexOf(':');
+                            return colon < 0
+                                    ? known
+                                    : new Row(
+                                            known.shape(),
+                                            known.stages(),
+                                            Integer.parseInt(each.substring(colon + 1)));
+                        })
+                .toList();
     }
 
     /** Returns PyTorch's version; empty, after printing why, if there is none to compare with. */
@@ -203,8 +237,8 @@ public final class GpuBenchmark {
         for (int sequences = row.mostSequences(); sequences >= 1; sequences /= 2) {
             try {
                 TrainingMeasurement.Setup setup =
-                        row.setup(sequences, usable / row.stages(), graphs);
-                TrainingMeasurement found = TrainingMeasurement.of(setup);
+                        row.setup(sequences, usable / row.stages(), settings);
+                TrainingMeasurement found = times ? timed(setup) : TrainingMeasurement.of(setup);
                 print(
                         "%-10s %10d %12.0f %10.1f %10.1f %10.0f%% %7.1f%% %10.1f%n",
                         row.name(),
@@ -224,6 +258,34 @@ public final class GpuBenchmark {
         return Optional.empty();
     }
 
+    /** Prints what the GPU did in a step, the longest first; all steps are counted. */
+    private TrainingMeasurement timed(TrainingMeasurement.Setup setup) {
+        try {
+            Path file = Files.createTempFile("penstock-kernels", ".tsv");
+            System.setProperty(TIMES_FILE, file.toString());
+            try {
+                TrainingMeasurement found = TrainingMeasurement.of(setup);
+                print("%n%-48s %10s %10s%n", "in a step", "launches", "ms");
+                double sum = 0;
+                for (String line : Files.readAllLines(file)) {
+                    String[] parts = line.split("\t", -1);
+                    double millis = Double.parseDouble(parts[2]) / STEPS;
+                    sum += millis;
+                    print(
+                            "%-48s %10.1f %10.3f%n",
+                            parts[0], Double.parseDouble(parts[1]) / STEPS, millis);
+                }
+                print("%-48s %10s %10.3f%n%n", "all", "", sum);
+                return found;
+            } finally {
+                System.clearProperty(TIMES_FILE);
+                Files.delete(file);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     private void print(String format, Object... values) {
         out.printf(Locale.ROOT, format, values);
         out.flush();
@@ -234,12 +296,13 @@ public final class GpuBenchmark {
      * faster.
      */
     private static void fill(Tensor factor, long seed) {
-        MemorySegment memory = factor.segment();
+        short[] numbers = new short[Math.toIntExact(factor.elements())];
         var random = new SplittableRandom(seed);
-        for (long i = 0; i < factor.elements(); i++) {
+        for (int i = 0; i < numbers.length; i++) {
             int bits = Float.floatToRawIntBits((float) random.nextDouble(-1, 1));
-            memory.setAtIndex(ValueLayout.JAVA_SHORT, i, (short) (bits >> 16));
+            numbers[i] = (short) (bits >> 16);
         }
+        factor.write(MemorySegment.ofArray(numbers));
     }
 
     /** Returns the FLOP/s of a square product of bf16 factors with F32 sums. */

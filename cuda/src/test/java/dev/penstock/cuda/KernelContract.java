@@ -10,6 +10,8 @@ import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.kernels.HostMatrix;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.Random;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Stream;
@@ -84,19 +86,23 @@ abstract class KernelContract {
 
     Tensor filled(Tensor tensor) {
         HostMatrix matrix = HostMatrix.of(tensor);
+        float[] row = new float[tensor.columns()];
         for (int i = 0; i < tensor.rows(); i++) {
-            for (int j = 0; j < tensor.columns(); j++) {
-                matrix.set(i, j, (float) random.nextGaussian());
+            for (int j = 0; j < row.length; j++) {
+                row[j] = (float) random.nextGaussian();
             }
+            matrix.setRow(i, row);
         }
         return tensor;
     }
 
     Tensor indices(int count, int limit) {
         Tensor tensor = device.memory().tensor("t" + tensors++, DType.I32, 1, count);
+        int[] indices = new int[count];
         for (int i = 0; i < count; i++) {
-            HostMatrix.of(tensor).setInt(0, i, random.nextInt(limit));
+            indices[i] = random.nextInt(limit);
         }
+        tensor.writeIndices(MemorySegment.ofArray(indices));
         return tensor;
     }
 
@@ -112,11 +118,7 @@ abstract class KernelContract {
     }
 
     static int[] integers(Tensor tensor) {
-        int[] values = new int[tensor.columns()];
-        for (int i = 0; i < values.length; i++) {
-            values[i] = HostMatrix.of(tensor).getInt(0, i);
-        }
-        return values;
+        return tensor.contents().toArray(ValueLayout.JAVA_INT);
     }
 
     static void assertClose(String what, Tensor actual, double[][] truth, double tolerance) {

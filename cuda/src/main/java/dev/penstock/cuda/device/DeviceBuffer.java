@@ -21,12 +21,66 @@ public interface DeviceBuffer {
     long address();
 
     /**
-     * The memory as the host sees it, for copies into and out of frames; only on devices whose
-     * memory the host can address. Waits for kernels that were asked for before.
+     * Whether the host can address the memory, so that {@link #segment} shows it. Elsewhere the
+     * host gets and gives bytes by copies: {@link #contents}, {@link #read}, {@link #write}.
+     */
+    default boolean isHostMemory() {
+        return true;
+    }
+
+    /**
+     * The memory as the host sees it; only where it {@linkplain #isHostMemory can}. Waits for
+     * kernels that were asked for before.
      *
      * @throws DeviceException if the buffer was freed or the host cannot address it
      */
     MemorySegment segment();
+
+    /**
+     * What is in the memory when the kernels asked for so far are done: the memory itself where the
+     * host can address it, otherwise a copy that is the caller's. Waits for it; to be read only.
+     *
+     * @param offset of the first byte
+     * @param bytes how many; where they are copied, they are in memory twice
+     * @throws DeviceException if the buffer was freed, or if the device fails meanwhile
+     */
+    default MemorySegment contents(long offset, long bytes) {
+        return segment().asSlice(offset, bytes);
+    }
+
+    /**
+     * Copies bytes to memory of the host, of any kind and length, when the kernels asked for so far
+     * are done; waits for that. Any thread may call it.
+     *
+     * @param offset of the first byte here
+     * @param target is filled
+     * @throws DeviceException if the buffer was freed, or if the device fails meanwhile
+     */
+    default void read(long offset, MemorySegment target) {
+        MemorySegment.copy(segment(), offset, target, 0, target.byteSize());
+    }
+
+    /**
+     * Copies bytes from memory of the host, of any kind and length, which is the caller's again
+     * when this returns. Kernels asked for so far do not see the bytes, later ones do. Need not
+     * wait for kernels. Any thread may call it.
+     *
+     * @param offset of the first byte here
+     * @throws DeviceException if the buffer was freed, or if the device fails; that may also show
+     *     later, at the next wait
+     */
+    default void write(long offset, MemorySegment source) {
+        MemorySegment.copy(source, 0, segment(), offset, source.byteSize());
+    }
+
+    /**
+     * Same as {@link #write}, for I32 numbers by which kernels find rows of a table, such as
+     * tokens: kernels check them first, and do so without the device where this keeps a copy for
+     * them.
+     */
+    default void writeIndices(long offset, MemorySegment source) {
+        write(offset, source);
+    }
 
     /**
      * Host memory that links read and write: this buffer's own where the host works on it anyway;

@@ -82,6 +82,35 @@ public record Tensor(
         return buffer.segment().asSlice(offsetBytes, bytes());
     }
 
+    /**
+     * The elements as {@link DeviceBuffer#contents} gives them; row {@code r} begins at element
+     * {@code r * stride}.
+     */
+    public MemorySegment contents() {
+        long elements = rows == 0 ? 0 : (rows - 1L) * stride + columns;
+        return buffer.contents(offsetBytes, elements * type.bytes());
+    }
+
+    /** Stores all elements, see {@link DeviceBuffer#write}; only for dense tensors. */
+    public void write(MemorySegment source) {
+        checkSize(source);
+        buffer.write(offsetBytes, source);
+    }
+
+    /** Stores all elements, see {@link DeviceBuffer#writeIndices}; only for dense tensors. */
+    public void writeIndices(MemorySegment source) {
+        checkSize(source);
+        buffer.writeIndices(offsetBytes, source);
+    }
+
+    private void checkSize(MemorySegment source) {
+        if (!isDense() || source.byteSize() != bytes()) {
+            throw new IllegalArgumentException(
+                    "storing %,d bytes: expected a dense tensor of as many, got %s"
+                            .formatted(source.byteSize(), this));
+        }
+    }
+
     /** The elements in the buffer's {@link DeviceBuffer#staging}; only for dense tensors. */
     public MemorySegment staging() {
         if (!isDense()) {

@@ -81,13 +81,13 @@ final class CublasProducts implements GpuProducts {
 
     /** A row-major matrix as cuBLAS takes it; stride in elements. */
     private record Operand(long address, int stride) {
-        static Operand of(Tensor tensor) {
-            return new Operand(GpuBuffer.addressOf(tensor), tensor.stride());
-        }
-
         Operand from(int row, int column, DType type) {
             return new Operand(address + type.bytes() * ((long) row * stride + column), stride);
         }
+    }
+
+    private Operand operand(Tensor tensor) {
+        return new Operand(GpuBuffer.addressOf(tensor, gpu), tensor.stride());
     }
 
     @Override
@@ -100,8 +100,8 @@ final class CublasProducts implements GpuProducts {
             Tensor c,
             boolean accumulate) {
         boolean halves = multiply == DType.BF16;
-        Operand x = halves ? narrow(a, left) : Operand.of(a);
-        Operand y = halves ? narrow(b, right) : Operand.of(b);
+        Operand x = halves ? narrow(a, left) : operand(a);
+        Operand y = halves ? narrow(b, right) : operand(b);
         var whole =
                 new Product(
                         multiply,
@@ -113,7 +113,7 @@ final class CublasProducts implements GpuProducts {
                         x,
                         y,
                         accumulate,
-                        new Operand(GpuBuffer.addressOf(c), c.stride()));
+                        operand(c));
         whole.aligned().forEach(this::give);
     }
 
@@ -257,6 +257,17 @@ final class CublasProducts implements GpuProducts {
         }
 
         @Override
+        public String describe(long[] from, int at) {
+            Product product = Product.read(from, at);
+            return "product [%d, %d] of %d%s"
+                    .formatted(
+                            product.m(),
+                            product.n(),
+                            product.k(),
+                            product.accumulate() ? ", added" : "");
+        }
+
+        @Override
         public void give(long[] from, int at) {
             multiply(Product.read(from, at));
         }
@@ -270,7 +281,7 @@ final class CublasProducts implements GpuProducts {
 
     private Operand narrow(Tensor factor, Scratch scratch) {
         if (factor.type() == DType.BF16) {
-            return Operand.of(factor);
+            return operand(factor);
         }
         int stride = narrowStride(factor);
         long address = scratch.reserve(narrowBytes(factor));

@@ -5,15 +5,13 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.memory.OwnedBuffer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import jcuda.CudaException;
 import jcuda.driver.CUdeviceptr;
-import jcuda.driver.CUmem_advise;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 
-/**
- * A block of a GPU's memory. The host sees it through {@link #segment}, which first waits for the
- * kernels that were asked for.
- */
+/** A block of a GPU's memory, which the host does not see: bytes come and go by copies. */
 sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
     private static final System.Logger LOG = System.getLogger(GpuBuffer.class.getName());
 
@@ -21,27 +19,42 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
     private final String name;
     private final String scopePath;
     private final DevicePointer pointer;
-    private final Arena arena = Arena.ofShared();
-    private final MemorySegment segment;
+    private final long bytes;
+    private final HostCopies copies;
     private volatile boolean freed;
-    private volatile boolean readByBoth;
 
-    GpuBuffer(GpuContext gpu, String name, String scopePath, DevicePointer pointer, long bytes) {
+    /** The same indices as here; null if the host wrote none. */
+    private @Nullable MemorySegment indices;
+
+    /**
+     * @param copies of the same GPU
+     */
+    GpuBuffer(
+            GpuContext gpu,
+            HostCopies copies,
+            String name,
+            String scopePath,
+            DevicePointer pointer,
+            long bytes) {
         this.gpu = gpu;
+        this.copies = copies;
         this.name = name;
         this.scopePath = scopePath;
         this.pointer = pointer;
-        this.segment = MemorySegment.ofAddress(pointer.address()).reinterpret(bytes, arena, null);
+        this.bytes = bytes;
     }
 
     /**
-     * Where a tensor's elements begin.
+     * Where a tensor's elements begin, for a kernel or a library of a GPU.
      *
-     * @throws DeviceException if they are no GPU's: a kernel that used them would end the context
+     * @throws DeviceException if that GPU cannot use them: the kernel would end the context
      */
-    static long addressOf(Tensor tensor) {
-        if (!(tensor.buffer() instanceof GpuBuffer)) {
+    static long addressOf(Tensor tensor, GpuContext user) {
+        if (!(tensor.buffer() instanceof GpuBuffer buffer)) {
             throw new DeviceException("a kernel of a GPU: expected memory of a GPU, got " + tensor);
+        }
+        if (buffer.gpu != user) {
+            user.reach(buffer.gpu, buffer.name);
         }
         return tensor.address();
     }
@@ -53,7 +66,7 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
 
     @Override
     public long bytes() {
-        return segment.byteSize();
+        return bytes;
     }
 
     @Override
@@ -63,29 +76,63 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
     }
 
     @Override
-    public MemorySegment segment() {
+    public final boolean isHostMemory() {
+        return false;
+    }
+
+    @Override
+    public final MemorySegment segment() {
+        throw new DeviceException(
+                "use of buffer '%s' by the host: expected its staging memory or a copy, it lies on GPU %d alone"
+                        .formatted(name, gpu.index()));
+    }
+
+    @Override
+    public MemorySegment contents(long offset, long wanted) {
+        MemorySegment copy = Arena.ofAuto().allocate(wanted, Long.BYTES);
+        read(offset, copy);
+        return copy;
+    }
+
+    @Override
+    public void read(long offset, MemorySegment target) {
         checkAlive();
-        gpu.finish();
-        return segment;
+        Objects.checkFromIndexSize(offset, target.byteSize(), bytes);
+        copies.read(this, offset, target);
+    }
+
+    @Override
+    public void write(long offset, MemorySegment source) {
+        checkAlive();
+        Objects.checkFromIndexSize(offset, source.byteSize(), bytes);
+        copies.write(this, offset, source);
+    }
+
+    @Override
+    public void writeIndices(long offset, MemorySegment source) {
+        write(offset, source);
+        if (indices == null) {
+            indices =
+                    MemorySegment.ofArray(
+                            new int[Math.toIntExact(Math.ceilDiv(bytes, Integer.BYTES))]);
+        }
+        MemorySegment.copy(source, 0, indices, offset, source.byteSize());
     }
 
     /**
-     * What the host reads while kernels read it too, without waiting for them: it may be what was
-     * there before them. Each keeps a copy, or its pages would travel to and fro at every turn.
+     * The indices of a tensor as the host wrote them.
+     *
+     * @throws DeviceException if it did not
      */
-    MemorySegment segmentNow() {
+    MemorySegment indices(Tensor tensor) {
         checkAlive();
-        if (!readByBoth) {
-            readByBoth = true;
-            try {
-                gpu.bind();
-                JCudaDriver.cuMemAdvise(
-                        pointer, bytes(), CUmem_advise.CU_MEM_ADVISE_SET_READ_MOSTLY, gpu.device());
-            } catch (CudaException e) {
-                throw GpuFailure.of("placing '%s' of GPU %d".formatted(name, gpu.index()), e);
-            }
+        MemorySegment written = indices;
+        if (written == null) {
+            throw new DeviceException(
+                    "buffer '%s' of GPU %d: expected indices that the host wrote, got none"
+                            .formatted(name, gpu.index()));
         }
-        return segment;
+        return written.asSlice(tensor.offsetBytes(), tensor.bytes());
     }
 
     /** For calls of the driver. */
@@ -109,7 +156,6 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
     @Override
     public void free() {
         freed = true;
-        arena.close();
         try {
             gpu.finish();
         } catch (DeviceException e) {

@@ -96,7 +96,7 @@ final class GpuCollectives implements DeviceCollectives {
                 "all-reduce",
                 stream ->
                         joined().allReduce(
-                                        GpuBuffer.addressOf(tensor),
+                                        GpuBuffer.addressOf(tensor, gpu),
                                         tensor.elements(),
                                         tensor.type(),
                                         stream));
@@ -108,7 +108,10 @@ final class GpuCollectives implements DeviceCollectives {
                 "reduce-scatter",
                 stream ->
                         joined().reduceScatter(
-                                        GpuBuffer.addressOf(whole), bounds, whole.type(), stream));
+                                        GpuBuffer.addressOf(whole, gpu),
+                                        bounds,
+                                        whole.type(),
+                                        stream));
     }
 
     @Override
@@ -117,7 +120,10 @@ final class GpuCollectives implements DeviceCollectives {
                 "all-gather",
                 stream ->
                         joined().allGather(
-                                        GpuBuffer.addressOf(whole), bounds, whole.type(), stream));
+                                        GpuBuffer.addressOf(whole, gpu),
+                                        bounds,
+                                        whole.type(),
+                                        stream));
     }
 
     private long begin(String what, LongConsumer work) {

@@ -3,12 +3,13 @@ package dev.penstock.cuda.gpu;
 import dev.penstock.cuda.device.DeviceException;
 import java.nio.ByteBuffer;
 import java.util.Objects;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import jcuda.CudaException;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
-import jcuda.driver.CUdevice_attribute;
 import jcuda.driver.CUresult;
 import jcuda.driver.CUstream_flags;
 import jcuda.driver.CUuuid;
@@ -32,9 +33,12 @@ final class GpuContext implements AutoCloseable {
     /** Pieces of work given to the stream. */
     private final AtomicLong given = new AtomicLong();
 
+    /** Contexts whose memory kernels of this one may use. */
+    private final Set<GpuContext> reached = ConcurrentHashMap.newKeySet();
+
     private long finished;
     private boolean closed;
-    private @Nullable GpuGraphs graphs;
+    private @Nullable StreamCollector collector;
 
     /**
      * Retains the primary context.
@@ -45,7 +49,6 @@ final class GpuContext implements AutoCloseable {
         this.index = index;
         try {
             this.device = device(index);
-            requireManagedMemory();
             JCudaDriver.cuDevicePrimaryCtxRetain(context, device);
             bind();
             JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING);
@@ -58,18 +61,6 @@ final class GpuContext implements AutoCloseable {
         CUdevice device = new CUdevice();
         JCudaDriver.cuDeviceGet(device, index);
         return device;
-    }
-
-    /** The host reads and writes device memory while kernels run on other parts of it. */
-    private void requireManagedMemory() {
-        int[] value = new int[1];
-        JCudaDriver.cuDeviceGetAttribute(
-                value, CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device);
-        if (value[0] == 0) {
-            throw new DeviceException(
-                    "opening GPU %d: expected managed memory that host and GPU may use at the same time, but the driver does not offer it here (virtual GPUs and WSL do not); try device.kind = cpu"
-                            .formatted(index));
-        }
     }
 
     int index() {
@@ -92,6 +83,24 @@ final class GpuContext implements AutoCloseable {
         return new UUID(bytes.getLong(), bytes.getLong());
     }
 
+    /**
+     * Lets kernels of this GPU use the memory of another, or of the same by another context.
+     *
+     * @param what is there, for the message
+     * @throws DeviceException if the machine's wiring does not allow it
+     */
+    void reach(GpuContext other, String what) {
+        if (reached.contains(other)) {
+            return;
+        }
+        if (!PeerAccess.enable(this, other)) {
+            throw new DeviceException(
+                    "kernels of GPU %d: expected memory that they can use, but '%s' is on GPU %d, and neither sees the other's memory; try pipeline.processes = per-stage, parallel.collectives = nccl or one GPU for all ranks (device.kind = \"cuda:%d\")"
+                            .formatted(index, what, other.index, index));
+        }
+        reached.add(other);
+    }
+
     /** For calls of the driver about two contexts. */
     CUcontext handle() {
         return context;
@@ -107,25 +116,25 @@ final class GpuContext implements AutoCloseable {
     }
 
     /** From now on work that is asked for waits until somebody waits for it. */
-    void collectIn(GpuGraphs collected) {
-        graphs = collected;
+    void collectIn(StreamCollector collected) {
+        collector = collected;
     }
 
     /** Whether {@link #collect} is to be asked for work. */
     boolean collects() {
-        return graphs != null;
+        return collector != null;
     }
 
     /** Asks for work that may begin later; only where work is collected. */
     void collect(StreamWork work, long[] numbers, int count) {
-        Objects.requireNonNull(graphs).add(work, numbers, count);
+        Objects.requireNonNull(collector).add(work, numbers, count);
         gave();
     }
 
     /** To be told before work is given to the stream: what was asked for before goes first. */
     void giving() {
-        if (graphs != null) {
-            graphs.flush();
+        if (collector != null) {
+            collector.flush();
         }
     }
 
@@ -159,11 +168,11 @@ final class GpuContext implements AutoCloseable {
             finished = failure == null ? all : finished;
         }
         if (failure != null) {
-            String of = graphs == null ? "" : " (" + graphs.unfinished() + ")";
+            String of = collector == null ? "" : " (" + collector.unfinished() + ")";
             throw GpuFailure.of("waiting for kernels%s on GPU %d".formatted(of, index), failure);
         }
-        if (graphs != null) {
-            graphs.finished();
+        if (collector != null) {
+            collector.finished();
         }
     }
 

@@ -16,7 +16,7 @@ import java.util.Deque;
 
 /**
  * An NVIDIA GPU. Kernels run behind their calls, in the order of the calls; the host sees their
- * results through a tensor's segment or after {@link Kernels#finish}.
+ * results by a copy of a tensor's contents.
  */
 public final class GpuDevice implements Device {
     /** What the shipped PTX is for. */
@@ -38,9 +38,11 @@ public final class GpuDevice implements Device {
             closing.push(context::close);
             CopyStreams copies = new CopyStreams(context);
             closing.push(copies::close);
+            HostCopies hostCopies = new HostCopies(context);
+            closing.push(hostCopies::close);
             memory =
                     AccountedScope.root(
-                            new GpuMemory(context, copies),
+                            new GpuMemory(context, copies, hostCopies),
                             "gpu " + gpu.index(),
                             settings.memoryLimitBytes(),
                             settings.traceAllocations());
@@ -55,10 +57,13 @@ public final class GpuDevice implements Device {
             closing.push(answers::close);
             GpuModule module = new GpuModule(context);
             closing.push(module::close);
-            if (settings.graphs()) {
-                GpuGraphs graphs = new GpuGraphs(context);
-                closing.push(graphs::close);
-                context.collectIn(graphs);
+            StreamCollector collector = KernelTimes.ifAsked(context);
+            if (collector == null && settings.graphs()) {
+                collector = new GpuGraphs(context);
+            }
+            if (collector != null) {
+                closing.push(collector::close);
+                context.collectIn(collector);
             }
             Launch launch = new Launch(context);
             GpuElements elements = new GpuElements(context, module, launch);

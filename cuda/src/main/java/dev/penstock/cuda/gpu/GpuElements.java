@@ -160,7 +160,7 @@ final class GpuElements {
         long pitch = (long) x.stride() * x.type().bytes();
         long width = dense ? rowBytes * x.rows() : rowBytes;
         long[] numbers = {
-            GpuBuffer.addressOf(x), Math.max(pitch, width), width, dense ? 1 : x.rows()
+            GpuBuffer.addressOf(x, gpu), Math.max(pitch, width), width, dense ? 1 : x.rows()
         };
         if (gpu.collects()) {
             gpu.collect(zeroing, numbers, numbers.length);

@@ -23,10 +23,8 @@ import org.jspecify.annotations.Nullable;
  * kernels on the same addresses with the same numbers, as steps of training bring it) is captured
  * as a CUDA graph and launched as one from then on. What never comes again, such as an optimizer's
  * numbers, goes to the stream as it would without this. So bits do not depend on graphs.
- *
- * <p>Any thread may flush; work is added by one thread at a time.
  */
-final class GpuGraphs implements AutoCloseable {
+final class GpuGraphs implements StreamCollector {
     private static final System.Logger LOG = System.getLogger(GpuGraphs.class.getName());
 
     /** Graphs of a device: the GPU keeps some KiB for each kernel of each. */
@@ -83,20 +81,16 @@ final class GpuGraphs implements AutoCloseable {
         }
     }
 
-    /** Asks for work, to be done after all that was asked for before. */
-    synchronized void add(StreamWork work, long[] numbers, int count) {
+    @Override
+    public synchronized void add(StreamWork work, long[] numbers, int count) {
         pending.add(work, numbers, count);
         if (pending.size() == MOST_WORKS) {
             flush();
         }
     }
 
-    /**
-     * Gives the stream all that was asked for.
-     *
-     * @throws DeviceException if the driver refuses it
-     */
-    synchronized void flush() {
+    @Override
+    public synchronized void flush() {
         if (pending.size() == 0) {
             return;
         }
@@ -227,13 +221,13 @@ final class GpuGraphs implements AutoCloseable {
         return null;
     }
 
-    /** Somebody waited, and all is well. */
-    synchronized void finished() {
+    @Override
+    public synchronized void finished() {
         unfinished.clear();
     }
 
-    /** What was given since somebody waited; a kernel that fails shows only then. */
-    synchronized String unfinished() {
+    @Override
+    public synchronized String unfinished() {
         return String.join(", ", unfinished);
     }
 
@@ -246,7 +240,6 @@ final class GpuGraphs implements AutoCloseable {
         }
     }
 
-    /** Never throws: those of a lost GPU end too. What is pending is not done any more. */
     @Override
     public synchronized void close() {
         pending.clear();

@@ -10,7 +10,6 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.IndexRules;
-import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
@@ -94,11 +93,10 @@ final class GpuKernels implements Kernels {
         elements.addBiasAndResidual(y, bias, residual);
     }
 
-    /** Tokens and targets are the host's to write, so it waits for no kernel to read them. */
+    /** Of what the host wrote: the GPU's own copy would have to be waited for. */
     private static void inRange(String op, String name, Tensor indices, int limit) {
         if (indices.buffer() instanceof GpuBuffer buffer) {
-            MemorySegment memory = buffer.segmentNow().asSlice(indices.offsetBytes());
-            IndexRules.inRange(op, name, indices, memory, limit);
+            IndexRules.inRange(op, name, indices, buffer.indices(indices), limit);
         } else {
             IndexRules.inRange(op, name, indices, limit);
         }

@@ -3,39 +3,37 @@ package dev.penstock.cuda.gpu;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.memory.MemorySource;
 import dev.penstock.cuda.memory.OwnedBuffer;
-import java.util.function.Consumer;
 import jcuda.CudaException;
-import jcuda.driver.CUmemAttach_flags;
-import jcuda.driver.CUmem_advise;
+import jcuda.driver.CUresult;
 import jcuda.driver.JCudaDriver;
 
-/**
- * Managed memory that lives on the GPU: kernels use it at full speed, and the few pages that the
- * host touches (tokens, losses, checkpoints) travel by themselves. What links carry is the GPU's
- * alone, with pinned memory beside it.
- */
+/** Memory of the GPU alone; what links carry has pinned memory of the host beside it. */
 final class GpuMemory implements MemorySource {
+    private static final String OUT_OF_MEMORY =
+            CUresult.stringFor(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+
     private final GpuContext gpu;
     private final CopyStreams copies;
+    private final HostCopies hostCopies;
 
     /**
      * @param copies for staged buffers
      */
-    GpuMemory(GpuContext gpu, CopyStreams copies) {
+    GpuMemory(GpuContext gpu, CopyStreams copies, HostCopies hostCopies) {
         this.gpu = gpu;
         this.copies = copies;
+        this.hostCopies = hostCopies;
     }
 
     @Override
     public OwnedBuffer take(String name, String scopePath, long bytes) {
-        DevicePointer pointer = allocateManaged(bytes);
-        return zeroed(new GpuBuffer(gpu, name, scopePath, pointer, bytes), pointer);
+        DevicePointer pointer = allocate(bytes);
+        return zeroed(new GpuBuffer(gpu, hostCopies, name, scopePath, pointer, bytes), pointer);
     }
 
     @Override
     public OwnedBuffer takeStaged(String name, String scopePath, long bytes) {
-        // not managed: peers copy to it, and the host works on what is pinned
-        DevicePointer pointer = allocate(bytes, fresh -> JCudaDriver.cuMemAlloc(fresh, bytes));
+        DevicePointer pointer = allocate(bytes);
         HostPointer pinned = new HostPointer();
         try {
             JCudaDriver.cuMemHostAlloc(pinned, bytes, JCudaDriver.CU_MEMHOSTALLOC_PORTABLE);
@@ -47,7 +45,8 @@ final class GpuMemory implements MemorySource {
                     e);
         }
         return zeroed(
-                new StagedBuffer(gpu, copies, name, scopePath, pointer, pinned, bytes), pointer);
+                new StagedBuffer(gpu, copies, hostCopies, name, scopePath, pointer, pinned, bytes),
+                pointer);
     }
 
     @Override
@@ -55,40 +54,30 @@ final class GpuMemory implements MemorySource {
         return true;
     }
 
-    private DevicePointer allocateManaged(long bytes) {
-        DevicePointer pointer =
-                allocate(
-                        bytes,
-                        fresh ->
-                                JCudaDriver.cuMemAllocManaged(
-                                        fresh, bytes, CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL));
-        try {
-            JCudaDriver.cuMemAdvise(
-                    pointer,
-                    bytes,
-                    CUmem_advise.CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
-                    gpu.device());
-        } catch (CudaException e) {
-            JCudaDriver.cuMemFree(pointer);
-            throw GpuFailure.of("placing memory on GPU " + gpu.index(), e);
-        }
-        return pointer;
-    }
-
-    private DevicePointer allocate(long bytes, Consumer<DevicePointer> way) {
-        gpu.bind();
-        checkRoom(bytes);
+    private DevicePointer allocate(long bytes) {
         DevicePointer pointer = new DevicePointer();
         try {
-            way.accept(pointer);
+            gpu.bind();
+            JCudaDriver.cuMemAlloc(pointer, bytes);
         } catch (CudaException e) {
-            throw new DeviceException(
-                    "GPU %d answers %s".formatted(gpu.index(), e.getMessage()), e);
+            throw String.valueOf(e.getMessage()).contains(OUT_OF_MEMORY)
+                    ? full(e)
+                    : GpuFailure.of("taking memory of GPU " + gpu.index(), e);
         }
         return pointer;
     }
 
-    /** Waits for the zeros: managed memory takes room when the GPU first touches it. */
+    private DeviceException full(CudaException e) {
+        long[] free = new long[1];
+        long[] total = new long[1];
+        JCudaDriver.cuMemGetInfo(free, total);
+        return new DeviceException(
+                "GPU %d has %,d of its %,d bytes left; make the work smaller or use more GPUs"
+                        .formatted(gpu.index(), free[0], total[0]),
+                e);
+    }
+
+    /** Waits for the zeros: copies of other streams may be the next to use it. */
     private GpuBuffer zeroed(GpuBuffer buffer, DevicePointer pointer) {
         long bytes = buffer.bytes();
         try {
@@ -106,19 +95,5 @@ final class GpuMemory implements MemorySource {
             throw e;
         }
         return buffer;
-    }
-
-    /**
-     * Managed memory would spill to the host without a word: training would crawl, or the GPU hang.
-     */
-    private void checkRoom(long bytes) {
-        long[] free = new long[1];
-        long[] total = new long[1];
-        JCudaDriver.cuMemGetInfo(free, total);
-        if (bytes > free[0]) {
-            throw new DeviceException(
-                    "GPU %d has %,d of its %,d bytes left; make the work smaller or use more GPUs"
-                            .formatted(gpu.index(), free[0], total[0]));
-        }
     }
 }

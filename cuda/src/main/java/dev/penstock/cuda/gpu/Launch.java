@@ -77,7 +77,7 @@ final class Launch {
 
     /** A {@code View}: address and stride. */
     Launch view(Tensor tensor) {
-        return view(GpuBuffer.addressOf(tensor), tensor.stride());
+        return view(GpuBuffer.addressOf(tensor, gpu), tensor.stride());
     }
 
     Launch view(long address, long stride) {
@@ -88,7 +88,7 @@ final class Launch {
 
     /** A pointer to the elements of a dense tensor. */
     Launch vector(Tensor tensor) {
-        return wide(GpuBuffer.addressOf(tensor));
+        return wide(GpuBuffer.addressOf(tensor, gpu));
     }
 
     /** A pointer or another 64-bit number. */
@@ -147,7 +147,7 @@ final class Launch {
     /** A {@code Factor} of a product. */
     Launch factor(Factor factor) {
         int at = slot();
-        values.putLong(at, GpuBuffer.addressOf(factor.tensor()));
+        values.putLong(at, GpuBuffer.addressOf(factor.tensor(), gpu));
         values.putLong(at + 8, factor.tensor().stride());
         values.putInt(at + 16, factor.rows()).putInt(at + 20, factor.transposed() ? 1 : 0);
         values.putInt(at + 24, factor.isBFloat16() ? 1 : 0);
@@ -171,8 +171,8 @@ final class Launch {
     /** What the backward of attention has {@code Known} of each query. */
     Launch known(Tensor dy, Tensor logSumExp, long deltas) {
         int at = slot();
-        values.putLong(at, GpuBuffer.addressOf(dy)).putLong(at + 8, dy.stride());
-        values.putLong(at + 16, GpuBuffer.addressOf(logSumExp));
+        values.putLong(at, GpuBuffer.addressOf(dy, gpu)).putLong(at + 8, dy.stride());
+        values.putLong(at + 16, GpuBuffer.addressOf(logSumExp, gpu));
         values.putLong(at + 24, logSumExp.stride());
         values.putLong(at + 32, deltas);
         return this;

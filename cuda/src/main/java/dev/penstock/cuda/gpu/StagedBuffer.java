@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Memory of a GPU with as much pinned memory of the host beside it, and copies between the two, or
  * to such memory of another GPU, that run beside kernels. The rank's thread only, but for the
- * pinned memory itself and for being copied to. The host does not see the GPU's side.
+ * pinned memory itself and for being copied to.
  */
 final class StagedBuffer extends GpuBuffer {
     private final CopyStreams copies;
@@ -40,29 +40,18 @@ final class StagedBuffer extends GpuBuffer {
     StagedBuffer(
             GpuContext gpu,
             CopyStreams copies,
+            HostCopies hostCopies,
             String name,
             String scopePath,
             DevicePointer pointer,
             HostPointer pinned,
             long bytes) {
-        super(gpu, name, scopePath, pointer, bytes);
+        super(gpu, hostCopies, name, scopePath, pointer, bytes);
         this.copies = copies;
         this.pinned = pinned;
         this.staging = MemorySegment.ofAddress(pinned.address()).reinterpret(bytes, arena, null);
         JCudaDriver.cuEventCreate(kernelsDone, CUevent_flags.CU_EVENT_DISABLE_TIMING);
         JCudaDriver.cuEventCreate(copied, CUevent_flags.CU_EVENT_DISABLE_TIMING);
-    }
-
-    @Override
-    public MemorySegment segment() {
-        throw new DeviceException(
-                "use of buffer '%s' by the host: expected its staging memory, it lies on GPU %d alone"
-                        .formatted(name(), gpu.index()));
-    }
-
-    @Override
-    MemorySegment segmentNow() {
-        return segment();
     }
 
     @Override

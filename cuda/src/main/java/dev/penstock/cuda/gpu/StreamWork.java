@@ -9,6 +9,14 @@ interface StreamWork {
     String name();
 
     /**
+     * For people who measure: as {@link #name}, with what its time depends on where it is one name
+     * for many.
+     */
+    default String describe(long[] numbers, int from) {
+        return name();
+    }
+
+    /**
      * Gives it to the stream.
      *
      * @param numbers those that it was asked for with, from this index on

@@ -6,16 +6,31 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Access to a tensor in host memory, for code that need not be fast. By rows it is many times
- * faster than by elements, above all in a JVM that does not optimise, or not yet.
+ * Access to a tensor by the host, for code that need not be fast. By rows it is many times faster
+ * than by elements, above all in a JVM that does not optimise, or not yet.
+ *
+ * <p>Of memory that the host cannot address, rows are copied when they are asked for; the last one
+ * is kept, so after kernels wrote there take a new matrix.
  */
 public final class HostMatrix {
-    private final MemorySegment memory;
     private final Tensor tensor;
+    private final int bytes;
+
+    /** All of the buffer, or the row that was asked for last. */
+    private MemorySegment memory = MemorySegment.NULL;
+
+    /** The row that is in memory; negative if none, or all, are. */
+    private int kept = -1;
+
+    private final boolean isHere;
 
     private HostMatrix(Tensor tensor) {
-        this.memory = tensor.buffer().segment();
         this.tensor = tensor;
+        this.bytes = tensor.type().bytes();
+        this.isHere = tensor.buffer().isHostMemory();
+        if (isHere) {
+            memory = tensor.buffer().segment();
+        }
     }
 
     public static HostMatrix of(Tensor tensor) {
@@ -28,7 +43,7 @@ public final class HostMatrix {
 
     /** The element as a float; BF16 widens, I32 converts. */
     public float get(int row, int column) {
-        long at = offset(row, column);
+        long at = toRead(row, column);
         return switch (tensor.type()) {
             case F32 -> memory.get(ValueLayout.JAVA_FLOAT, at);
             case BF16 -> BFloat16.toFloat(memory.get(ValueLayout.JAVA_SHORT, at));
@@ -41,7 +56,7 @@ public final class HostMatrix {
         float[] values = new float[tensor.columns()];
         if (tensor.type() == DType.F32) {
             MemorySegment.copy(
-                    memory, ValueLayout.JAVA_FLOAT, offset(row, 0), values, 0, values.length);
+                    memory, ValueLayout.JAVA_FLOAT, toRead(row, 0), values, 0, values.length);
             return values;
         }
         for (int column = 0; column < values.length; column++) {
@@ -62,8 +77,13 @@ public final class HostMatrix {
     /** Stores a row, as {@link #set} does. */
     public void setRow(int row, float[] values) {
         if (tensor.type() == DType.F32) {
-            MemorySegment.copy(
-                    values, 0, memory, ValueLayout.JAVA_FLOAT, offset(row, 0), values.length);
+            MemorySegment source = MemorySegment.ofArray(values);
+            if (isHere) {
+                MemorySegment.copy(source, 0, memory, offset(row, 0), source.byteSize());
+            } else {
+                kept = -1;
+                tensor.rows(row, 1).write(source);
+            }
             return;
         }
         for (int column = 0; column < values.length; column++) {
@@ -79,11 +99,16 @@ public final class HostMatrix {
 
     /** Stores a float; BF16 rounds to nearest even, I32 truncates. */
     public void set(int row, int column, float value) {
-        long at = offset(row, column);
+        MemorySegment target = isHere ? memory : MemorySegment.ofArray(new long[1]);
+        long at = isHere ? offset(row, column) : 0;
         switch (tensor.type()) {
-            case F32 -> memory.set(ValueLayout.JAVA_FLOAT, at, value);
-            case BF16 -> memory.set(ValueLayout.JAVA_SHORT, at, BFloat16.fromFloat(value));
-            case I32 -> memory.set(ValueLayout.JAVA_INT, at, (int) value);
+            case F32 -> target.set(ValueLayout.JAVA_FLOAT, at, value);
+            case BF16 -> target.set(ValueLayout.JAVA_SHORT, at, BFloat16.fromFloat(value));
+            case I32 -> target.set(ValueLayout.JAVA_INT, at, (int) value);
+        }
+        if (!isHere) {
+            kept = -1;
+            tensor.buffer().write(offset(row, column), target.asSlice(0, bytes));
         }
     }
 
@@ -96,19 +121,32 @@ public final class HostMatrix {
         if (tensor.type() != DType.I32) {
             throw new IllegalStateException("expected I32, got " + tensor);
         }
-        return memory.get(ValueLayout.JAVA_INT, offset(row, column));
+        return memory.get(ValueLayout.JAVA_INT, toRead(row, column));
     }
 
-    /** Stores an element of an I32 tensor. */
+    /** Stores an element of an I32 tensor, for kernels to index by. */
     public void setInt(int row, int column, int value) {
         if (tensor.type() != DType.I32) {
             throw new IllegalStateException("expected I32, got " + tensor);
         }
-        memory.set(ValueLayout.JAVA_INT, offset(row, column), value);
+        kept = isHere ? kept : -1;
+        MemorySegment source = MemorySegment.ofArray(new int[] {value});
+        tensor.buffer().writeIndices(offset(row, column), source);
     }
 
     private long offset(int row, int column) {
-        return tensor.offsetBytes()
-                + ((long) row * tensor.stride() + column) * tensor.type().bytes();
+        return tensor.offsetBytes() + ((long) row * tensor.stride() + column) * bytes;
+    }
+
+    /** Where an element is in memory. */
+    private long toRead(int row, int column) {
+        if (isHere) {
+            return offset(row, column);
+        }
+        if (kept != row) {
+            memory = tensor.rows(row, 1).contents();
+            kept = row;
+        }
+        return (long) column * bytes;
     }
 }

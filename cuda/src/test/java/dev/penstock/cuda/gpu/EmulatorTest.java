@@ -161,7 +161,7 @@ class EmulatorTest {
             } finally {
                 context.close();
             }
-            return result.segment().toArray(ValueLayout.JAVA_FLOAT);
+            return result.contents().toArray(ValueLayout.JAVA_FLOAT);
         }
     }
 

@@ -17,7 +17,6 @@ import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
-import dev.penstock.cuda.device.TokenRange;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -34,12 +33,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import jcuda.CudaException;
-import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
-import jcuda.driver.CUdeviceptr;
-import jcuda.driver.CUmem_range_attribute;
 import jcuda.driver.JCudaDriver;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -62,7 +59,8 @@ class GpuDeviceTest {
         EmulatedGpus.set("FAIL_LAUNCH", "");
         EmulatedGpus.set("LOSE_DEVICE", "");
         EmulatedGpus.set("MEMORY_MIB", "");
-        EmulatedGpus.set("NO_MANAGED", "");
+        EmulatedGpus.set("LOSE_AT_HOST_COPY", "");
+        EmulatedGpus.set("NO_PEERS", "");
         EmulatedGpus.set("COPY_MILLIS", "");
         EmulatedGpus.set("CAPABILITY", "");
     }
@@ -74,7 +72,7 @@ class GpuDeviceTest {
             Tensor tensor = device.memory().tensor("t", DType.F32, 3, 100);
 
             assertThat(tensor.address() % 64).isZero();
-            assertThat(tensor.segment().toArray(ValueLayout.JAVA_INT)).containsOnly(0);
+            assertThat(tensor.contents().toArray(ValueLayout.JAVA_INT)).containsOnly(0);
         }
     }
 
@@ -109,7 +107,7 @@ class GpuDeviceTest {
         EmulatedGpus.set("COPY_MILLIS", "50");
         try (Device device = GpuDevice.open(GPU)) {
             Tensor ones = device.memory().tensor("ones", DType.F32, 1, 100);
-            ones.segment().copyFrom(MemorySegment.ofArray(filled(100, 1)));
+            ones.write(MemorySegment.ofArray(filled(100, 1)));
             DeviceBuffer slot = device.memory().allocateStaged("slot", 400);
             Tensor x = Tensor.of(slot, DType.F32, 1, 100);
 
@@ -200,14 +198,13 @@ class GpuDeviceTest {
         assertThat(freeBytes(0)).isEqualTo(8 * MIB);
     }
 
-    /** Managed memory takes room when kernels first touch it, which has not happened yet. */
+    /** By another device of the same GPU: a limit of one's own would not know. */
     @Test
-    void memoryThatNoKernelHasTouchedYetIsCountedToo() {
+    void memoryThatOthersTookIsCountedToo() {
         EmulatedGpus.set("MEMORY_MIB", "64");
-        EmulatedGpus.set("COPY_MILLIS", "200");
-        try (Device device = GpuDevice.open(GPU)) {
-            letKernelsWait(device);
-            device.memory().allocate("weights", 40 * MIB);
+        try (Device device = GpuDevice.open(GPU);
+                Device other = GpuDevice.open(GPU)) {
+            other.memory().allocate("weights", 40 * MIB);
 
             assertThatThrownBy(() -> device.memory().allocate("moments", 40 * MIB))
                     .isInstanceOf(DeviceException.class)
@@ -223,44 +220,78 @@ class GpuDeviceTest {
         try (Device device = GpuDevice.open(GPU)) {
             DeviceScope step = device.memory().child("step", Long.MAX_VALUE);
             Tensor x = step.tensor("x", DType.F32, 1, 1000);
-            x.segment().copyFrom(MemorySegment.ofArray(filled(1000, 3)));
+            x.write(MemorySegment.ofArray(filled(1000, 3)));
             Tensor y = device.memory().tensor("y", DType.F32, 1, 1000);
             letKernelsWait(device);
 
             device.kernels().copy(x, y);
             step.close();
 
-            assertThat(y.segment().toArray(ValueLayout.JAVA_FLOAT)).containsOnly(3);
+            assertThat(y.contents().toArray(ValueLayout.JAVA_FLOAT)).containsOnly(3);
         }
     }
 
-    /**
-     * The host checks them, kernels use them: pages that are one's alone would travel each time.
-     */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aGpuThatIsLostDuringACopyIsNamed(boolean reading) {
+        long before = EmulatedGpus.live();
+        try (Device device = GpuDevice.open(GPU.withGpu(3))) {
+            Tensor weight = device.memory().tensor("weight", DType.F32, 1, 1000);
+            EmulatedGpus.set("LOSE_AT_HOST_COPY", reading ? "3:2" : "3:1");
+
+            assertThatThrownBy(
+                            () -> {
+                                weight.write(MemorySegment.ofArray(filled(1000, 1)));
+                                weight.contents();
+                            })
+                    .isInstanceOfSatisfying(
+                            DeviceLostException.class, e -> assertThat(e.isGone()).isTrue())
+                    .hasMessageContaining("GPU 3: the GPU is lost");
+            assertThatThrownBy(() -> weight.write(MemorySegment.ofArray(filled(1000, 1))))
+                    .isInstanceOf(DeviceLostException.class)
+                    .hasMessageContaining("copying to 'weight' of GPU 3");
+        }
+        assertThat(EmulatedGpus.live()).isEqualTo(before);
+    }
+
+    /** As ranks of one process sum: the driver would refuse a copy without access. */
     @Test
-    void tokensAreKeptByHostAndGpuAlike() {
-        try (Device device = GpuDevice.open(GPU)) {
-            Tensor tokens = device.memory().tensor("tokens", DType.I32, 1, 8);
-            Tensor table = device.memory().tensor("table", DType.F32, 10, 4);
-            Tensor y = device.memory().tensor("y", DType.F32, 8, 4);
+    void kernelsUseTheMemoryOfOtherGpusThatTheySee() {
+        try (Device device = GpuDevice.open(GPU);
+                Device other = GpuDevice.open(GPU.withGpu(1))) {
+            Tensor here = device.memory().tensor("here", DType.F32, 1, 100);
+            Tensor there = other.memory().tensor("there", DType.F32, 1, 100);
+            there.write(MemorySegment.ofArray(filled(100, 2)));
+            other.kernels().finish();
+            device.kernels().add(there, here);
 
-            device.kernels().embedding(tokens, TokenRange.all(10), table, y);
-
-            assertThat(isReadMostly(tokens)).isTrue();
-            assertThat(isReadMostly(table)).isFalse();
-            assertThat(isReadMostly(y)).isFalse();
+            assertThat(device.kernels().squaredNorm(here)).isEqualTo(400);
+            GpuContext from = new GpuContext(0);
+            GpuContext to = new GpuContext(1);
+            from.bind();
+            assertThatThrownBy(() -> JCudaDriver.cuCtxEnablePeerAccess(to.handle(), 0))
+                    .hasMessage("CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED");
+            to.close();
+            from.close();
         }
     }
 
-    private static boolean isReadMostly(Tensor tensor) {
-        int[] answer = new int[1];
-        JCudaDriver.cuMemRangeGetAttribute(
-                Pointer.to(answer),
-                Integer.BYTES,
-                CUmem_range_attribute.CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
-                new CUdeviceptr().withByteOffset(tensor.address()),
-                tensor.bytes());
-        return answer[0] != 0;
+    @Test
+    void kernelsRefuseTheMemoryOfGpusThatTheyDoNotSee() {
+        EmulatedGpus.set("NO_PEERS", "1");
+        try (Device device = GpuDevice.open(GPU);
+                Device same = GpuDevice.open(GPU);
+                Device other = GpuDevice.open(GPU.withGpu(2))) {
+            Tensor here = device.memory().tensor("here", DType.F32, 1, 100);
+            device.kernels().add(same.memory().tensor("there", DType.F32, 1, 100), here);
+
+            Tensor there = other.memory().tensor("there", DType.F32, 1, 100);
+            assertThatThrownBy(() -> device.kernels().add(there, here))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining(
+                            "kernels of GPU 0: expected memory that they can use, but 'there' is on"
+                                    + " GPU 2");
+        }
     }
 
     /** As in a folder mounted noexec: one line, and no stack trace of JCuda's. */
@@ -292,8 +323,9 @@ class GpuDeviceTest {
                 ExecutorService threads = Executors.newSingleThreadExecutor()) {
             Tensor x = device.memory().tensor("x", DType.F32, 1, 1000);
             Tensor y = device.memory().tensor("y", DType.F32, 1, 1000);
-            x.segment().copyFrom(MemorySegment.ofArray(filled(1000, 1)));
-            MemorySegment sums = y.segment();
+            x.write(MemorySegment.ofArray(filled(1000, 1)));
+            // a copy would wait too; the emulator's memory is the host's
+            MemorySegment sums = MemorySegment.ofAddress(y.address()).reinterpret(y.bytes());
             Future<?> other =
                     threads.submit(
                             () -> {
@@ -336,14 +368,25 @@ class GpuDeviceTest {
         try (Device device = GpuDevice.open(GPU)) {
             DeviceScope step = device.memory().child("step", Long.MAX_VALUE);
             Tensor tensor = step.tensor("t", DType.F32, 2, 2);
-            MemorySegment held = tensor.segment();
             step.close();
 
             assertThatThrownBy(() -> device.kernels().zero(tensor))
                     .hasMessageContaining("use of buffer 't' of scope 'gpu 0/step'");
-            assertThatThrownBy(() -> held.get(ValueLayout.JAVA_FLOAT, 0))
-                    .isInstanceOf(IllegalStateException.class);
+            for (ThrowingCallable use : copies(tensor)) {
+                assertThatThrownBy(use)
+                        .isInstanceOf(DeviceException.class)
+                        .hasMessageContaining("use of buffer 't' of scope 'gpu 0/step'");
+            }
         }
+    }
+
+    private static List<ThrowingCallable> copies(Tensor tensor) {
+        MemorySegment there = MemorySegment.ofArray(new byte[(int) tensor.bytes()]);
+        return List.of(
+                tensor::contents,
+                () -> tensor.buffer().read(0, there),
+                () -> tensor.write(there),
+                () -> tensor.writeIndices(there));
     }
 
     /** Contexts belong to threads: the driver refuses those that have none. */
@@ -391,9 +434,7 @@ class GpuDeviceTest {
     private static double normOfOnes(int gpu, int elements) {
         try (Device device = GpuDevice.open(GPU.withGpu(gpu))) {
             Tensor x = device.memory().tensor("x", DType.F32, 1, elements);
-            for (int i = 0; i < elements; i++) {
-                x.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, 1);
-            }
+            x.write(MemorySegment.ofArray(filled(elements, 1)));
             return device.kernels().squaredNorm(x);
         }
     }
@@ -438,15 +479,6 @@ class GpuDeviceTest {
             assertThat(other.kernels().allFinite(other.memory().tensor("y", DType.F32, 5, 5)))
                     .isTrue();
         }
-    }
-
-    @Test
-    void withoutManagedMemoryAGpuIsRefused() {
-        EmulatedGpus.set("NO_MANAGED", "1");
-
-        assertThatThrownBy(() -> GpuDevice.open(GPU))
-                .isInstanceOf(DeviceException.class)
-                .hasMessageContaining("opening GPU 0: expected managed memory");
     }
 
     @Test

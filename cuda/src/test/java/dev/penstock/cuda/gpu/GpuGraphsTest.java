@@ -15,8 +15,14 @@ import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.kernels.HostMatrix;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -67,7 +73,7 @@ class GpuGraphsTest {
                 op.ask();
                 device.kernels().finish();
             }
-            return op.y.segment().toArray(ValueLayout.JAVA_FLOAT);
+            return op.y.contents().toArray(ValueLayout.JAVA_FLOAT);
         }
     }
 
@@ -151,12 +157,12 @@ class GpuGraphsTest {
             Tensor kept = device.memory().tensor("kept", DType.F32, 1, 3);
             DeviceScope step = device.memory().child("step", Long.MAX_VALUE);
             Tensor ones = step.tensor("ones", DType.F32, 1, 3);
-            ones.segment().copyFrom(MemorySegment.ofArray(new float[] {1, 2, 3}));
+            ones.write(MemorySegment.ofArray(new float[] {1, 2, 3}));
 
             device.kernels().copy(ones, kept);
             step.close();
 
-            assertThat(kept.segment().toArray(ValueLayout.JAVA_FLOAT)).containsExactly(1, 2, 3);
+            assertThat(kept.contents().toArray(ValueLayout.JAVA_FLOAT)).containsExactly(1, 2, 3);
         }
     }
 
@@ -174,12 +180,46 @@ class GpuGraphsTest {
                 slot.beginToHost(copy.bytes());
                 GpuDeviceTest.awaitCopy(slot);
 
-                float[] expected = op.y.segment().toArray(ValueLayout.JAVA_FLOAT);
+                float[] expected = op.y.contents().toArray(ValueLayout.JAVA_FLOAT);
                 assertThat(copy.staging().toArray(ValueLayout.JAVA_FLOAT)).isEqualTo(expected);
                 slot.beginToDevice(copy.bytes());
                 slot.kernelsAwaitCopy();
                 GpuDeviceTest.awaitCopy(slot);
             }
+        }
+    }
+
+    /** A copy within a capture would be in the graph, and its wait would end it. */
+    @Test
+    void anotherThreadCopiesWhileSequencesAreCaptured() throws Exception {
+        var enough = new AtomicBoolean();
+        try (Device device = GpuDevice.open(GPU);
+                ExecutorService threads = Executors.newSingleThreadExecutor()) {
+            Tensor other = device.memory().tensor("other", DType.F32, 1, 1000);
+            Future<?> copying =
+                    threads.submit(
+                            () -> {
+                                for (int i = 1; !enough.get(); i++) {
+                                    other.columns(i % 1000, 1)
+                                            .write(MemorySegment.ofArray(new float[] {i}));
+                                    float[] all = other.contents().toArray(ValueLayout.JAVA_FLOAT);
+                                    assertThat(all[i % 1000]).isEqualTo(i);
+                                }
+                            });
+            float[] expected = afterFourTimes(GPU.withGraphs(false));
+            try {
+                for (int i = 0; i < 100; i++) {
+                    Op op = new Op(device);
+                    for (int time = 0; time < 4; time++) {
+                        op.ask();
+                        device.kernels().finish();
+                    }
+                    assertThat(op.y.contents().toArray(ValueLayout.JAVA_FLOAT)).isEqualTo(expected);
+                }
+            } finally {
+                enough.set(true);
+            }
+            copying.get(60, TimeUnit.SECONDS);
         }
     }
 
@@ -242,12 +282,17 @@ class GpuGraphsTest {
             y = memory.tensor("y", DType.F32, SIZE, SIZE);
             bias = memory.tensor("bias", DType.F32, 1, SIZE);
             product = memory.tensor("product", DType.F32, SIZE, SIZE);
-            for (int i = 0; i < SIZE * SIZE; i++) {
-                x.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, i);
+            HostMatrix.of(x).setAllRows(rows(SIZE, 1));
+            HostMatrix.of(bias).setAllRows(rows(1, 0.25f));
+        }
+
+        /** Multiples of a number, row by row. */
+        private static float[][] rows(int count, float each) {
+            float[][] rows = new float[count][SIZE];
+            for (int i = 0; i < count * SIZE; i++) {
+                rows[i / SIZE][i % SIZE] = each * i;
             }
-            for (int i = 0; i < SIZE; i++) {
-                bias.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, 0.25f * i);
-            }
+            return rows;
         }
 
         void ask() {

@@ -15,7 +15,7 @@ import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import jcuda.CudaException;
 import jcuda.driver.JCudaDriver;
@@ -119,7 +119,7 @@ class PeerCopyTest {
 
             assertThat(sent.reaches(staged(other, "slot").buffer())).isFalse();
             assertThat(sent.reaches(staged(same, "slot").buffer())).isTrue();
-            assertThat(sent.reaches(other.memory().allocate("managed", MIB))).isFalse();
+            assertThat(sent.reaches(other.memory().allocate("not staged", MIB))).isFalse();
         }
     }
 
@@ -262,10 +262,9 @@ class PeerCopyTest {
 
     private static Tensor ones(Device device) {
         Tensor ones = device.memory().tensor("ones", DType.F32, 1, ELEMENTS);
-        MemorySegment segment = ones.segment();
-        for (int i = 0; i < ELEMENTS; i++) {
-            segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, 1);
-        }
+        float[] values = new float[ELEMENTS];
+        Arrays.fill(values, 1);
+        ones.write(MemorySegment.ofArray(values));
         return ones;
     }
 

@@ -242,12 +242,10 @@ class NcclTest {
                                                 Devices.open(settings.withGpu(gpu.apply(index)));
                                         DeviceCollectives collectives = device.openCollectives()) {
                                     Tensor x = device.memory().tensor("x", DType.F32, 1, elements);
-                                    x.segment()
-                                            .copyFrom(
-                                                    MemorySegment.ofArray(values(index, elements)));
+                                    x.write(MemorySegment.ofArray(values(index, elements)));
                                     collectives.join(id, MEMBERS, index);
                                     work.run(device, collectives, x);
-                                    return x.segment().toArray(ValueLayout.JAVA_FLOAT);
+                                    return x.contents().toArray(ValueLayout.JAVA_FLOAT);
                                 }
                             }));
         }

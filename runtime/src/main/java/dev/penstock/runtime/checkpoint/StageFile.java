@@ -3,6 +3,7 @@ package dev.penstock.runtime.checkpoint;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
 import dev.penstock.runtime.safetensors.TensorSource;
@@ -21,7 +22,7 @@ import java.util.Map;
 public record StageFile(Map<String, String> metadata, List<? extends TensorSource> tensors) {
     /** Returns the file of these tensors, in their order. */
     public static StageFile of(Map<String, String> metadata, List<NamedTensor> state) {
-        List<StoredTensor> tensors = new ArrayList<>();
+        List<TensorSource> tensors = new ArrayList<>();
         Map<String, TensorPiece> pieces = new LinkedHashMap<>();
         for (NamedTensor named : state) {
             tensors.add(stored(named));
@@ -36,7 +37,7 @@ public record StageFile(Map<String, String> metadata, List<? extends TensorSourc
         return new StageFile(texts, tensors);
     }
 
-    private static StoredTensor stored(NamedTensor named) {
+    private static TensorSource stored(NamedTensor named) {
         StoredType type =
                 switch (named.tensor().type()) {
                     case F32 -> StoredType.F32;
@@ -44,10 +45,14 @@ public record StageFile(Map<String, String> metadata, List<? extends TensorSourc
                     case I32 -> StoredType.I32;
                 };
         TensorPiece piece = named.piece();
-        // rows that pad a table are not part of the piece
-        MemorySegment data = named.tensor().segment().asSlice(0, piece.elements() * type.bytes());
         List<Integer> shape =
                 piece.isWhole() ? piece.whole() : List.of(Math.toIntExact(piece.elements()));
+        Tensor tensor = named.tensor();
+        if (!tensor.buffer().isHostMemory()) {
+            return new DeviceTensor(named.name(), type, shape, tensor);
+        }
+        // rows that pad a table are not part of the piece
+        MemorySegment data = tensor.segment().asSlice(0, piece.elements() * type.bytes());
         return new StoredTensor(named.name(), type, shape, data);
     }
 

@@ -182,6 +182,18 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         return pass >= 0 && !closed;
     }
 
+    /**
+     * Waits until the stages have been built, or nothing is served any more.
+     *
+     * @return {@link #isReady}
+     */
+    public synchronized boolean awaitReady() throws InterruptedException {
+        while (pass < 0 && !closed) {
+            wait();
+        }
+        return isReady();
+    }
+
     /** Returns how many texts are growing. */
     public synchronized int growing() {
         return texts.size();
@@ -235,6 +247,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         pass = newPass;
         units.clear();
         idleSince = System.nanoTime();
+        notifyAll();
     }
 
     @Override

@@ -8,6 +8,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.CRC32C;
@@ -18,6 +19,9 @@ import org.jspecify.annotations.Nullable;
  * and the checksums of parameters and optimizer state before and after each update.
  */
 final class AuditedStage extends ForwardingStage {
+    /** A device's memory is copied to the host in such pieces. */
+    private static final long BLOCK_BYTES = 8L << 20;
+
     private final AuditTrail trail;
     private final AuditTrail.Holder holder;
     private final List<WorkUnit> units = new ArrayList<>();
@@ -73,8 +77,22 @@ final class AuditedStage extends ForwardingStage {
     private long checksum() {
         var crc = new CRC32C();
         for (NamedTensor tensor : trained().tensors()) { // also what others count
-            crc.update(tensor.tensor().segment().asByteBuffer());
+            update(crc, tensor.tensor());
         }
         return crc.getValue();
+    }
+
+    private static void update(CRC32C crc, Tensor dense) {
+        if (dense.buffer().isHostMemory()) {
+            crc.update(dense.segment().asByteBuffer());
+            return;
+        }
+        byte[] block = new byte[(int) Math.min(BLOCK_BYTES, dense.bytes())];
+        for (long at = 0; at < dense.bytes(); at += BLOCK_BYTES) {
+            int bytes = (int) Math.min(BLOCK_BYTES, dense.bytes() - at);
+            MemorySegment part = MemorySegment.ofArray(block).asSlice(0, bytes);
+            dense.buffer().read(dense.offsetBytes() + at, part);
+            crc.update(block, 0, bytes);
+        }
     }
 }

@@ -47,6 +47,10 @@ public final class InferenceServer implements AutoCloseable {
     private static final int MORE_REQUESTS = 32;
 
     private static final String OTHER = "other";
+
+    /** Of keys; in any case, as HTTP has it. */
+    private static final String SCHEME = "Bearer ";
+
     private static final String MODELS = "/v1/models";
     private static final String COMPLETIONS = "/v1/completions";
     private static final String CHAT = "/v1/chat/completions";
@@ -257,9 +261,10 @@ public final class InferenceServer implements AutoCloseable {
         String shown = exchange.getRequestHeaders().getFirst("Authorization");
         boolean same =
                 shown != null
+                        && shown.regionMatches(true, 0, SCHEME, 0, SCHEME.length())
                         && MessageDigest.isEqual(
-                                ("Bearer " + address.key().get()).getBytes(StandardCharsets.UTF_8),
-                                shown.getBytes(StandardCharsets.UTF_8));
+                                address.key().get().getBytes(StandardCharsets.UTF_8),
+                                shown.substring(SCHEME.length()).getBytes(StandardCharsets.UTF_8));
         if (!same) {
             exchange.getResponseHeaders().set("WWW-Authenticate", "Bearer");
             throw new ApiException(

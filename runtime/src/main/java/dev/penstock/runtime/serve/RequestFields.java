@@ -57,7 +57,16 @@ record RequestFields(JsonNode object) {
         if (!node.isTextual()) {
             throw ApiException.badValue(name, "a text", shown(node));
         }
-        return node.textValue();
+        String text = node.textValue();
+        if (text.codePoints().anyMatch(RequestFields::isHalf)) {
+            throw ApiException.badValue(name, "Unicode", "half a surrogate pair");
+        }
+        return text;
+    }
+
+    /** JSON can write it, UTF-8 cannot. */
+    private static boolean isHalf(int codePoint) {
+        return codePoint >= Character.MIN_SURROGATE && codePoint <= Character.MAX_SURROGATE;
     }
 
     boolean flag(String name) {

@@ -173,7 +173,7 @@ final class RequestReader {
                         .orElseThrow(
                                 () -> ApiException.badValue("prompt", "a text or tokens", "none"));
         if (node.isTextual()) {
-            return List.of(encode("prompt", node.textValue()));
+            return List.of(encode("prompt", RequestFields.text("prompt", node)));
         }
         if (!node.isArray() || node.isEmpty()) {
             throw ApiException.badValue(

@@ -11,15 +11,21 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /** Answers requests for texts. Safe to share. */
 final class TextService {
+    private static final int LARGE_BODY_BYTES = 256 << 10;
+
     private final ServedModel model;
     private final JoiningTexts texts;
     private final ServeMetrics metrics;
     private final RequestReader reader;
     private final InstantSource clock;
+
+    /** Bodies of megabytes are read one by one: in pieces they take a hundred times their room. */
+    private final Semaphore largeBodies = new Semaphore(1);
 
     TextService(ServedModel model, JoiningTexts texts, ServeMetrics metrics, InstantSource clock) {
         this.model = model;
@@ -42,9 +48,7 @@ final class TextService {
      */
     void answer(HttpExchange exchange, AnswerFormat.Kind kind, byte[] body)
             throws IOException, InterruptedException {
-        RequestFields fields = RequestFields.of(body);
-        TextOrder order =
-                kind == AnswerFormat.Kind.CHAT ? reader.chat(fields) : reader.completion(fields);
+        TextOrder order = order(kind, body);
         var format =
                 new AnswerFormat(
                         kind,
@@ -78,6 +82,23 @@ final class TextService {
                 metrics.chose(generation.tokens());
             }
         }
+    }
+
+    private TextOrder order(AnswerFormat.Kind kind, byte[] body) throws InterruptedException {
+        if (body.length <= LARGE_BODY_BYTES) {
+            return read(kind, body);
+        }
+        largeBodies.acquire();
+        try {
+            return read(kind, body);
+        } finally {
+            largeBodies.release();
+        }
+    }
+
+    private TextOrder read(AnswerFormat.Kind kind, byte[] body) {
+        RequestFields fields = RequestFields.of(body);
+        return kind == AnswerFormat.Kind.CHAT ? reader.chat(fields) : reader.completion(fields);
     }
 
     private void stream(

@@ -21,8 +21,9 @@ import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Tensor;
-import java.lang.foreign.ValueLayout;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
@@ -77,9 +78,9 @@ class DirectTransfersTest {
                 DirectTransfers rank = rank(0, new Ears())) {
             rank.send(new Outbound(CHANNEL, 1, CREDITS));
             Tensor one = device.memory().tensor("one", DType.F32, 1, ELEMENTS);
-            for (int i = 0; i < ELEMENTS; i++) {
-                one.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, 1);
-            }
+            float[] ones = new float[ELEMENTS];
+            Arrays.fill(ones, 1);
+            one.write(MemorySegment.ofArray(ones));
             Tensor output = staged(device, "output");
             for (int i = 1; i <= count; i++) {
                 device.kernels().add(one, output);

@@ -134,7 +134,7 @@ class LibraryGroupTest {
                         Devices.open(DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(gpu));
                 DeviceScope scope = device.memory().child("blocks", Long.MAX_VALUE)) {
             Tensor x = device.memory().tensor("x", DType.F32, 1, ELEMENTS);
-            x.segment().copyFrom(MemorySegment.ofArray(values(rank)));
+            x.write(MemorySegment.ofArray(values(rank)));
             var limit = Duration.ofSeconds(30);
             var others =
                     registry.join(
@@ -157,7 +157,7 @@ class LibraryGroupTest {
                 }
                 Tensor token = device.memory().tensor("token", DType.F32, 1, 1);
                 group.await(group.allReduce(token)); // nobody leaves before all are done
-                return x.segment().toArray(ValueLayout.JAVA_FLOAT);
+                return x.contents().toArray(ValueLayout.JAVA_FLOAT);
             }
         }
     }

@@ -31,6 +31,7 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Tensor;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -98,7 +99,7 @@ class StagedBlocksTest {
         together(ringFromBytes, member -> group -> group.allReduce(tensors.get(member)));
 
         for (Tensor tensor : tensors) {
-            assertThat(tensor.segment().toArray(ValueLayout.JAVA_FLOAT)).isEqualTo(expected);
+            assertThat(tensor.contents().toArray(ValueLayout.JAVA_FLOAT)).isEqualTo(expected);
         }
     }
 
@@ -115,7 +116,7 @@ class StagedBlocksTest {
                 CollectiveForm.NEVER, member -> group -> group.allGather(tensors.get(member), map));
 
         for (Tensor tensor : tensors) {
-            assertThat(tensor.segment().toArray(ValueLayout.JAVA_FLOAT)).isEqualTo(expected);
+            assertThat(tensor.contents().toArray(ValueLayout.JAVA_FLOAT)).isEqualTo(expected);
         }
     }
 
@@ -130,19 +131,20 @@ class StagedBlocksTest {
     private static Tensor random(Device device, String name, int elements, long seed) {
         Tensor tensor = device.memory().tensor(name, DType.F32, 1, elements);
         var random = new Random(seed);
-        var segment = tensor.segment();
+        float[] values = new float[elements];
         for (int i = 0; i < elements; i++) {
-            segment.setAtIndex(ValueLayout.JAVA_FLOAT, i, (float) random.nextGaussian());
+            values[i] = (float) random.nextGaussian();
         }
+        tensor.write(MemorySegment.ofArray(values));
         return tensor;
     }
 
     private static float[] sum(List<Tensor> tensors) {
-        float[] sum = tensors.getFirst().segment().toArray(ValueLayout.JAVA_FLOAT);
+        float[] sum = tensors.getFirst().contents().toArray(ValueLayout.JAVA_FLOAT);
         for (Tensor tensor : tensors.subList(1, tensors.size())) {
-            var segment = tensor.segment();
+            float[] addend = tensor.contents().toArray(ValueLayout.JAVA_FLOAT);
             for (int i = 0; i < sum.length; i++) {
-                sum[i] += segment.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+                sum[i] += addend[i];
             }
         }
         return sum;
@@ -270,7 +272,7 @@ class StagedBlocksTest {
             for (List<NamedTensor> each : List.of(gradients, tensors)) {
                 for (NamedTensor named : each) {
                     values.add(
-                            IntStream.of(named.tensor().segment().toArray(ValueLayout.JAVA_INT))
+                            IntStream.of(named.tensor().contents().toArray(ValueLayout.JAVA_INT))
                                     .boxed()
                                     .toList());
                 }

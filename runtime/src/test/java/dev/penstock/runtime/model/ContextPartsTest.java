@@ -280,7 +280,7 @@ final class ContextPartsTest {
         double loss = stage.finishStep().loss().orElseThrow();
         Map<String, float[]> gradients = new TreeMap<>();
         for (NamedTensor each : stage.trained().gradients()) {
-            gradients.put(each.name(), each.tensor().segment().toArray(ValueLayout.JAVA_FLOAT));
+            gradients.put(each.name(), each.tensor().contents().toArray(ValueLayout.JAVA_FLOAT));
         }
         return new Result(loss, gradients, sent);
     }

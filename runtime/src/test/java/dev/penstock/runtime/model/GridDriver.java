@@ -174,7 +174,7 @@ final class GridDriver implements AutoCloseable {
                             wholes.computeIfAbsent(
                                     t.name(),
                                     _ -> new float[Math.toIntExact(t.piece().wholeElements())]);
-                    float[] own = t.tensor().segment().toArray(ValueLayout.JAVA_FLOAT);
+                    float[] own = t.tensor().contents().toArray(ValueLayout.JAVA_FLOAT);
                     t.piece().insert(MemorySegment.ofArray(own), MemorySegment.ofArray(into));
                     covered.merge(t.name(), t.piece().elements(), Long::sum);
                 }

@@ -434,7 +434,7 @@ public final class PipelineDriver implements AutoCloseable {
         Map<String, float[]> copies = new TreeMap<>();
         for (GptStage stage : stages) {
             for (NamedTensor t : tensors.of(stage)) {
-                copies.put(t.name(), t.tensor().segment().toArray(ValueLayout.JAVA_FLOAT));
+                copies.put(t.name(), t.tensor().contents().toArray(ValueLayout.JAVA_FLOAT));
             }
         }
         return copies;

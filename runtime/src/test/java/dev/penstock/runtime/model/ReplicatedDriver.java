@@ -223,7 +223,7 @@ final class ReplicatedDriver implements AutoCloseable {
                                 segments.computeIfAbsent(
                                         t.name(),
                                         _ -> arena.allocate(t.piece().wholeElements() * 4, 64));
-                        t.piece().insert(t.tensor().segment(), whole);
+                        t.piece().insert(t.tensor().contents(), whole);
                         covered.merge(t.name(), t.piece().elements(), Long::sum);
                     }
                 }

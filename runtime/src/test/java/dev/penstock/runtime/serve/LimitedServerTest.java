@@ -38,14 +38,24 @@ class LimitedServerTest {
             assertThat(served.get("v1/models").statusCode()).isEqualTo(401);
             assertThat(served.get("metrics").statusCode()).isEqualTo(401);
             assertThat(served.get("health").statusCode()).isEqualTo(200);
-            assertThat(
-                            served.send(
-                                            served.posting("v1/completions", body)
-                                                    .header(
-                                                            "Authorization",
-                                                            "Bearer correct-horse"))
-                                    .statusCode())
-                    .isEqualTo(200);
+            for (String right : new String[] {"Bearer correct-horse", "bearer correct-horse"}) {
+                var request = served.posting("v1/completions", body).header("Authorization", right);
+                assertThat(served.send(request).statusCode()).as(right).isEqualTo(200);
+            }
+        }
+    }
+
+    @Test
+    void halfACharacterIsNoText() throws IOException {
+        try (ServedRun served = ServedRun.withKey(folder, "correct-horse")) {
+            HttpResponse<String> answer =
+                    served.send(
+                            served.posting("v1/completions", "{\"prompt\":\"a\\ud800\"}")
+                                    .header("Authorization", "Bearer correct-horse"));
+
+            assertThat(answer.statusCode()).isEqualTo(400);
+            assertThat(answer.body())
+                    .contains("prompt: expected Unicode, got half a surrogate pair");
         }
     }
 

@@ -103,7 +103,7 @@ class GpuRunsIT {
     @Test
     void aGpuThatIsLostDuringACopyIsNamedWithItsRankAndStep() {
         EmulatedGpus.requireEmulated();
-        EmulatedGpus.set("LOSE_AT_COPY", "0:7");
+        EmulatedGpus.set("LOSE_AT_COPY", "0:5"); // the first of step 2
 
         Trained lost = few("lost", "pipeline.stages=2").run();
 
@@ -111,6 +111,36 @@ class GpuRunsIT {
         assertThat(lost.out() + lost.err())
                 .contains("rank 0", "step ", "of GPU 1 from GPU 0; GPU 0: the GPU is lost")
                 .doesNotContain("\tat ");
+    }
+
+    /** While tokens come: a host that read them where they are would end with its process. */
+    @Test
+    void aGpuThatIsLostDuringACopyFromTheHostIsNamedWithItsRankAndStep() {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("LOSE_AT_HOST_COPY", "0:16"); // of 14 weights, then tokens
+
+        Trained lost = few("lost", "pipeline.stages=2").run();
+
+        assertThat(lost.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(lost.out() + lost.err())
+                .contains("rank 0", "step ", "GPU 0: the GPU is lost")
+                .doesNotContain("\tat ");
+    }
+
+    @Test
+    void replicasOnGpusThatDoNotSeeEachOthersMemoryAreToldTheWaysOut() {
+        EmulatedGpus.requireEmulated();
+        EmulatedGpus.set("NO_PEERS", "1");
+        String[] replicas = {"parallel.data=2", "batch.sequences=4", "pipeline.stages=1"};
+
+        Trained refused = few("refused", replicas).run();
+
+        assertThat(refused.exitCode()).isNotEqualTo(ExitCode.OK);
+        assertThat(refused.out() + refused.err())
+                .contains("neither sees the other's memory; try pipeline.processes = per-stage")
+                .doesNotContain("\tat ");
+        Trained together = few("together", replicas).set("device.kind=\"cuda:0\"").complete();
+        assertThat(together.lossBits()).hasSize(3);
     }
 
     /** The sums are not in rank order, but the same run has the same bits, with graphs too. */
@@ -239,5 +269,6 @@ class GpuRunsIT {
         EmulatedGpus.set("COPY_MILLIS", "");
         EmulatedGpus.set("NO_PEERS", "");
         EmulatedGpus.set("LOSE_AT_COPY", "");
+        EmulatedGpus.set("LOSE_AT_HOST_COPY", "");
     }
 }

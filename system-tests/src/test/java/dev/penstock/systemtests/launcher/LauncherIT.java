@@ -126,7 +126,8 @@ class LauncherIT {
                     .startsWith("-Done -Dtwo ")
                     .endsWith(plain);
         }
-        for (String computes : List.of("train my.conf", "generate runs/one", "doctor")) {
+        for (String computes :
+                List.of("train my.conf", "generate runs/one", "serve runs/one", "doctor")) {
             assertThat(start(launcher, computes.split(" ")).inputReader().readLine())
                     .as(computes)
                     .startsWith("-Done " + vectors + " -Dtwo ")

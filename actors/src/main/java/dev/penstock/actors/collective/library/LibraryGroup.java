@@ -227,12 +227,13 @@ public final class LibraryGroup implements OpenGroup {
     }
 
     private void tell() {
-        MemorySegment mine = own(index());
-        mine.set(JAVA_INT, 0, library.isPresent() ? 1 : 0);
-        if (library.isEmpty()) {
-            return;
-        }
-        DeviceCollectives here = library.get();
+        MemorySegment mine = MemorySegment.ofArray(new long[INTS / 2]);
+        library.ifPresent(here -> describe(here, mine));
+        told.rows(index(), 1).write(mine);
+    }
+
+    private void describe(DeviceCollectives here, MemorySegment mine) {
+        mine.set(JAVA_INT, 0, 1);
         if (here.idBytes() > INTS * Integer.BYTES - ID_AT) {
             throw new IllegalStateException(
                     "no room for an id of %d bytes".formatted(here.idBytes()));
@@ -246,7 +247,7 @@ public final class LibraryGroup implements OpenGroup {
     }
 
     private MemorySegment own(int member) {
-        return told.rows(member, 1).segment();
+        return told.rows(member, 1).contents();
     }
 
     /** Why not all members can use the library; empty if they can. */

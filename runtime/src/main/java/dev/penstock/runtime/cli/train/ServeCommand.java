@@ -145,8 +145,7 @@ public final class ServeCommand extends PenstockCommand {
                         template(model, tokenizer));
         Interrupts interrupts = Interrupts.install();
         try (InferenceServer server = InferenceServer.start(address, served, texts)) {
-            out().printf("serving %s: %s%n", served.name(), server.url());
-            out().flush();
+            Thread.ofVirtual().start(() -> tellWhenReady(texts, served, server));
             RunOutcome outcome =
                     pipeline.serve(
                             texts,
@@ -159,6 +158,18 @@ public final class ServeCommand extends PenstockCommand {
             return outcome instanceof RunOutcome.Failed ? ExitCode.of(outcome, err()) : ExitCode.OK;
         } catch (IOException e) {
             throw new ConfigException(List.of(serving.taken(e)));
+        }
+    }
+
+    /** A failure while the weights are read is no server that serves. */
+    private void tellWhenReady(JoiningTexts texts, ServedModel served, InferenceServer server) {
+        try {
+            if (texts.awaitReady()) {
+                out().printf("serving %s: %s%n", served.name(), server.url());
+                out().flush();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 

@@ -276,8 +276,7 @@ public final class InferenceStage implements StageProgram {
         if (read == null) {
             return false;
         }
-        MemorySegment room = requireNonNull(tokens).columns(0, read.length).segment();
-        MemorySegment.copy(read, 0, room, ValueLayout.JAVA_INT, 0, read.length);
+        requireNonNull(tokens).columns(0, read.length).writeIndices(MemorySegment.ofArray(read));
         return true;
     }
 
@@ -304,9 +303,11 @@ public final class InferenceStage implements StageProgram {
             kernels.copy(normed.rows(rows.get(i).row(), 1), last.rows(i, 1));
         }
         Tensor logits = requireNonNull(layers.head()).logits(last);
-        kernels.finish();
+        MemorySegment contents = logits.contents();
+        long rowBytes = (long) logits.columns() * Float.BYTES;
         for (int i = 0; i < rows.size(); i++) {
-            float[] row = logits.rows(i, 1).segment().toArray(ValueLayout.JAVA_FLOAT);
+            long at = (long) i * logits.stride() * Float.BYTES;
+            float[] row = contents.asSlice(at, rowBytes).toArray(ValueLayout.JAVA_FLOAT);
             texts.choose(rows.get(i).text(), rows.get(i).place(), row);
         }
     }

@@ -4,7 +4,6 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 
 /**
  * Scratch that the low-rank branches of a stage use in turns. They are scaled by a product with a
@@ -30,15 +29,11 @@ public record AdapterRoom(Tensor inner, Tensor scaled, Tensor scale) {
 
     /** Writes the matrix of the scale. */
     public void fill(double factor) {
-        MemorySegment matrix = scale.segment();
         int rank = scale.rows();
-        for (int row = 0; row < rank; row++) {
-            for (int column = 0; column < rank; column++) {
-                matrix.setAtIndex(
-                        ValueLayout.JAVA_FLOAT,
-                        (long) row * rank + column,
-                        row == column ? (float) factor : 0);
-            }
+        float[] matrix = new float[rank * rank];
+        for (int i = 0; i < rank; i++) {
+            matrix[i * rank + i] = (float) factor;
         }
+        scale.write(MemorySegment.ofArray(matrix));
     }
 }

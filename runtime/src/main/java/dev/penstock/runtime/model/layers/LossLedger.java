@@ -76,13 +76,9 @@ public final class LossLedger {
         for (int i = 0; i < batch.microBatchRows(); i++) {
             uncounted.set(first + i, tokens[i] < 0);
         }
-        MemorySegment.copy(
-                tokens,
-                0,
-                targets.segment(),
-                ValueLayout.JAVA_INT,
-                4L * first,
-                batch.microBatchRows());
+        int rows = batch.microBatchRows();
+        targets.columns(first, rows)
+                .writeIndices(MemorySegment.ofArray(tokens).asSlice(0, 4L * rows));
     }
 
     /**
@@ -172,7 +168,7 @@ public final class LossLedger {
 
     /** Returns the mean loss of the tokens that count, see {@link #begin}. */
     public double mean() {
-        MemorySegment segment = losses.segment();
+        MemorySegment segment = losses.contents();
         int tokens = batch.tokensPerStep();
         double sum = 0;
         for (int i = 0; i < tokens; i++) {

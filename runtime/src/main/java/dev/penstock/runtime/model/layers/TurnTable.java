@@ -9,7 +9,6 @@ import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.PartTokens;
 import dev.penstock.runtime.model.shape.Positions;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -34,21 +33,18 @@ public record TurnTable(Tensor rows) {
             throw new IllegalStateException("heads of this model do not turn");
         }
         double[] frequencies = rotary.frequencies(model.block().heads().size());
-        MemorySegment into = rows.segment();
         for (PartTokens.Run run : places) {
+            float[] turns = new float[Math.multiplyExact(run.tokens(), rows.columns())];
             for (int t = 0; t < run.tokens(); t++) {
-                long row = (run.firstHere() + t) * (long) rows.columns();
+                int row = t * rows.columns();
                 for (int i = 0; i < frequencies.length; i++) {
                     double angle = (run.first() + t) * frequencies[i];
-                    set(into, row + i, Math.cos(angle));
-                    set(into, row + frequencies.length + i, Math.sin(angle));
+                    turns[row + i] = (float) Math.cos(angle);
+                    turns[row + frequencies.length + i] = (float) Math.sin(angle);
                 }
             }
+            rows.rows(run.firstHere(), run.tokens()).write(MemorySegment.ofArray(turns));
         }
-    }
-
-    private static void set(MemorySegment into, long index, double value) {
-        into.setAtIndex(ValueLayout.JAVA_FLOAT, index, (float) value);
     }
 
     /** Returns the turns of units of training, whose sequences all have the same places. */

@@ -31,33 +31,37 @@ public final class ParameterInit {
     }
 
     public void fill(StageParameters parameters, Kernels kernels) {
-        for (Parameter p : parameters.held()) {
-            if (!given(p.name(), p) && !headFromTokenTable(p)) {
-                fillDefault(p.spec(), p.piece(), p.heldMaster().segment());
-            }
-            if (p.isTrained()) {
-                moment("optimizer.m." + p.name(), p.piece(), p.heldM(), kernels);
-                moment("optimizer.v." + p.name(), p.piece(), p.heldV(), kernels);
+        try (FillingRoom room = new FillingRoom()) {
+            for (Parameter p : parameters.held()) {
+                room.fill(p.heldMaster(), p.piece(), weight -> fillWeight(p, weight));
+                if (p.isTrained()) {
+                    moment("optimizer.m." + p.name(), p.piece(), p.heldM(), room, kernels);
+                    moment("optimizer.v." + p.name(), p.piece(), p.heldV(), room, kernels);
+                }
             }
         }
         parameters.groups().forEach(group -> group.masterChanged(kernels));
     }
 
-    private boolean given(String name, Parameter p) {
-        return source.fill(name, p.piece(), p.heldMaster().segment());
+    private boolean fillWeight(Parameter p, MemorySegment weight) {
+        if (!source.fill(p.name(), p.piece(), weight) && !headFromTokenTable(p, weight)) {
+            fillDefault(p.spec(), p.piece(), weight);
+        }
+        return true;
     }
 
     /** A tied model's file has no head: an untied head then starts from the token table. */
-    private boolean headFromTokenTable(Parameter p) {
+    private boolean headFromTokenTable(Parameter p, MemorySegment weight) {
         return p.name().equals(StageParameters.HEAD_MATRIX)
-                && given(StageParameters.TOKEN_TABLE, p);
+                && source.fill(StageParameters.TOKEN_TABLE, p.piece(), weight);
     }
 
     /**
      * Moments that start as zeros are zeroed on the device: the host would have to transfer them.
      */
-    private void moment(String name, TensorPiece piece, Tensor moment, Kernels kernels) {
-        if (!source.fill(name, piece, moment.segment())) {
+    private void moment(
+            String name, TensorPiece piece, Tensor moment, FillingRoom room, Kernels kernels) {
+        if (!room.fill(moment, piece, memory -> source.fill(name, piece, memory))) {
             kernels.zero(moment);
         }
     }
