@@ -284,7 +284,7 @@ public final class Model implements AutoCloseable {
 
     /**
      * Serves it in OpenAI's protocol to programs of this machine, until the server is closed. Texts
-     * of all clients share every pass.
+     * of all clients share every pass. Returns when the weights are loaded.
      *
      * @param port 0 for any that is free
      * @throws PenstockException if the port is taken, or the model has no tokenizer

@@ -69,6 +69,7 @@ public final class ModelServer implements AutoCloseable {
                     .name("penstock-serving")
                     .daemon()
                     .start(() -> started.serve(pipeline));
+            started.awaitReady();
             return started;
         } catch (IOException e) {
             throw new PenstockException(
@@ -82,6 +83,22 @@ public final class ModelServer implements AutoCloseable {
         } catch (TemplateException e) {
             throw new PenstockException(
                     List.of("expected a chat template that can be read, got " + e.getMessage()), e);
+        }
+    }
+
+    /** A failure while the weights are read is no server that serves. */
+    private void awaitReady() {
+        try {
+            if (!texts.awaitReady()) {
+                server.close();
+                await();
+                throw new PenstockException(
+                        List.of("the model's pipeline ended before it served"), null);
+            }
+        } catch (InterruptedException e) {
+            close();
+            Thread.currentThread().interrupt();
+            throw new PenstockException(List.of("interrupted before the model was loaded"), e);
         }
     }
 

@@ -283,6 +283,11 @@ class PenstockTest {
                     .isInstanceOf(PenstockException.class)
                     .hasMessageContaining("megatron or lm-eval");
         }
+        try (Model model = Penstock.open(run, "cuda:99")) {
+            assertThatThrownBy(() -> model.generate("a", Generation.greedy(1)))
+                    .isInstanceOf(PenstockException.class);
+            assertThatThrownBy(() -> model.serve(0)).isInstanceOf(PenstockException.class);
+        }
         assertThatThrownBy(() -> Penstock.open(folder.resolve("nothing")))
                 .isInstanceOf(PenstockException.class);
         assertThatThrownBy(() -> Penstock.open(run, "abacus"))
