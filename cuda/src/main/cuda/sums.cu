@@ -18,6 +18,16 @@ extern "C" __global__ void biasGradientOfBlocks(ConstFloats dy, float* __restric
     }
 }
 
+// Same, and y = dy, rounded.
+extern "C" __global__ void biasGradientRounded(ConstFloats dy, Halves y, float* __restrict__ partial, int columns,
+                                               RowOrder order) {
+    sumBlocks(partial, columns, isAligned(dy) && isAligned(y), order, [&](int i, int j, auto some) {
+        some = some.at(&dy.at(i, j));
+        some.storeAt(&y.at(i, j));
+        return some;
+    });
+}
+
 // sum += partial[0] + partial[1] + ..., one after the other.
 extern "C" __global__ void addInOrder(const float* __restrict__ partial, long long stride, int count, float* __restrict__ sum,
                                       int columns) {
@@ -75,16 +85,28 @@ extern "C" __global__ void sumOfRuns(const double* __restrict__ partial, int cou
     }
 }
 
-// Sets the flag if an element is NaN or infinite.
-extern "C" __global__ void findNonFinite(ConstFloats x, int rows, int columns, int* flag) {
+__device__ __forceinline__ bool isFinite(float x) { return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u; }
+__device__ __forceinline__ bool isFinite(unsigned short half) { return (half & 0x7f80u) != 0x7f80u; }
+
+template <class T>
+__device__ __forceinline__ void findNonFiniteIn(const View<const T>& x, int rows, int columns, int* flag) {
     bool found = false;
     for (int row = blockIdx.y; row < rows; row += gridDim.y) {
         for (long long j = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; j < columns;
              j += static_cast<long long>(gridDim.x) * blockDim.x) {
-            found |= (__float_as_uint(x.at(row, static_cast<int>(j))) & 0x7f800000u) == 0x7f800000u;
+            found |= !isFinite(x.at(row, static_cast<int>(j)));
         }
     }
     if (found) {
         *flag = 1;
     }
+}
+
+// Sets the flag if an element is NaN or infinite.
+extern "C" __global__ void findNonFinite(ConstFloats x, int rows, int columns, int* flag) {
+    findNonFiniteIn(x, rows, columns, flag);
+}
+
+extern "C" __global__ void findNonFiniteHalves(View<const unsigned short> x, int rows, int columns, int* flag) {
+    findNonFiniteIn(x, rows, columns, flag);
 }

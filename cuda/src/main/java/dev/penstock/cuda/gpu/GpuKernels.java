@@ -12,6 +12,7 @@ import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.IndexRules;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The op table on a GPU: each op starts a kernel or two on the device's stream and returns. Expects
@@ -31,8 +32,10 @@ final class GpuKernels implements Kernels {
     private final GpuModule.Function embedding;
     private final GpuModule.Function embeddingBackward;
     private final GpuModule.Function layerNorm;
+    private final GpuModule.Function layerNormRounded;
     private final GpuModule.Function layerNormBackwardInput;
     private final GpuModule.Function rmsNorm;
+    private final GpuModule.Function rmsNormRounded;
     private final GpuModule.Function rmsNormBackwardInput;
     private final GpuModule.Function softmaxPart;
     private final GpuModule.Function crossEntropy;
@@ -54,8 +57,10 @@ final class GpuKernels implements Kernels {
         embedding = module.function("embedding");
         embeddingBackward = module.function("embeddingBackward");
         layerNorm = module.function("layerNorm");
+        layerNormRounded = module.function("layerNormRounded");
         layerNormBackwardInput = module.function("layerNormBackwardInput");
         rmsNorm = module.function("rmsNorm");
+        rmsNormRounded = module.function("rmsNormRounded");
         rmsNormBackwardInput = module.function("rmsNormBackwardInput");
         softmaxPart = module.function("softmaxPart");
         crossEntropy = module.function("crossEntropy");
@@ -82,6 +87,16 @@ final class GpuKernels implements Kernels {
     @Override
     public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
         sums.biasGradient(dy, dBias, blocks);
+    }
+
+    @Override
+    public boolean writesBFloat16() {
+        return true;
+    }
+
+    @Override
+    public void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {
+        sums.biasGradientRounded(dy, dBias, blocks, y);
     }
 
     @Override
@@ -131,7 +146,7 @@ final class GpuKernels implements Kernels {
             double epsilon) {
         launch.begin().view(x).vector(gain).vector(bias).view(y).vector(mean).vector(rstd);
         launch.number((float) epsilon);
-        overRows(layerNorm, x.rows(), x.columns());
+        overRows(y.type() == DType.BF16 ? layerNormRounded : layerNorm, x.rows(), x.columns());
     }
 
     @Override
@@ -164,7 +179,10 @@ final class GpuKernels implements Kernels {
         int heads = x.columns() / gain.columns();
         launch.begin().view(x).vector(gain).view(y).vector(r).number((float) epsilon);
         launch.integer(heads);
-        overRows(rmsNorm, x.rows() * heads, gain.columns());
+        overRows(
+                y.type() == DType.BF16 ? rmsNormRounded : rmsNorm,
+                x.rows() * heads,
+                gain.columns());
     }
 
     @Override
@@ -190,6 +208,23 @@ final class GpuKernels implements Kernels {
     @Override
     public void geluBackward(Tensor pre, Tensor dy, Gelu form) {
         elements.geluBackward(pre, dy, form);
+    }
+
+    @Override
+    public void geluRounded(Tensor pre, Tensor bias, Tensor y, Gelu form) {
+        elements.geluRounded(pre, bias, y, form);
+    }
+
+    @Override
+    public void geluBackwardRounded(
+            Tensor pre,
+            Tensor bias,
+            Tensor dy,
+            Gelu form,
+            Tensor dPre,
+            @Nullable Tensor dBias,
+            TokenBlocks blocks) {
+        sums.geluBackwardRounded(pre, bias, dy, form, dPre, dBias, blocks);
     }
 
     @Override

@@ -6,10 +6,12 @@ import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.kernels.SilentKernels;
+import org.jspecify.annotations.Nullable;
 
 /** What the kernels of a GPU hold for themselves. */
 public final class GpuScratch extends SilentKernels {
@@ -88,6 +90,25 @@ public final class GpuScratch extends SilentKernels {
     @Override
     public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
         partialSums = Math.max(partialSums, GpuSums.biasBytes(dy, blocks));
+    }
+
+    @Override
+    public void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {
+        biasGradient(dy, dBias, blocks);
+    }
+
+    @Override
+    public void geluBackwardRounded(
+            Tensor pre,
+            Tensor bias,
+            Tensor dy,
+            Gelu form,
+            Tensor dPre,
+            @Nullable Tensor dBias,
+            TokenBlocks blocks) {
+        if (dBias != null) {
+            biasGradient(dy, dBias, blocks);
+        }
     }
 
     @Override

@@ -1,18 +1,25 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.memory.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Sums in a fixed order: the kernels of {@code sums.cu} and the weight gradients of norms, which
- * first sum blocks of rows by themselves and then the blocks.
+ * Sums in a fixed order: the kernels of {@code sums.cu} and the gradients of biases and of norms'
+ * weights, which first sum blocks of rows by themselves and then the blocks.
  */
 final class GpuSums {
     private static final int THREADS = 128;
+
+    /** Of threads with four columns each; the fewer, the more blocks for a GPU to spread. */
+    private static final int FOURS_THREADS = 64;
+
     private static final int RUN_THREADS = 256;
     private static final int RUN_ELEMENTS = 16384;
     private static final int MOST_BLOCKS_DOWN = 65535;
@@ -32,12 +39,16 @@ final class GpuSums {
     private final Scratch partial;
     private final Answers answers;
     private final GpuModule.Function biasGradientOfBlocks;
+    private final GpuModule.Function biasGradientRounded;
+    private final GpuModule.Function geluBackwardRounded;
+    private final GpuModule.Function exactGeluBackwardRounded;
     private final GpuModule.Function layerNormBackwardWeightOfBlocks;
     private final GpuModule.Function rmsNormBackwardWeightOfBlocks;
     private final GpuModule.Function addInOrder;
     private final GpuModule.Function squaresOfRuns;
     private final GpuModule.Function sumOfRuns;
     private final GpuModule.Function findNonFinite;
+    private final GpuModule.Function findNonFiniteHalves;
     private int watched;
 
     /**
@@ -49,12 +60,16 @@ final class GpuSums {
         this.partial = partial;
         this.answers = answers;
         biasGradientOfBlocks = module.function("biasGradientOfBlocks");
+        biasGradientRounded = module.function("biasGradientRounded");
+        geluBackwardRounded = module.function("geluBackwardRounded");
+        exactGeluBackwardRounded = module.function("exactGeluBackwardRounded");
         layerNormBackwardWeightOfBlocks = module.function("layerNormBackwardWeightOfBlocks");
         rmsNormBackwardWeightOfBlocks = module.function("rmsNormBackwardWeightOfBlocks");
         addInOrder = module.function("addInOrder");
         squaresOfRuns = module.function("squaresOfRuns");
         sumOfRuns = module.function("sumOfRuns");
         findNonFinite = module.function("findNonFinite");
+        findNonFiniteHalves = module.function("findNonFiniteHalves");
     }
 
     /** Of the sums of every block of rows. */
@@ -80,6 +95,38 @@ final class GpuSums {
         launch.begin().view(dy).wide(sums).integer(columns).order(blocks);
         overBlocks(biasGradientOfBlocks, columns, blocks);
         addInOrder(sums, columns, blocks.count(), dBias);
+    }
+
+    void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {
+        int columns = dy.columns();
+        long sums = partial.reserve(biasBytes(dy, blocks));
+        launch.begin().view(dy).view(y).wide(sums).integer(columns).order(blocks);
+        overFours(biasGradientRounded, columns, blocks);
+        addInOrder(sums, columns, blocks.count(), dBias);
+    }
+
+    void geluBackwardRounded(
+            Tensor pre,
+            Tensor bias,
+            Tensor dy,
+            Gelu form,
+            Tensor dPre,
+            @Nullable Tensor dBias,
+            TokenBlocks blocks) {
+        int columns = dy.columns();
+        long sums = dBias == null ? 0 : partial.reserve(biasBytes(dy, blocks));
+        launch.begin().view(pre).vector(bias).view(dy).view(dPre).wide(sums);
+        launch.integer(columns).order(blocks);
+        overFours(
+                switch (form) {
+                    case TANH -> geluBackwardRounded;
+                    case EXACT -> exactGeluBackwardRounded;
+                },
+                columns,
+                blocks);
+        if (dBias != null) {
+            addInOrder(sums, columns, blocks.count(), dBias);
+        }
     }
 
     void layerNormBackwardWeight(
@@ -111,6 +158,12 @@ final class GpuSums {
     private void overBlocks(GpuModule.Function kernel, int columns, TokenBlocks blocks) {
         int down = Math.min(blocks.count(), MOST_BLOCKS_DOWN);
         launch.run(kernel, Math.ceilDiv(columns, THREADS), down, 1, THREADS, 0);
+    }
+
+    private void overFours(GpuModule.Function kernel, int columns, TokenBlocks blocks) {
+        int down = Math.min(blocks.count(), MOST_BLOCKS_DOWN);
+        int along = Math.ceilDiv(columns, 4 * FOURS_THREADS);
+        launch.run(kernel, along, down, 1, FOURS_THREADS, 0);
     }
 
     private void addInOrder(long sums, long stride, int count, Tensor total) {
@@ -171,7 +224,8 @@ final class GpuSums {
         launch.wide(answers.address(FLAGS_AT + (long) Integer.BYTES * flag));
         int along = Math.clamp(Math.ceilDiv(columns, 4 * RUN_THREADS), 1, RUN_ELEMENTS);
         int threads = Math.ceilDiv(Math.min(columns, RUN_THREADS), 32) * 32;
-        launch.run(findNonFinite, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, threads, 0);
+        GpuModule.Function kernel = x.type() == DType.BF16 ? findNonFiniteHalves : findNonFinite;
+        launch.run(kernel, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, threads, 0);
     }
 
     /** Answers true, unless it had to wait: {@link #firstNotFinite} tells. */
