@@ -156,21 +156,35 @@ extern "C" __global__ void exactGeluRounded(ConstFloats pre, const float* __rest
     geluRoundedOf<ExactGelu>(pre, bias, y, rows, columns);
 }
 
+template <class T>
+struct Pair {
+    T first, second;
+};
+
 template <class Gelu>
 __device__ __forceinline__ void geluBackwardRoundedOf(const ConstFloats& pre, const float* __restrict__ bias,
                                                       const ConstFloats& dy, const Halves& dPre, float* partial, int columns,
                                                       const RowOrder& order) {
     bool aligned = isAligned(pre) && isAligned(bias) && isAligned(dy) && isAligned(dPre);
-    sumBlocks(partial, columns, aligned, order, [&](int i, int j, auto gradient) {
-        auto x = gradient.at(&pre.at(i, j)), b = gradient.at(bias + j);
-        gradient = gradient.at(&dy.at(i, j));
+    sumBlocks<4>(
+        partial, columns, aligned, order,
+        [&](int i, int j, auto some) {
+            auto x = some.at(&pre.at(i, j)), b = some.at(bias + j);
 #pragma unroll
-        for (int n = 0; n < x.COUNT; n++) {
-            gradient.of[n] *= Gelu::gradient(x.of[n] + b.of[n]);
-        }
-        gradient.storeAt(&dPre.at(i, j));
-        return gradient;
-    });
+            for (int n = 0; n < x.COUNT; n++) {
+                x.of[n] += b.of[n];
+            }
+            return Pair<decltype(some)>{x, some.at(&dy.at(i, j))};
+        },
+        [&](int i, int j, auto loaded) {
+            auto x = loaded.first, gradient = loaded.second;
+#pragma unroll
+            for (int n = 0; n < x.COUNT; n++) {
+                gradient.of[n] *= Gelu::gradient(x.of[n]);
+            }
+            gradient.storeAt(&dPre.at(i, j));
+            return gradient;
+        });
 }
 
 // dPre = dy * gelu'(pre + bias), rounded; partial[i] = the sum of its rows in the i-th block, not rounded, unless null.

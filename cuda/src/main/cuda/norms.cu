@@ -24,8 +24,25 @@ struct Lane {
 #pragma unroll
         for (int k = 0; k < COUNT; k++) {
             int j = threadIdx.x % 32 + 32 * k;
-            held[k] = j < columns ? row[j] : 0;
+            held[k] = row[j < columns ? j : columns - 1]; // no branch between one load and the next
         }
+    }
+
+    // element = work(column, element) for its columns; of the last column more than once.
+    template <class Work>
+    __device__ __forceinline__ void replace(int columns, Work work) {
+#pragma unroll
+        for (int k = 0; k < COUNT; k++) {
+            int j = threadIdx.x % 32 + 32 * k;
+            held[k] = work(j < columns ? j : columns - 1, held[k]);
+        }
+    }
+
+    // Stores work(column, element) for its columns.
+    template <class T, class Work>
+    __device__ __forceinline__ void put(T* to, int columns, Work work) {
+        replace(columns, work);
+        each(columns, [&](int j, float value) { store(to + j, value); });
     }
 
     // Calls work(column, element) for its columns.
@@ -47,9 +64,14 @@ struct Lane<0> {
 
     __device__ __forceinline__ void load(const float* from, int) { row = from; }
 
+    template <class T, class Work>
+    __device__ __forceinline__ void put(T* to, int columns, Work work) {
+        each(columns, [&](int j, float value) { store(to + j, work(j, value)); });
+    }
+
     template <class Work>
     __device__ __forceinline__ void each(int columns, Work work) const {
-#pragma unroll 4
+#pragma unroll 8
         for (int j = threadIdx.x % 32; j < columns; j += 32) {
             work(j, row[j]);
         }
@@ -63,8 +85,6 @@ __device__ __forceinline__ void withLane(int columns, Work work) {
         work(Lane<4>());
     } else if (columns <= Lane<32>::MOST) {
         work(Lane<32>());
-    } else if (columns <= Lane<64>::MOST) {
-        work(Lane<64>());
     } else {
         work(Lane<0>());
     }
@@ -86,8 +106,7 @@ __device__ __forceinline__ void layerNormOf(const ConstFloats& x, const float* _
         float squares = 0;
         lane.each(columns, [&](int, float value) { squares += (value - average) * (value - average); });
         float scale = 1 / sqrtf(warpSum(squares) / columns + epsilon);
-        T* out = y.row(row);
-        lane.each(columns, [&](int j, float value) { store(out + j, (value - average) * scale * gain[j] + bias[j]); });
+        lane.put(y.row(row), columns, [&](int j, float value) { return (value - average) * scale * gain[j] + bias[j]; });
         if (threadIdx.x % 32 == 0) {
             mean[row] = average;
             rstd[row] = scale;
@@ -114,12 +133,12 @@ __device__ __forceinline__ void layerNormBackwardOfRow(const float* dy, const fl
     gradients.load(dy, columns);
     inputs.load(x, columns);
     before.load(dx, columns);
+    gradients.replace(columns, [&](int j, float value) { return value * gain[j]; });
     float sum = 0, product = 0;
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-        int j = threadIdx.x % 32 + 32 * k;
-        if (j < columns) {
-            float g = gradients.held[k] * gain[j];
+        if (static_cast<int>(threadIdx.x % 32) + 32 * k < columns) {
+            float g = gradients.held[k];
             sum += g;
             product += g * ((inputs.held[k] - average) * scale);
         }
@@ -129,7 +148,7 @@ __device__ __forceinline__ void layerNormBackwardOfRow(const float* dy, const fl
     for (int k = 0; k < COUNT; k++) {
         int j = threadIdx.x % 32 + 32 * k;
         if (j < columns) {
-            float g = gradients.held[k] * gain[j], h = (inputs.held[k] - average) * scale;
+            float g = gradients.held[k], h = (inputs.held[k] - average) * scale;
             dx[j] = before.held[k] + scale * (g - averageG - h * averageGh);
         }
     }
@@ -197,8 +216,7 @@ __device__ __forceinline__ void rmsNormOf(const ConstFloats& x, const float* __r
         float squares = 0;
         lane.each(columns, [&](int, float value) { squares += value * value; });
         float scale = 1 / sqrtf(warpSum(squares) / columns + epsilon);
-        T* out = y.row(item / heads) + first;
-        lane.each(columns, [&](int j, float value) { store(out + j, value * scale * gain[j]); });
+        lane.put(y.row(item / heads) + first, columns, [&](int j, float value) { return value * scale * gain[j]; });
         if (threadIdx.x % 32 == 0) {
             r[item] = scale;
         }

@@ -172,10 +172,12 @@ __device__ __forceinline__ bool isAligned(const View<T>& view) {
     return isAligned(view.data, view.stride);
 }
 
-// Adds up columns of every block of rows: partial[i] = the sum of what row(r, column, Neighbours<n>()) returns for the rows
-// r of the i-th block, one after the other. A thread has four columns, a grid row a block. Without partial: calls row alone.
-template <class Row>
-__device__ __forceinline__ void sumBlocks(float* partial, int columns, bool aligned, const RowOrder& order, Row row) {
+// Adds up columns of every block of rows: partial[i] = the sum over the rows r of the i-th block, one after the other, of
+// finish(r, column, load(r, column, Neighbours<n>())). ROWS of them are loaded before the first is finished: a compiler cannot
+// know that what is stored there is not loaded next. A thread has four columns, a grid row a block. Without partial: no sums.
+template <int ROWS, class Load, class Finish>
+__device__ __forceinline__ void sumBlocks(float* partial, int columns, bool aligned, const RowOrder& order, Load load,
+                                          Finish finish) {
     int column = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
     for (int i = blockIdx.y; i < order.levels() * order.sequences; i += gridDim.y) {
         int first = order.firstRow(i), end = first + order.rowsOf(i);
@@ -183,12 +185,27 @@ __device__ __forceinline__ void sumBlocks(float* partial, int columns, bool alig
             for (int n = 0; n < sum.COUNT; n++) {
                 sum.of[n] = 0;
             }
-#pragma unroll 4
-            for (int r = first; r < end; r++) {
-                auto more = row(r, j, sum);
+            auto take = [&](int r, auto loaded) {
+                auto more = finish(r, j, loaded);
+#pragma unroll
                 for (int n = 0; n < sum.COUNT; n++) {
                     sum.of[n] += more.of[n];
                 }
+            };
+            int r = first;
+            for (; r + ROWS <= end; r += ROWS) {
+                decltype(load(r, j, sum)) held[ROWS];
+#pragma unroll
+                for (int k = 0; k < ROWS; k++) {
+                    held[k] = load(r + k, j, sum);
+                }
+#pragma unroll
+                for (int k = 0; k < ROWS; k++) {
+                    take(r + k, held[k]);
+                }
+            }
+            for (; r < end; r++) {
+                take(r, load(r, j, sum));
             }
             if (partial) {
                 sum.storeAt(partial + static_cast<long long>(i) * columns + j);

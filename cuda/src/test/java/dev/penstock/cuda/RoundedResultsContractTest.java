@@ -2,6 +2,7 @@ package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
@@ -173,6 +174,66 @@ class RoundedResultsContractTest extends KernelContract {
             assertSame("gates of " + width, half, rounded(z));
             assertSame("gradients of gates of " + width, dHalf, rounded(dGated));
             assertClose("gates", half, Truth.swiGlu(values(gated)), HALF_UNIT);
+        }
+    }
+
+    /** Rows of which a block of a GPU holds all, some, or has to read while it writes. */
+    @Test
+    void lossesOfWholeVocabulariesAndTheirGradientsAreRight() {
+        for (int vocabulary : List.of(50_257, 128_256, 4_099, 37, 3)) {
+            for (boolean rounds : new boolean[] {true, false}) {
+                checkLosses(
+                        vocabulary, rounds, vocabulary == 4_099 ? 7 : (vocabulary + 15) / 16 * 16);
+            }
+        }
+    }
+
+    private void checkLosses(int vocabulary, boolean rounds, int stride) {
+        int rows = 2;
+        float scale = 0.25f;
+        int wide = Math.max(stride, vocabulary);
+        Tensor logits =
+                normals(rows, stride < vocabulary ? wide + stride : wide).columns(0, vocabulary);
+        Tensor targets = indices(rows, vocabulary);
+        HostMatrix.of(targets).setInt(0, 0, vocabulary - 1);
+        Tensor losses = zeros(1, rows);
+        Tensor alone = zeros(1, rows);
+        Tensor dLogits =
+                rounds
+                        ? new Tensor(
+                                logits.buffer(),
+                                logits.offsetBytes(),
+                                DType.BF16,
+                                rows,
+                                vocabulary,
+                                2 * logits.stride())
+                        : logits;
+        double[][] before = values(logits);
+        int[] at = integers(targets);
+
+        kernels.crossEntropyOfRows(logits, targets, alone, 0, dLogits);
+        assertThat(values(logits)).isDeepEqualTo(before);
+        kernels.crossEntropyOfRows(logits, targets, losses, scale, dLogits);
+
+        double[] truth = Truth.crossEntropy(before, at);
+        double[][] slope = new double[rows][vocabulary];
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < vocabulary; j++) {
+                double probability = Math.exp(before[i][j] - before[i][at[i]] - truth[i]);
+                slope[i][j] = (probability - (j == at[i] ? 1 : 0)) * scale;
+            }
+        }
+        assertClose("losses of " + vocabulary, losses, new double[][] {truth}, 2e-6);
+        assertSame("losses alone", alone, losses);
+        assertClose("dLogits of " + vocabulary, dLogits, slope, rounds ? HALF_UNIT : 1e-5);
+        HostMatrix gradient = HostMatrix.of(dLogits);
+        for (int j = 0; j < vocabulary; j++) { // small ones too
+            double error =
+                    rounds ? HALF_UNIT * Math.abs(slope[1][j]) : 1e-4 * Math.abs(slope[1][j]);
+            if (Math.abs(gradient.get(1, j) - slope[1][j]) > error + 1e-9) {
+                assertThat((double) gradient.get(1, j))
+                        .isCloseTo(slope[1][j], within(error + 1e-9));
+            }
         }
     }
 

@@ -349,6 +349,19 @@ public interface Kernels {
             Tensor losses,
             float gradientScale);
 
+    /**
+     * {@link #softmaxPart} and {@link #crossEntropy} of logits of the whole vocabulary in one pass,
+     * in an order of sums of its own.
+     *
+     * @param gradientScale 0 for losses alone
+     * @param dLogits {@code [n, V]}: the logits themselves, which become their gradient; or BF16
+     *     rows that begin where those of the logits do
+     */
+    default void crossEntropyOfRows(
+            Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {
+        throw writesNone("crossEntropyOfRows");
+    }
+
     // ---- whole tensors ----------------------------------------------------------------------
 
     /** Sets every element to zero bits. */

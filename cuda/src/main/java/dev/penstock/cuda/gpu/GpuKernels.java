@@ -22,6 +22,7 @@ final class GpuKernels implements Kernels {
     private static final int ROW_THREADS = 128;
     private static final int ROWS_PER_BLOCK = ROW_THREADS / 32;
     private static final int LOGITS_THREADS = 256;
+    private static final int ROW_OF_LOGITS_THREADS = 1024;
 
     private final GpuContext gpu;
     private final Launch launch;
@@ -30,7 +31,6 @@ final class GpuKernels implements Kernels {
     private final GpuElements elements;
     private final GpuSums sums;
     private final GpuModule.Function embedding;
-    private final GpuModule.Function embeddingBackward;
     private final GpuModule.Function layerNorm;
     private final GpuModule.Function layerNormRounded;
     private final GpuModule.Function layerNormBackwardInput;
@@ -39,6 +39,8 @@ final class GpuKernels implements Kernels {
     private final GpuModule.Function rmsNormBackwardInput;
     private final GpuModule.Function softmaxPart;
     private final GpuModule.Function crossEntropy;
+    private final GpuModule.Function crossEntropyOfRows;
+    private final GpuModule.Function crossEntropyOfRowsRounded;
 
     GpuKernels(
             GpuContext gpu,
@@ -55,7 +57,6 @@ final class GpuKernels implements Kernels {
         this.elements = elements;
         this.sums = sums;
         embedding = module.function("embedding");
-        embeddingBackward = module.function("embeddingBackward");
         layerNorm = module.function("layerNorm");
         layerNormRounded = module.function("layerNormRounded");
         layerNormBackwardInput = module.function("layerNormBackwardInput");
@@ -64,6 +65,8 @@ final class GpuKernels implements Kernels {
         rmsNormBackwardInput = module.function("rmsNormBackwardInput");
         softmaxPart = module.function("softmaxPart");
         crossEntropy = module.function("crossEntropy");
+        crossEntropyOfRows = module.function("crossEntropyOfRows");
+        crossEntropyOfRowsRounded = module.function("crossEntropyOfRowsRounded");
     }
 
     @Override
@@ -130,9 +133,7 @@ final class GpuKernels implements Kernels {
     public void embeddingBackward(
             Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
         inRange("embeddingBackward", "tokens", tokens, range.vocabulary());
-        launch.begin().view(dy).vector(tokens).range(range, dTable.rows()).view(dTable);
-        launch.integer(dy.rows()).integer(dy.columns()).order(blocks);
-        launch.run(embeddingBackward, dy.rows(), ROW_THREADS);
+        sums.embeddingBackward(dy, tokens, range, dTable, blocks);
     }
 
     @Override
@@ -313,6 +314,18 @@ final class GpuKernels implements Kernels {
         launch.begin().view(parts).integer(parts.rows()).integer(shard).view(logits);
         launch.vector(targets).range(range, logits.columns()).vector(losses);
         launch.number(gradientScale).run(crossEntropy, logits.rows(), LOGITS_THREADS);
+    }
+
+    @Override
+    public void crossEntropyOfRows(
+            Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {
+        inRange("crossEntropyOfRows", "targets", targets, logits.columns());
+        launch.begin().view(logits).vector(targets).integer(logits.columns()).vector(losses);
+        launch.number(gradientScale).view(dLogits);
+        launch.run(
+                dLogits.type() == DType.BF16 ? crossEntropyOfRowsRounded : crossEntropyOfRows,
+                logits.rows(),
+                ROW_OF_LOGITS_THREADS);
     }
 
     @Override

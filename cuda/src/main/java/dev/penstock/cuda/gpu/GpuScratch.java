@@ -10,7 +10,9 @@ import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.SilentKernels;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** What the kernels of a GPU hold for themselves. */
@@ -131,8 +133,19 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public double squaredNorm(Tensor x) {
-        partialSums = Math.max(partialSums, GpuSums.squaredNormBytes(x));
-        return 0;
+        return squaredNorms(List.of(x))[0];
+    }
+
+    @Override
+    public double[] squaredNorms(List<Tensor> tensors) {
+        partialSums = Math.max(partialSums, GpuSums.squaredNormBytes(tensors));
+        return new double[tensors.size()];
+    }
+
+    @Override
+    public void embeddingBackward(
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
+        partialSums = Math.max(partialSums, GpuSums.embeddingBytes(dy, dTable));
     }
 
     @Override

@@ -4,6 +4,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.memory.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -11,8 +12,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sums in a fixed order: the kernels of {@code sums.cu} and the gradients of biases and of norms'
- * weights, which first sum blocks of rows by themselves and then the blocks.
+ * Sums in a fixed order: the kernels of {@code sums.cu}, the gradients of tables of tokens, and
+ * those of biases and of norms' weights, which first sum blocks of rows by themselves and then the
+ * blocks.
  */
 final class GpuSums {
     private static final int THREADS = 128;
@@ -32,8 +34,22 @@ final class GpuSums {
 
     private static final long FLAGS_AT = (long) Double.BYTES * MOST_NORMS;
 
-    /** Squared norms; a flag, for which the host waits at once; flags of tensors watched. */
-    static final long ANSWER_BYTES = FLAGS_AT + (1L + MOST_WATCHED) * Integer.BYTES;
+    private static final long SQUARED_AT =
+            FLAGS_AT + Math.ceilDiv((1L + MOST_WATCHED) * Integer.BYTES, Long.BYTES) * Long.BYTES;
+
+    /** Of a {@code Squared}: address, elements, first run. */
+    private static final int SQUARED_BYTES = 3 * Long.BYTES;
+
+    /**
+     * Squared norms; a flag, for which the host waits at once; flags of tensors watched; and, for
+     * kernels to read, the tensors whose norms are wanted.
+     */
+    static final long ANSWER_BYTES = SQUARED_AT + (long) SQUARED_BYTES * MOST_NORMS;
+
+    /** Of kernels whose threads take items in turns. */
+    private static final int MOST_BLOCKS = 1024;
+
+    private static final int SCAN_THREADS = 1024;
 
     private final Launch launch;
     private final Scratch partial;
@@ -46,7 +62,13 @@ final class GpuSums {
     private final GpuModule.Function rmsNormBackwardWeightOfBlocks;
     private final GpuModule.Function addInOrder;
     private final GpuModule.Function squaresOfRuns;
-    private final GpuModule.Function sumOfRuns;
+    private final GpuModule.Function sumsOfRuns;
+    private final GpuModule.Function copyWords;
+    private final GpuModule.Function clearCounts;
+    private final GpuModule.Function countTokens;
+    private final GpuModule.Function startLists;
+    private final GpuModule.Function listPositions;
+    private final GpuModule.Function embeddingBackward;
     private final GpuModule.Function findNonFinite;
     private final GpuModule.Function findNonFiniteHalves;
     private int watched;
@@ -67,7 +89,13 @@ final class GpuSums {
         rmsNormBackwardWeightOfBlocks = module.function("rmsNormBackwardWeightOfBlocks");
         addInOrder = module.function("addInOrder");
         squaresOfRuns = module.function("squaresOfRuns");
-        sumOfRuns = module.function("sumOfRuns");
+        sumsOfRuns = module.function("sumsOfRuns");
+        copyWords = module.function("copyWords");
+        clearCounts = module.function("clearCounts");
+        countTokens = module.function("countTokens");
+        startLists = module.function("startLists");
+        listPositions = module.function("listPositions");
+        embeddingBackward = module.function("embeddingBackward");
         findNonFinite = module.function("findNonFinite");
         findNonFiniteHalves = module.function("findNonFiniteHalves");
     }
@@ -81,8 +109,24 @@ final class GpuSums {
         return 2 * biasBytes(dy, blocks);
     }
 
-    static long squaredNormBytes(Tensor x) {
-        return (long) Double.BYTES * runs(x);
+    /** Of the sums of every run, and of the tensors. */
+    static long squaredNormBytes(List<Tensor> tensors) {
+        long most = 0;
+        for (int first = 0; first < tensors.size(); first += MOST_NORMS) {
+            List<Tensor> some = atOnce(tensors, first);
+            long runs = some.stream().mapToLong(GpuSums::runs).sum();
+            most = Math.max(most, Double.BYTES * runs + (long) SQUARED_BYTES * some.size());
+        }
+        return most;
+    }
+
+    private static List<Tensor> atOnce(List<Tensor> tensors, int first) {
+        return tensors.subList(first, Math.min(tensors.size(), first + MOST_NORMS));
+    }
+
+    /** Of where the list of each token starts and ends, and of the lists. */
+    static long embeddingBytes(Tensor dy, Tensor dTable) {
+        return Integer.BYTES * (2L * dTable.rows() + dy.rows());
     }
 
     private static int runs(Tensor x) {
@@ -172,31 +216,67 @@ final class GpuSums {
         launch.run(addInOrder, Math.ceilDiv(columns, THREADS), THREADS);
     }
 
+    /** Tokens were checked. */
+    void embeddingBackward(
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
+        int count = dTable.rows();
+        int rows = dy.rows();
+        if (count == 0 || rows == 0) {
+            return;
+        }
+        long starts = partial.reserve(embeddingBytes(dy, dTable));
+        long ends = starts + (long) Integer.BYTES * count;
+        long lists = ends + (long) Integer.BYTES * count;
+        launch.begin().wide(starts).integer(count).run(clearCounts, blocks(count), RUN_THREADS);
+        launch.begin().vector(tokens).range(range, count).wide(starts).integer(rows);
+        launch.run(countTokens, blocks(rows), RUN_THREADS);
+        launch.begin().wide(starts).wide(ends).integer(count).run(startLists, 1, SCAN_THREADS);
+        launch.begin().vector(tokens).range(range, count).wide(ends).wide(lists);
+        launch.integer(rows).order(blocks).run(listPositions, blocks(rows), RUN_THREADS);
+        launch.begin().view(dy).vector(tokens).range(range, count).view(dTable);
+        launch.wide(starts).wide(ends).wide(lists).integer(rows).integer(dy.columns());
+        launch.order(blocks).run(embeddingBackward, rows, THREADS);
+    }
+
+    private static int blocks(int items) {
+        return Math.min(Math.ceilDiv(items, RUN_THREADS), MOST_BLOCKS);
+    }
+
     /** Waits once for many. */
     double[] squaredNorms(List<Tensor> tensors) {
-        tensors.stream()
-                .mapToLong(GpuSums::squaredNormBytes)
-                .max()
-                .ifPresent(partial::reserve); // growing it waits
         double[] norms = new double[tensors.size()];
         for (int first = 0; first < norms.length; first += MOST_NORMS) {
-            int count = Math.min(MOST_NORMS, norms.length - first);
-            for (int i = 0; i < count; i++) {
-                sumSquares(tensors.get(first + i), answers.address((long) Double.BYTES * i));
-            }
-            MemorySegment.copy(answers.await(), ValueLayout.JAVA_DOUBLE, 0, norms, first, count);
+            List<Tensor> some = atOnce(tensors, first);
+            sumSquares(some);
+            MemorySegment words = answers.await();
+            MemorySegment.copy(words, ValueLayout.JAVA_DOUBLE, 0, norms, first, some.size());
         }
         return norms;
     }
 
-    private void sumSquares(Tensor x, long answer) {
-        int runs = runs(x);
-        long sums = partial.reserve(squaredNormBytes(x));
+    /** Nobody reads the tensors of an earlier call any more: it waited. */
+    private void sumSquares(List<Tensor> tensors) {
+        int count = tensors.size();
+        MemorySegment written = answers.words().asSlice(SQUARED_AT);
+        int runs = 0;
+        for (int i = 0; i < count; i++) {
+            Tensor x = tensors.get(i);
+            written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i, GpuBuffer.addressOf(x));
+            written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i + 1, x.elements());
+            written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i + 2, runs);
+            runs = Math.addExact(runs, runs(x));
+        }
+        long squared = partial.reserve(squaredNormBytes(tensors));
+        long sums = squared + (long) SQUARED_BYTES * count;
+        int words = SQUARED_BYTES / Integer.BYTES * count;
+        launch.begin().view(answers.address(SQUARED_AT), words).view(squared, words);
+        launch.integer(1).integer(words).run(copyWords, Math.ceilDiv(words, 4 * THREADS), THREADS);
         if (runs > 0) {
-            launch.begin().vector(x).wide(x.elements()).wide(sums);
+            launch.begin().wide(squared).integer(count).wide(sums);
             launch.run(squaresOfRuns, runs, RUN_THREADS);
         }
-        launch.begin().wide(sums).integer(runs).wide(answer).run(sumOfRuns, 1, RUN_THREADS);
+        launch.begin().wide(squared).wide(sums).wide(answers.address(0));
+        launch.run(sumsOfRuns, count, RUN_THREADS);
     }
 
     /** Waits for the result. */

@@ -426,6 +426,22 @@ public final class CheckedKernels implements Kernels {
         kernels.crossEntropy(parts, shard, logits, targets, range, losses, gradientScale);
     }
 
+    @Override
+    public void crossEntropyOfRows(
+            Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {
+        String op = "crossEntropyOfRows";
+        type(op, "logits", logits, DType.F32);
+        matrix(op, "targets", targets, DType.I32, 1, logits.rows());
+        vector(op, "losses", losses, logits.rows());
+        result(op, "dLogits", dLogits, logits.rows(), logits.columns(), writesBFloat16());
+        long logitsRow = (long) logits.stride() * logits.type().bytes();
+        if (dLogits.offsetBytes() != logits.offsetBytes()
+                || (long) dLogits.stride() * dLogits.type().bytes() != logitsRow) {
+            throw broken(op, "dLogits in the rows of the logits", shape(dLogits));
+        }
+        kernels.crossEntropyOfRows(logits, targets, losses, gradientScale, dLogits);
+    }
+
     private static void checkLogits(String op, Tensor logits, Tensor targets, TokenRange range) {
         type(op, "logits", logits, DType.F32);
         matrix(op, "targets", targets, DType.I32, 1, logits.rows());
