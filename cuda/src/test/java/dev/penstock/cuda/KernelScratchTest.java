@@ -11,6 +11,8 @@ import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
+import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -168,6 +170,16 @@ class KernelScratchTest extends KernelContract {
                                 blocks));
         both(k -> k.rmsNormBackwardWeight(x, x, zeros(1, 90 * 5), zeros(1, 14), blocks));
         both(k -> k.squaredNorm(normals(400, 400)));
+        both(k -> k.squaredNorms(List.of(normals(200, 300), normals(1, 5), normals(400, 400))));
+    }
+
+    @Test
+    void gradientsOfTables() {
+        Tensor tokens = indices(90, 1_000);
+        TokenRange range = new TokenRange(0, 1_000);
+        TokenBlocks blocks = new TokenBlocks(3, 30, 0, 4);
+        Tensor dTable = zeros(1_000, 12);
+        both(k -> k.embeddingBackward(normals(90, 12), tokens, range, dTable, blocks));
     }
 
     private void both(Consumer<Kernels> op) {

@@ -105,6 +105,7 @@ public final class InferenceStage implements StageProgram {
                         new Compute(
                                 kernels,
                                 multiply,
+                                DType.F32,
                                 guard,
                                 new TensorShards(kernels, whole, null),
                                 null),

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * Queries and keys lie there as attention uses them: normalised and turned where a model does so.
  */
 final class AttentionBlock {
+    private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
     private final ColumnLinear queryKeyValue;
@@ -39,6 +40,7 @@ final class AttentionBlock {
             Attention attention,
             @Nullable HeadTurns turns,
             LayerParameters parameters) {
+        this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, shape.model().block().norm(), parameters.norm1());
         headNorms =
@@ -92,7 +94,10 @@ final class AttentionBlock {
 
     private void attend(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         attention.forward(qkv, a, blocks);
-        output.multiply(a.attended(), a.middle());
+        if (compute.rounds()) {
+            kernels.copy(a.attended(), a.attendedFactor());
+        }
+        output.multiply(a.attendedFactor(), a.middle());
         output.addBiasAndResidual(a.middle(), x);
     }
 
@@ -138,9 +143,10 @@ final class AttentionBlock {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        output.backward(a.attended(), dStream, work.dAttended(), blocks);
+        output.backward(a.attendedFactor(), dStream, work.dAttended(), work, blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
-        Tensor dProjected = dProjected(a, dQkv, work, blocks);
+        Tensor dProjected =
+                queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
         Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, work.dModel(), blocks);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
@@ -158,18 +164,19 @@ final class AttentionBlock {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        kernels.copy(dStream, a.middle());
-        output.backwardInput(dStream, work.dAttended(), blocks);
+        kernels.copy(dStream, compute.keptIn(a.middle()));
+        output.backwardInput(dStream, work.dAttended(), work, blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         Tensor dProjected = dProjected(a, dQkv, work, blocks);
         microBatchRows.scatter(kernels, dProjected, blocks, qkv);
-        Tensor dNorm = queryKeyValue.backwardInput(dProjected, work.dModel(), blocks);
+        Tensor factor = queryKeyValue.backwardBias(dProjected, work, blocks);
+        Tensor dNorm = queryKeyValue.backwardInput(factor, work.dModel());
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 
     /** Computes the products that {@link #backwardInput} left out. */
     void backwardWeight(LayerActivations a, Tensor qkv, Workspace work, TokenBlocks blocks) {
-        output.backwardWeight(a.attended(), a.middle(), blocks);
+        output.backwardWeight(a.attendedFactor(), compute.keptIn(a.middle()), blocks);
         queryKeyValue.backwardWeight(a.norm1(), unitRows(qkv, work, blocks), blocks);
     }
 

@@ -140,7 +140,7 @@ public record GptSettings(
 
     /** Returns what a shard of a stage holds of the model. */
     public ShardShape shape(StageRole role) {
-        return new ShardShape(shape, role.shard(), grid.tensor(), sequence);
+        return new ShardShape(shape, role.shard(), grid.tensor(), sequence, precision.kept());
     }
 
     /** Returns what a rank holds of the model as a stage. */
@@ -163,7 +163,7 @@ public record GptSettings(
      * one each.
      */
     public long sharedGradientElements(RankPlace place) {
-        var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence);
+        var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence, precision.kept());
         boolean shared = shape.tied() && fineTuning.trains(TOKEN_TABLE);
         long matrix = shared ? (long) own.tokens() * own.width() : 0;
         return Sharding.of(this, place).held(matrix).count();

@@ -118,6 +118,7 @@ public final class GptStage implements StageProgram {
                 new Compute(
                         kernels,
                         settings.precision().multiply(),
+                        settings.precision().kept(),
                         guard,
                         shards,
                         buffers.adapters());
