@@ -261,7 +261,7 @@ final class GpuSums {
         int runs = 0;
         for (int i = 0; i < count; i++) {
             Tensor x = tensors.get(i);
-            written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i, GpuBuffer.addressOf(x));
+            written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i, launch.address(x));
             written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i + 1, x.elements());
             written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i + 2, runs);
             runs = Math.addExact(runs, runs(x));
