@@ -18,7 +18,38 @@ __device__ __forceinline__ void eachElement(int rows, int columns, Work work) {
     }
 }
 
-// Calls work(row, column, Neighbours<n>()) for all elements, n at a time: four if all rows begin at 16 bytes, else one.
+// Calls finish(row, column, load(row, column, Neighbours<n>())) for all elements, n at a time: four if all rows begin at 16
+// bytes, else one. Four loads of a thread are under way before the first is finished: a compiler cannot know that what is
+// stored there is not loaded next.
+template <class Load, class Finish>
+__device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Load load, Finish finish) {
+    int fours = aligned ? columns / 4 : 0;
+    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
+        long long step = static_cast<long long>(gridDim.x) * blockDim.x * 4;
+        for (long long first = blockIdx.x * blockDim.x * 4LL + threadIdx.x; first < fours; first += step) {
+            Neighbours<4> four{};
+            auto columnOf = [&](int i) { return first + i * static_cast<long long>(blockDim.x); };
+            decltype(load(row, 0, four)) held[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) { // beyond the end the last ones again, so that no branch keeps loads apart
+                long long at = columnOf(i);
+                held[i] = load(row, 4 * static_cast<int>(at < fours ? at : fours - 1), four);
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                if (columnOf(i) < fours) {
+                    finish(row, 4 * static_cast<int>(columnOf(i)), held[i]);
+                }
+            }
+        }
+    }
+    eachElement(rows, columns - 4 * fours, [&](int i, int j) {
+        Neighbours<1> one{};
+        finish(i, 4 * fours + j, load(i, 4 * fours + j, one));
+    });
+}
+
+// Calls work(row, column, Neighbours<n>()) for all elements, n at a time, one after the other.
 template <class Work>
 __device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Work work) {
     int fours = aligned ? columns / 4 : 0;
@@ -26,31 +57,53 @@ __device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Wo
     eachElement(rows, columns - 4 * fours, [&](int i, int j) { work(i, 4 * fours + j, Neighbours<1>()); });
 }
 
+template <class T>
+struct Pair {
+    T first, second;
+};
+
+template <class Result>
+__device__ __forceinline__ void addBiasTo(const Result& result, const Floats& y, const float* __restrict__ bias, int rows,
+                                          int columns) {
+    eachFour(
+        rows, columns, isAligned(y) && isAligned(bias) && isAligned(result),
+        [&](int i, int j, auto sum) {
+            auto b = sum.at(bias + j);
+            sum = sum.at(&y.at(i, j));
+#pragma unroll
+            for (int n = 0; n < sum.COUNT; n++) {
+                sum.of[n] += b.of[n];
+            }
+            return sum;
+        },
+        [&](int i, int j, auto sum) { sum.storeAt(&result.at(i, j)); });
+}
+
 // y += bias
 extern "C" __global__ void addBias(Floats y, const float* __restrict__ bias, int rows, int columns) {
-    eachFour(rows, columns, isAligned(y) && isAligned(bias), [&](int i, int j, auto sum) {
-        auto b = sum.at(bias + j);
-        sum = sum.at(&y.at(i, j));
-#pragma unroll
-        for (int n = 0; n < sum.COUNT; n++) {
-            sum.of[n] += b.of[n];
-        }
-        sum.storeAt(&y.at(i, j));
-    });
+    addBiasTo(y, y, bias, rows, columns);
+}
+
+// rounded = y + bias
+extern "C" __global__ void addBiasRounded(Floats y, const float* __restrict__ bias, Halves rounded, int rows, int columns) {
+    addBiasTo(rounded, y, bias, rows, columns);
 }
 
 // y = (y + bias) + residual
 extern "C" __global__ void addBiasAndResidual(Floats y, const float* __restrict__ bias, ConstFloats residual, int rows,
                                               int columns) {
-    eachFour(rows, columns, isAligned(y) && isAligned(bias) && isAligned(residual), [&](int i, int j, auto sum) {
-        auto b = sum.at(bias + j), r = sum.at(&residual.at(i, j));
-        sum = sum.at(&y.at(i, j));
+    eachFour(
+        rows, columns, isAligned(y) && isAligned(bias) && isAligned(residual),
+        [&](int i, int j, auto sum) {
+            auto b = sum.at(bias + j), r = sum.at(&residual.at(i, j));
+            sum = sum.at(&y.at(i, j));
 #pragma unroll
-        for (int n = 0; n < sum.COUNT; n++) {
-            sum.of[n] = (sum.of[n] + b.of[n]) + r.of[n];
-        }
-        sum.storeAt(&y.at(i, j));
-    });
+            for (int n = 0; n < sum.COUNT; n++) {
+                sum.of[n] = (sum.of[n] + b.of[n]) + r.of[n];
+            }
+            return sum;
+        },
+        [&](int i, int j, auto sum) { sum.storeAt(&y.at(i, j)); });
 }
 
 constexpr float SQRT_2_OVER_PI = 0.7978845608028654f;
@@ -135,15 +188,24 @@ extern "C" __global__ void exactGeluBackward(ConstFloats pre, Floats dy, int row
 template <class Gelu>
 __device__ __forceinline__ void geluRoundedOf(const ConstFloats& pre, const float* __restrict__ bias, const Halves& y, int rows,
                                               int columns) {
-    eachFour(rows, columns, isAligned(pre) && isAligned(bias) && isAligned(y), [&](int i, int j, auto x) {
-        auto b = x.at(bias + j);
-        x = x.at(&pre.at(i, j));
+    eachFour(
+        rows, columns, isAligned(pre) && isAligned(bias) && isAligned(y),
+        [&](int i, int j, auto x) {
+            auto b = x.at(bias + j);
+            x = x.at(&pre.at(i, j));
 #pragma unroll
-        for (int n = 0; n < x.COUNT; n++) {
-            x.of[n] = Gelu::of(x.of[n] + b.of[n]);
-        }
-        x.storeAt(&y.at(i, j));
-    });
+            for (int n = 0; n < x.COUNT; n++) {
+                x.of[n] += b.of[n];
+            }
+            return x;
+        },
+        [&](int i, int j, auto x) {
+#pragma unroll
+            for (int n = 0; n < x.COUNT; n++) {
+                x.of[n] = Gelu::of(x.of[n]);
+            }
+            x.storeAt(&y.at(i, j));
+        });
 }
 
 // y = gelu(pre + bias), tanh form, rounded. pre stays as it is.
@@ -155,11 +217,6 @@ extern "C" __global__ void geluRounded(ConstFloats pre, const float* __restrict_
 extern "C" __global__ void exactGeluRounded(ConstFloats pre, const float* __restrict__ bias, Halves y, int rows, int columns) {
     geluRoundedOf<ExactGelu>(pre, bias, y, rows, columns);
 }
-
-template <class T>
-struct Pair {
-    T first, second;
-};
 
 template <class Gelu>
 __device__ __forceinline__ void geluBackwardRoundedOf(const ConstFloats& pre, const float* __restrict__ bias,
@@ -259,15 +316,18 @@ extern "C" __global__ void rotate(Floats x, ConstFloats turns, int positions, in
 
 // y += x
 extern "C" __global__ void add(ConstFloats x, Floats y, int rows, int columns) {
-    eachFour(rows, columns, isAligned(x) && isAligned(y), [&](int i, int j, auto sum) {
-        auto more = sum.at(&x.at(i, j));
-        sum = sum.at(&y.at(i, j));
+    eachFour(
+        rows, columns, isAligned(x) && isAligned(y),
+        [&](int i, int j, auto sum) {
+            auto more = sum.at(&x.at(i, j));
+            sum = sum.at(&y.at(i, j));
 #pragma unroll
-        for (int n = 0; n < sum.COUNT; n++) {
-            sum.of[n] += more.of[n];
-        }
-        sum.storeAt(&y.at(i, j));
-    });
+            for (int n = 0; n < sum.COUNT; n++) {
+                sum.of[n] += more.of[n];
+            }
+            return sum;
+        },
+        [&](int i, int j, auto sum) { sum.storeAt(&y.at(i, j)); });
 }
 
 // y = x, elements of 4 bytes
@@ -281,8 +341,9 @@ extern "C" __global__ void copyHalves(View<const unsigned short> x, View<unsigne
 }
 
 extern "C" __global__ void narrow(ConstFloats x, Halves y, int rows, int columns) {
-    eachFour(rows, columns, isAligned(x) && isAligned(y),
-             [&](int i, int j, auto some) { some.at(&x.at(i, j)).storeAt(&y.at(i, j)); });
+    eachFour(
+        rows, columns, isAligned(x) && isAligned(y), [&](int i, int j, auto some) { return some.at(&x.at(i, j)); },
+        [&](int i, int j, auto some) { some.storeAt(&y.at(i, j)); });
 }
 
 extern "C" __global__ void widen(View<const unsigned short> x, Floats y, int rows, int columns) {

@@ -192,7 +192,7 @@ extern "C" __global__ void layerNormBackwardWeightOfBlocks(ConstFloats dy, Const
     for (int i = blockIdx.y; i < order.levels() * order.sequences; i += gridDim.y) {
         int first = order.firstRow(i), end = first + order.rowsOf(i);
         float dGain = 0, dBias = 0;
-#pragma unroll 4
+#pragma unroll 8
         for (int row = first; row < end; row++) {
             float gradient = dy.at(row, column);
             dGain += (x.at(row, column) - mean[row]) * rstd[row] * gradient;

@@ -37,9 +37,22 @@ extern "C" __global__ void addInOrder(const float* __restrict__ partial, long lo
     if (column >= columns) {
         return;
     }
+    constexpr int AT_ONCE = 32; // on their way together: a thread has nothing else to do
     float total = sum[column];
+    int i = 0;
+    for (; i + AT_ONCE <= count; i += AT_ONCE) {
+        float held[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            held[k] = partial[(i + k) * stride + column];
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            total += held[k];
+        }
+    }
 #pragma unroll 4
-    for (int i = 0; i < count; i++) {
+    for (; i < count; i++) {
         total += partial[i * stride + column];
     }
     sum[column] = total;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
@@ -174,6 +175,61 @@ class RoundedResultsContractTest extends KernelContract {
             assertSame("gates of " + width, half, rounded(z));
             assertSame("gradients of gates of " + width, dHalf, rounded(dGated));
             assertClose("gates", half, Truth.swiGlu(values(gated)), HALF_UNIT);
+        }
+    }
+
+    /**
+     * Heads of several widths, alone and in groups, whole and as slices; rows that allow no wide
+     * loads.
+     */
+    @Test
+    void attentionOfRoundedQueriesKeysAndValuesIsTheSame() {
+        int tokens = 70;
+        for (AttentionShape shape :
+                List.of(
+                        AttentionShape.dense(2, 128),
+                        AttentionShape.dense(1, 128),
+                        AttentionShape.dense(3, 21),
+                        new AttentionShape(4, 2, 32, 20, 0.2))) {
+            for (TokenBlocks blocks :
+                    List.of(
+                            new TokenBlocks(2, tokens, 0, tokens),
+                            new TokenBlocks(2, tokens - 16, 16, 16))) {
+                Tensor qkv = normals(2 * tokens, shape.columns());
+                Tensor half = rounded(qkv);
+                Tensor dy = normals(blocks.rows(), shape.queryColumns());
+
+                assertThat(attention(half, dy, shape, tokens, blocks))
+                        .as("%s, %s", shape, blocks)
+                        .isDeepEqualTo(attention(qkv, dy, shape, tokens, blocks));
+            }
+        }
+    }
+
+    private float[][][] attention(
+            Tensor qkv, Tensor dy, AttentionShape shape, int tokens, TokenBlocks blocks) {
+        Tensor y = zeros(blocks.rows(), shape.queryColumns());
+        Tensor lse = zeros(blocks.rows(), shape.heads());
+        Tensor dQkv = zeros(qkv.rows(), qkv.columns());
+        kernels.attention(DType.BF16, qkv, y, lse, shape, tokens, blocks);
+        kernels.attentionBackward(DType.BF16, qkv, y, lse, dy, dQkv, shape, tokens, blocks);
+        return new float[][][] {
+            HostMatrix.of(y).allRows(), HostMatrix.of(lse).allRows(), HostMatrix.of(dQkv).allRows()
+        };
+    }
+
+    @Test
+    void sumsWithBiasesAreRounded() {
+        for (int width : List.of(2304, 768, 37)) {
+            Tensor x = width % 4 == 0 ? normals(9, width) : normalsWithGaps(9, width);
+            Tensor bias = normals(1, width);
+            Tensor half = halves(9, width);
+            double[][] before = values(x);
+
+            kernels.addBiasRounded(x, bias, half);
+            assertThat(values(x)).isDeepEqualTo(before);
+            kernels.addBias(x, bias);
+            assertSame("sums of " + width, half, rounded(x));
         }
     }
 

@@ -83,6 +83,15 @@ public interface Kernels {
     /** {@code y += bias} on every row. */
     void addBias(Tensor y, Tensor bias);
 
+    /**
+     * {@code rounded = y + bias} on every row; {@code y} stays as it is.
+     *
+     * @param rounded BF16, as {@code y}
+     */
+    default void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {
+        throw writesNone("addBiasRounded");
+    }
+
     /** {@code y = (y + bias) + residual}. */
     void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual);
 
@@ -234,8 +243,9 @@ public interface Kernels {
      *     of a product; scores, softmax, sums and results stay F32. Slices then give the bits of
      *     the whole if they begin at multiples of 16 tokens. Other devices compute in F32 either
      *     way.
-     * @param qkv {@code [B*T, (h+2g)k]} of the whole micro-batch: row {@code b*T + t}; q, k, v side
-     *     by side, in each the heads side by side. Rows up to the slice's end must be filled.
+     * @param qkv {@code [B*T, (h+2g)k]} of the whole micro-batch: row {@code b*T + t}; may be BF16
+     *     where factors are multiplied so and the device {@link #writesBFloat16}; q, k, v side by
+     *     side, in each the heads side by side. Rows up to the slice's end must be filled.
      * @param y {@code [n, h*k]} of the unit, heads side by side
      * @param logSumExp {@code [n, h]} of the unit, kept for the backward
      * @param context T, rows of one sequence in {@code qkv}

@@ -24,6 +24,7 @@ final class GpuElements {
     private final Zeroing zeroing = new Zeroing();
     private final Launch launch;
     private final GpuModule.Function addBias;
+    private final GpuModule.Function addBiasRounded;
     private final GpuModule.Function addBiasAndResidual;
     private final GpuModule.Function biasGelu;
     private final GpuModule.Function geluBackward;
@@ -47,6 +48,7 @@ final class GpuElements {
         this.gpu = gpu;
         this.launch = launch;
         addBias = module.function("addBias");
+        addBiasRounded = module.function("addBiasRounded");
         addBiasAndResidual = module.function("addBiasAndResidual");
         biasGelu = module.function("biasGelu");
         geluBackward = module.function("geluBackward");
@@ -70,6 +72,11 @@ final class GpuElements {
     void addBias(Tensor y, Tensor bias) {
         launch.begin().view(y).vector(bias).integer(y.rows()).integer(y.columns());
         overMatrix(addBias, y.rows(), y.columns());
+    }
+
+    void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {
+        launch.begin().view(y).vector(bias).view(rounded).integer(y.rows()).integer(y.columns());
+        overMatrix(addBiasRounded, y.rows(), y.columns());
     }
 
     void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {

@@ -107,6 +107,11 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {
+        elements.addBiasRounded(y, bias, rounded);
+    }
+
+    @Override
     public void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {
         elements.addBiasAndResidual(y, bias, residual);
     }

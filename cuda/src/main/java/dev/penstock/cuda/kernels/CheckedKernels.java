@@ -94,6 +94,14 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {
+        type("addBiasRounded", "y", y, DType.F32);
+        vector("addBiasRounded", "bias", bias, y.columns());
+        matrix("addBiasRounded", "rounded", rounded, DType.BF16, y.rows(), y.columns());
+        kernels.addBiasRounded(y, bias, rounded);
+    }
+
+    @Override
     public void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {
         type("addBiasAndResidual", "y", y, DType.F32);
         vector("addBiasAndResidual", "bias", bias, y.columns());
@@ -312,7 +320,7 @@ public final class CheckedKernels implements Kernels {
             int context,
             TokenBlocks blocks) {
         factor("attention", "qkv", qkv, multiply);
-        checkAttention("attention", qkv, y, logSumExp, shape, context, blocks);
+        checkAttention("attention", writesBFloat16(), qkv, y, logSumExp, shape, context, blocks);
         kernels.attention(multiply, qkv, y, logSumExp, shape, context, blocks);
     }
 
@@ -328,7 +336,8 @@ public final class CheckedKernels implements Kernels {
             int context,
             TokenBlocks blocks) {
         factor("attentionBackward", "qkv", qkv, multiply);
-        checkAttention("attentionBackward", qkv, y, logSumExp, shape, context, blocks);
+        checkAttention(
+                "attentionBackward", writesBFloat16(), qkv, y, logSumExp, shape, context, blocks);
         matrix("attentionBackward", "dy", dy, y.rows(), y.columns());
         matrix("attentionBackward", "dQkv", dQkv, qkv.rows(), qkv.columns());
         kernels.attentionBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
@@ -336,6 +345,7 @@ public final class CheckedKernels implements Kernels {
 
     private static void checkAttention(
             String op,
+            boolean halves,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -345,7 +355,7 @@ public final class CheckedKernels implements Kernels {
         if (blocks.firstToken() + blocks.tokens() > context) {
             throw broken(op, "a slice that ends at " + context + " or before", blocks);
         }
-        matrix(op, "qkv", qkv, blocks.sequences() * context, shape.columns());
+        result(op, "qkv", qkv, blocks.sequences() * context, shape.columns(), halves);
         rowsOfUnit(op, "y", y, blocks);
         matrix(op, "y", y, y.rows(), shape.queryColumns());
         matrix(op, "logSumExp", logSumExp, y.rows(), shape.heads());

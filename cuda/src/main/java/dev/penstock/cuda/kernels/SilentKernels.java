@@ -52,6 +52,9 @@ public class SilentKernels implements CountedKernels {
     public void addBias(Tensor y, Tensor bias) {}
 
     @Override
+    public void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {}
+
+    @Override
     public void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {}
 
     @Override

@@ -108,6 +108,7 @@ public final class InferenceStage implements StageProgram {
                                 DType.F32,
                                 guard,
                                 new TensorShards(kernels, whole, null),
+                                null,
                                 null),
                         whole,
                         role,

@@ -102,8 +102,25 @@ final class AttentionBlock {
     }
 
     private void project(Tensor x, Tensor qkv, @Nullable HeadMoments kept, TokenBlocks blocks) {
-        queryKeyValue.multiply(x, qkv);
+        Tensor room = compute.projected();
         Tensor bias = queryKeyValue.bias();
+        if (room == null) {
+            queryKeyValue.multiply(x, qkv);
+            complete(qkv, bias, kept, blocks);
+            return;
+        }
+        Tensor projected = room.rows(0, qkv.rows());
+        queryKeyValue.multiply(x, projected);
+        if (bias != null && headNorms == null && turns == null) {
+            kernels.addBiasRounded(projected, bias, qkv);
+        } else {
+            complete(projected, bias, kept, blocks);
+            kernels.copy(projected, qkv);
+        }
+    }
+
+    private void complete(
+            Tensor qkv, @Nullable Tensor bias, @Nullable HeadMoments kept, TokenBlocks blocks) {
         if (bias != null) {
             kernels.addBias(qkv, bias);
         }

@@ -12,6 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param kept type of activations and gradients that only products read
  * @param shards the ranks that compute the same layers with other parts of their parameters
  * @param adapters scratch of low-rank branches; null if there are none
+ * @param projected scratch for queries, keys and values of the largest unit before they are
+ *     rounded; null where they are kept in F32
  */
 public record Compute(
         Kernels kernels,
@@ -19,7 +21,8 @@ public record Compute(
         DType kept,
         FiniteGuard guard,
         TensorShards shards,
-        @Nullable AdapterRoom adapters) {
+        @Nullable AdapterRoom adapters,
+        @Nullable Tensor projected) {
 
     /** Returns whether whatever only products read is rounded where it is computed. */
     boolean rounds() {

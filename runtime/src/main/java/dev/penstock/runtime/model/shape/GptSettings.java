@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.shape;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.cuda.device.DType;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -141,6 +142,14 @@ public record GptSettings(
     /** Returns what a shard of a stage holds of the model. */
     public ShardShape shape(StageRole role) {
         return new ShardShape(shape, role.shard(), grid.tensor(), sequence, precision.kept());
+    }
+
+    /**
+     * Returns the type in which queries, keys and values are kept: attention alone reads them, and
+     * what passes round among context parts is F32.
+     */
+    public DType keptQueryKeyValues() {
+        return grid.context() > 1 ? DType.F32 : precision.kept();
     }
 
     /** Returns what a rank holds of the model as a stage. */

@@ -121,7 +121,8 @@ public final class GptStage implements StageProgram {
                         settings.precision().kept(),
                         guard,
                         shards,
-                        buffers.adapters());
+                        buffers.adapters(),
+                        buffers.projected());
         StageParameters parameters = buffers.parameters();
         sharding = Sharding.of(settings, place);
         stream =

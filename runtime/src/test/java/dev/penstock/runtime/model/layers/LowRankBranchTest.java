@@ -135,7 +135,8 @@ class LowRankBranchTest {
                             DType.F32,
                             new FiniteGuard(device.kernels()),
                             new TensorShards(device.kernels(), ShardShape.whole(shape), null),
-                            room);
+                            room,
+                            null);
             compare(compute, scopes.scratch(), parameters.layers().get(1).queryKeyValue());
         }
     }
