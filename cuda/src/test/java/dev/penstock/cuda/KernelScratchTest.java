@@ -139,7 +139,10 @@ class KernelScratchTest extends KernelContract {
             Tensor keyValues = normals(170, 32);
             Tensor lse = zeros(70, 4);
             EarlierKeys earlier = new EarlierKeys(shape, 190);
-            byHeads(k -> k.attentionToEarlier(DType.F32, q, keyValues, zeros(70, 32), lse, earlier));
+            byHeads(
+                    k ->
+                            k.attentionToEarlier(
+                                    DType.F32, q, keyValues, zeros(70, 32), lse, earlier));
             byHeads(
                     k ->
                             k.attentionToEarlierBackward(
