@@ -394,7 +394,7 @@ __device__ __forceinline__ void queryGradientOfHalves(const View<const T>& q, co
     });
 }
 
-// dk and dv of a tile of keys, added to what is there. Scores lie transposed: rows are keys, columns queries.
+// dk and dv of a tile of keys, added to what is there if it goes on. Scores lie transposed: rows are keys, columns queries.
 template <int WIDTH, int WARPS, class T>
 __device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q, const View<const T>& k, const View<const T>& v,
                                                          const Known& known, const Floats& dk, const Floats& dv,
@@ -413,10 +413,12 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q,
     Tiles::template loadKeys<Tiles::OWN>(keys, k, firstKey, keysHere, span);
     Tiles::template loadKeys<Tiles::OWN>(values, v, firstKey, keysHere, span);
     float sumK[Tiles::COLUMNS][4] = {}, sumV[Tiles::COLUMNS][4] = {};
-    Tiles::eachHeld(keysHere - warp * 16, span, [&](int n, int e, int row, int j) {
-        sumK[n][e] = dk.at(span.inKeys(firstOfWarp + row), column + j);
-        sumV[n][e] = dv.at(span.inKeys(firstOfWarp + row), column + j);
-    });
+    if (span.goesOn) {
+        Tiles::eachHeld(keysHere - warp * 16, span, [&](int n, int e, int row, int j) {
+            sumK[n][e] = dk.at(span.inKeys(firstOfWarp + row), column + j);
+            sumV[n][e] = dv.at(span.inKeys(firstOfWarp + row), column + j);
+        });
+    }
     float scale = span.scale * LOG2_E;
     constexpr int SIXTEENS = Tiles::PASSING / 16;
     int sixteens = Sixteen::all(span);

@@ -283,6 +283,26 @@ public interface Kernels {
             TokenBlocks blocks);
 
     /**
+     * Same as {@link #attentionBackward} for units of whole sequences: all of dQkv is written,
+     * whatever it held.
+     *
+     * @param blocks all tokens, {@code context} of each sequence
+     */
+    default void wholeAttentionBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        zero(dQkv);
+        attentionBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+    }
+
+    /**
      * Goes on with what {@link #attention} began: queries of one sequence to keys that all come
      * before them and that it did not see, as when blocks of keys pass by (ring attention, arXiv
      * 2310.01889). Any number of blocks, one after the other. A query whose window begins after the

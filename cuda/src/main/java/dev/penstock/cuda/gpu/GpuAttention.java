@@ -217,12 +217,40 @@ final class GpuAttention {
             int context,
             TokenBlocks blocks) {
         Span span = Span.ofSlice(blocks, context, shape);
+        backward(multiply, span, true, qkv, y, logSumExp, dy, dQkv, blocks);
+    }
+
+    void wholeBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        Span span = Span.ofSlice(blocks, context, shape);
+        backward(multiply, span, false, qkv, y, logSumExp, dy, dQkv, blocks);
+    }
+
+    private void backward(
+            DType multiply,
+            Span span,
+            boolean accumulates,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            TokenBlocks blocks) {
+        AttentionShape shape = span.shape();
         Tensor q = queries(qkv, blocks);
         Tensor dq = queries(dQkv, blocks);
         long deltas = deltas(multiply, y, dy, shape.heads());
         backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, deltas, dy);
         OfWidth kernels = ofWidth(multiply, qkv.type(), span);
-        keyValueGradient(kernels, span, keys(dQkv, shape), values(dQkv, shape));
+        keyValueGradient(kernels, span, accumulates, keys(dQkv, shape), values(dQkv, shape));
         backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, deltas, dy);
         queryGradient(kernels, span, dq);
     }
@@ -241,7 +269,7 @@ final class GpuAttention {
         long deltas = deltas(multiply, y, dy, keys.shape().heads());
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
         OfWidth kernels = ofWidth(multiply, q.type(), span);
-        keyValueGradient(kernels, span, half(dKeyValues, 0), half(dKeyValues, 1));
+        keyValueGradient(kernels, span, true, half(dKeyValues, 0), half(dKeyValues, 1));
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
         queryGradient(kernels, span, dq);
     }
@@ -266,8 +294,9 @@ final class GpuAttention {
         launch.begin().view(q).view(k).view(v).known(dy, logSumExp, deltas);
     }
 
-    private void keyValueGradient(OfWidth kernels, Span span, Tensor dk, Tensor dv) {
-        launch.view(dk).view(dv).span(span, true);
+    private void keyValueGradient(
+            OfWidth kernels, Span span, boolean accumulates, Tensor dk, Tensor dv) {
+        launch.view(dk).view(dv).span(span, accumulates);
         overTiles(kernels.keyValueGradient(), span.keys(), span);
     }
 

@@ -273,6 +273,20 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public void wholeAttentionBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        attention.wholeBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+    }
+
+    @Override
     public void attentionToEarlier(
             DType multiply,
             Tensor q,

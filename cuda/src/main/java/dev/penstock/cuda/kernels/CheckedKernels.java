@@ -335,12 +335,44 @@ public final class CheckedKernels implements Kernels {
             AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        factor("attentionBackward", "qkv", qkv, multiply);
-        checkAttention(
-                "attentionBackward", writesBFloat16(), qkv, y, logSumExp, shape, context, blocks);
-        matrix("attentionBackward", "dy", dy, y.rows(), y.columns());
-        matrix("attentionBackward", "dQkv", dQkv, qkv.rows(), qkv.columns());
+        checkBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
         kernels.attentionBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+    }
+
+    @Override
+    public void wholeAttentionBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        checkBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+        if (blocks.tokens() != context) {
+            throw broken("wholeAttentionBackward", "all " + context + " tokens", blocks);
+        }
+        kernels.wholeAttentionBackward(
+                multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+    }
+
+    private void checkBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        String op = "attentionBackward";
+        factor(op, "qkv", qkv, multiply);
+        checkAttention(op, writesBFloat16(), qkv, y, logSumExp, shape, context, blocks);
+        matrix(op, "dy", dy, y.rows(), y.columns());
+        matrix(op, "dQkv", dQkv, qkv.rows(), qkv.columns());
     }
 
     private static void checkAttention(

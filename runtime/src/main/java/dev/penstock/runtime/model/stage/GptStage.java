@@ -533,7 +533,9 @@ public final class GptStage implements StageProgram {
         if (scratch == null) {
             return buffers.stash().gradients(unit).get(layer);
         }
-        kernels.zero(scratch);
+        if (packed != null || buffers.ring() != null) { // others write all of it
+            kernels.zero(scratch);
+        }
         return scratch;
     }
 
