@@ -11,6 +11,7 @@ import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.FineTuneSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.PipelineSection;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.CountedTargets;
 import dev.penstock.runtime.data.TrainingData;
@@ -64,6 +65,7 @@ final class PartChecks {
         this.sizes = sizes();
         this.start = start();
         requireMemory(machineBytes);
+        requireOneProcess();
         requireHeldOut();
         requireTrainingText();
         requireCountedTargets();
@@ -124,7 +126,7 @@ final class PartChecks {
                         "data.packing",
                         "data.loss",
                         "data.template")
-                ? attempt(() -> ConfiguredData.open(draft))
+                ? attempt(() -> ConfiguredData.open(draft, asked.tokens().orElse(null)))
                 : Optional.empty();
     }
 
@@ -298,6 +300,20 @@ final class PartChecks {
                 config.device().kind().isCuda(),
                 config.library(),
                 ConfiguredPlan.homes(config));
+    }
+
+    /** No other process has the tokens of this program. */
+    private void requireOneProcess() {
+        if (asked.tokens().isPresent()
+                && draft.sound("pipeline.processes")
+                && config.pipeline().processes() != PipelineSection.Processes.SINGLE) {
+            problems.add(
+                    loaded.problem(
+                            "pipeline.processes",
+                            "single where a program gives the tokens",
+                            "per-stage",
+                            "leave it out, or write the tokens into files"));
+        }
     }
 
     private void requireHeldOut() {
