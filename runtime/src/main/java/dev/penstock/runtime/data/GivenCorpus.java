@@ -3,6 +3,7 @@ package dev.penstock.runtime.data;
 import dev.penstock.actors.spi.StepKind;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Tokens of a program as data, in the windows and the order of text of the same length. */
@@ -132,8 +133,13 @@ final class GivenCorpus implements TrainingData {
     }
 
     @Override
-    public long heldOutTargets(long sequences) {
-        return tokens.heldOutTargets(sequences);
+    public long heldOutTargets(long first, long sequences) {
+        return tokens.heldOutTargets(first, sequences);
+    }
+
+    @Override
+    public Optional<CountedTargets> counted() {
+        return tokens.counted();
     }
 
     @Override

@@ -130,7 +130,7 @@ final class TextCorpus implements TrainingData {
 
     /** Opens a row that is there already, of which nothing else is known. */
     static TextCorpus of(DataSpec spec, TokenRow tokens) {
-        return of(spec, tokens, null, 1, new ArrayList<>());
+        return of(spec, tokens, null, new Texts(1, 0, 0), new ArrayList<>());
     }
 
     private static TextCorpus of(
