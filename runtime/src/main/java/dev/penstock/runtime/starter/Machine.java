@@ -13,7 +13,6 @@ public record Machine(int cores, long memoryBytes) {
     /** The machine that this process runs on. */
     public static Machine here() {
         var system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-        return new Machine(
-                Runtime.getRuntime().availableProcessors(), system.getTotalMemorySize());
+        return new Machine(Runtime.getRuntime().availableProcessors(), system.getTotalMemorySize());
     }
 }

@@ -86,11 +86,14 @@ record OwnText(String source, int files, long bytes) {
     private static String pattern(List<Path> files) {
         TreeSet<String> endings =
                 files.stream()
-                        .map(file -> name(file).substring(name(file).length() - ending(file).length()))
+                        .map(
+                                file ->
+                                        name(file)
+                                                .substring(
+                                                        name(file).length()
+                                                                - ending(file).length()))
                         .collect(Collectors.toCollection(TreeSet::new));
-        return endings.size() == 1
-                ? "." + endings.first()
-                : ".{" + String.join(",", endings) + "}";
+        return endings.size() == 1 ? "." + endings.first() : ".{" + String.join(",", endings) + "}";
     }
 
     private static String name(Path file) {
@@ -100,7 +103,10 @@ record OwnText(String source, int files, long bytes) {
     private static long lengths(List<Path> files) throws IOException {
         long sum = 0;
         for (Path file : files) {
-            sum += name(file).toLowerCase(Locale.ROOT).endsWith(".gz") ? unpacked(file) : Files.size(file);
+            sum +=
+                    name(file).toLowerCase(Locale.ROOT).endsWith(".gz")
+                            ? unpacked(file)
+                            : Files.size(file);
         }
         return sum;
     }

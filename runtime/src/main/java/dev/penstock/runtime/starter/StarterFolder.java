@@ -97,7 +97,8 @@ public final class StarterFolder {
     private List<Problem> inTheWay() {
         if (Files.exists(folder) && !Files.isDirectory(folder)) {
             return List.of(
-                    Problem.atOption(ARGUMENT, "a folder", folder + ", a file", "name a new folder"));
+                    Problem.atOption(
+                            ARGUMENT, "a folder", folder + ", a file", "name a new folder"));
         }
         return Stream.of(CONFIGURATION, GUIDE)
                 .map(folder::resolve)

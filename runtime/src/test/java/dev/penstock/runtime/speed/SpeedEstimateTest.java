@@ -60,7 +60,8 @@ class SpeedEstimateTest {
                 SpeedEstimate.of(sample, "float32", TrainingBytes.FP32, hardware).orElseThrow();
 
         double tokens = (double) sample.sequences() * sample.model().context();
-        double least = 6 * tokens * sample.model().layerMatrixParameters() * sample.model().layers();
+        double least =
+                6 * tokens * sample.model().layerMatrixParameters() * sample.model().layers();
         assertThat(estimate.stepNanos() / 1e9).isBetween(least / 2e11, 3 * least / 2e11);
     }
 

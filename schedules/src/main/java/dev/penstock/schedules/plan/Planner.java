@@ -34,13 +34,24 @@ public final class Planner {
         return plan(request, SearchSpace.everything(), SearchLimits.interactive(plans));
     }
 
+    /** The same, listed in another order. */
+    public static PlanReport plan(PlanRequest request, int plans, Ranking ranking) {
+        return plan(request, SearchSpace.everything(), SearchLimits.interactive(plans), ranking);
+    }
+
     /**
-     * The best plans of a space.
+     * The best plans of a space, the fastest first.
      *
      * @return without plans if nothing fits; says if it stopped before everything was decided
      */
     public static PlanReport plan(PlanRequest request, SearchSpace space, SearchLimits limits) {
-        return new PlanSearch(request, space, limits).run();
+        return plan(request, space, limits, Ranking.BY_TIME);
+    }
+
+    /** The same, listed in another order. */
+    public static PlanReport plan(
+            PlanRequest request, SearchSpace space, SearchLimits limits, Ranking ranking) {
+        return new PlanSearch(request, space, limits, ranking).run();
     }
 
     /**

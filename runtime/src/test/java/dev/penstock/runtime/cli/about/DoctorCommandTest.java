@@ -66,7 +66,9 @@ class DoctorCommandTest {
         Cli doctor = Cli.run("doctor", "--speed", "--device", "cuda:999");
 
         assertThat(doctor.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(doctor.err()).startsWith("penstock: --device: ").doesNotContain("at dev.penstock");
+        assertThat(doctor.err())
+                .startsWith("penstock: --device: ")
+                .doesNotContain("at dev.penstock");
         assertThat(doctor.out()).isEmpty();
     }
 
