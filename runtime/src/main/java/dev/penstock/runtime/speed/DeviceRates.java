@@ -9,8 +9,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.Random;
 
 /**
- * The rates of a device, each of the fastest of several runs. Its memory must have room for two tensors of 64 MiB. Used by the thread
- * that uses the device.
+ * The rates of a device, each of the fastest of several runs. Its memory must have room for two
+ * tensors of 64 MiB. Used by the thread that uses the device.
  */
 public final class DeviceRates {
     /** On a GPU, work is queued; a single product would measure the queue. */

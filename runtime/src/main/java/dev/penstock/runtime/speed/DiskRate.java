@@ -52,7 +52,8 @@ public record DiskRate(
             }
             boolean cached = false;
             double read;
-            try (FileChannel in = FileChannel.open(file, StandardOpenOption.READ, ExtendedOpenOption.DIRECT)) {
+            try (FileChannel in =
+                    FileChannel.open(file, StandardOpenOption.READ, ExtendedOpenOption.DIRECT)) {
                 read = read(in, block, nanos);
             } catch (IOException | UnsupportedOperationException e) { // as tmpfs
                 cached = true;

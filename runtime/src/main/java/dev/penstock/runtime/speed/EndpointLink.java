@@ -37,7 +37,8 @@ public final class EndpointLink implements AutoCloseable {
      * @param slots the slots of rank 1; all but one are credits
      * @param backSlots the slots of rank 0
      */
-    public EndpointLink(AeronSettings settings, List<MemorySegment> slots, List<MemorySegment> backSlots) {
+    public EndpointLink(
+            AeronSettings settings, List<MemorySegment> slots, List<MemorySegment> backSlots) {
         int credits = slots.size() - 1;
         plane = AeronDataPlane.start(settings);
         sender =

@@ -56,7 +56,8 @@ public record LinkRate(int bytes, double bytesPerSecond, double microseconds) {
                         round++) {
                     long sent = link.transfer(tensors, count, 2 * round);
                     rate = Math.max(rate, 1e9 * bytes * count / sent);
-                    long there = link.roundTrips(tensors.getFirst(), TRIPS_PER_ROUND, 2 * round + 1);
+                    long there =
+                            link.roundTrips(tensors.getFirst(), TRIPS_PER_ROUND, 2 * round + 1);
                     trip = Math.min(trip, there / 1e3 / TRIPS_PER_ROUND / 2);
                 }
             }

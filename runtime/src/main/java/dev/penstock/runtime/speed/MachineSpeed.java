@@ -93,7 +93,8 @@ public final class MachineSpeed {
     public SpeedReport measure() {
         Devices.open(device).close();
         for (Sample sample : Sample.values()) {
-            part("products of " + sample.title(), () -> productsOf(sample)).ifPresent(products::addAll);
+            part("products of " + sample.title(), () -> productsOf(sample))
+                    .ifPresent(products::addAll);
         }
         Optional<Double> memory = part("memory", this::copyRate);
         List<LinkRate> links = part("links", this::linkRates).orElse(List.of());
@@ -202,7 +203,11 @@ public final class MachineSpeed {
                     boolean whole = product.precision().equals("float32");
                     Hardware hardware =
                             SpeedEstimate.hardware(
-                                    stages(), memoryBytes(), product.flopsPerSecond(), memory, link);
+                                    stages(),
+                                    memoryBytes(),
+                                    product.flopsPerSecond(),
+                                    memory,
+                                    link);
                     SpeedEstimate.of(
                                     sample,
                                     product.precision(),

@@ -111,7 +111,8 @@ public record SpeedEstimate(
      */
     static Hardware hardware(
             int devices, long memoryBytes, double flops, double memoryRate, LinkRate link) {
-        var device = new DeviceSpec(memoryBytes / devices, flops / devices, 1, memoryRate / devices);
+        var device =
+                new DeviceSpec(memoryBytes / devices, flops / devices, 1, memoryRate / devices);
         double alone = 1e9 * link.bytes() / link.bytesPerSecond();
         var way =
                 new Link(

@@ -106,9 +106,7 @@ public final class DoctorCommand extends PenstockCommand {
                             .measure();
         } catch (DeviceException e) {
             throw new ConfigException(
-                    List.of(
-                            Problem.atOption(
-                                    "--device", "", String.valueOf(e.getMessage()), "")));
+                    List.of(Problem.atOption("--device", "", String.valueOf(e.getMessage()), "")));
         }
         if (json) {
             printJson(report);

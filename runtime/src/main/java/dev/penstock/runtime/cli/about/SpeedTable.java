@@ -44,7 +44,8 @@ final class SpeedTable {
                             lines.add(
                                     line(
                                             "Disk      %-29s %10.1f MB/s  %10.1f us for a sync",
-                                            "written", disk.writtenBytesPerSecond() / 1e6,
+                                            "written",
+                                            disk.writtenBytesPerSecond() / 1e6,
                                             disk.syncMicroseconds()));
                             lines.add(
                                     line(
@@ -54,7 +55,9 @@ final class SpeedTable {
                                             disk.folder()));
                         });
         report.missing()
-                .forEach(missing -> lines.add("Missing   " + missing.part() + ": " + missing.reason()));
+                .forEach(
+                        missing ->
+                                lines.add("Missing   " + missing.part() + ": " + missing.reason()));
         if (!report.estimates().isEmpty()) {
             lines.add("");
             lines.add("What trainings reach at best, as penstock plan counts with these rates:");

@@ -118,8 +118,7 @@ public final class PlanCommand extends PenstockCommand {
     public Integer call() {
         PlanRequest request = request();
         PlanReport report =
-                Planner.plan(
-                        request, top, all ? Ranking.FOR_PEOPLE.withAll() : Ranking.FOR_PEOPLE);
+                Planner.plan(request, top, all ? Ranking.FOR_PEOPLE.withAll() : Ranking.FOR_PEOPLE);
         List<String> explanation = new ArrayList<>(measured);
         explanation.addAll(PlanExplanation.of(report));
         if (report.plans().isEmpty()) {
