@@ -43,7 +43,7 @@ public record LinkRate(int bytes, double bytesPerSecond, double microseconds) {
     private static LinkRate of(EmbeddedDriver driver, int bytes, int epoch, long nanos) {
         AeronSettings settings =
                 AeronSettings.ipc(driver.directory(), 1).withTermLength(TERM).withEpoch(epoch);
-        int count = (int) Math.clamp(BYTES_PER_ROUND / bytes, 8, 1_000);
+        int count = Math.clamp(BYTES_PER_ROUND / bytes, 8, 1_000);
         double rate = 0;
         double trip = Double.MAX_VALUE;
         try (Arena arena = Arena.ofShared()) {

@@ -30,18 +30,33 @@ public record SpeedEstimate(
     /** Samples whose speed people ask for. */
     enum Sample {
         /** sample-configs/quickstart.conf. */
-        QUICKSTART("quickstart", ModelShape.gpt2(256, 256, 256, 4, 4, true), 8),
+        QUICKSTART("quickstart", 256, 256, 256, 4, 4, 8),
 
         /** sample-configs/gpt2-124m.conf. */
-        GPT2("gpt2-124m", ModelShape.gpt2(50_257, 1_024, 768, 12, 12, true), 16);
+        GPT2("gpt2-124m", 50_257, 1_024, 768, 12, 12, 16);
 
         private final String title;
-        private final ModelShape model;
+        private final int vocabulary;
+        private final int context;
+        private final int width;
+        private final int layers;
+        private final int heads;
         private final int sequences;
 
-        Sample(String title, ModelShape model, int sequences) {
+        Sample(
+                String title,
+                int vocabulary,
+                int context,
+                int width,
+                int layers,
+                int heads,
+                int sequences) {
             this.title = title;
-            this.model = model;
+            this.vocabulary = vocabulary;
+            this.context = context;
+            this.width = width;
+            this.layers = layers;
+            this.heads = heads;
             this.sequences = sequences;
         }
 
@@ -50,7 +65,7 @@ public record SpeedEstimate(
         }
 
         ModelShape model() {
-            return model;
+            return ModelShape.gpt2(vocabulary, context, width, layers, heads, true);
         }
 
         /** Sequences of a step, each a micro-batch. */
@@ -60,7 +75,7 @@ public record SpeedEstimate(
 
         /** Bytes of a tensor at the boundary of two stages. */
         int boundaryBytes() {
-            return Float.BYTES * model.context() * model.width();
+            return Float.BYTES * context * width;
         }
     }
 

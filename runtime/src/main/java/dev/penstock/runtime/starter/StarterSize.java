@@ -86,7 +86,7 @@ public enum StarterSize {
     /** Optimizer steps for a text, a multiple of 100. */
     int steps(long textBytes) {
         long wanted = PASSES * textBytes / tokensOfStep();
-        return (int) Math.clamp(wanted / 100 * 100, leastSteps, mostSteps);
+        return Math.clamp(wanted / 100 * 100, leastSteps, mostSteps);
     }
 
     /** How often these steps read the text. */
