@@ -34,7 +34,7 @@ import picocli.CommandLine.Option;
         description = {
             "Says how to train a model on given hardware: stages, shards, replicas, order and"
                     + " layers, proved and simulated, fastest first.",
-            "Of plans that differ by 2 % or less in time, the one that needs least memory comes"
+            "Of plans that differ by 2 %% or less in time, the one that needs least memory comes"
                     + " first, then the simplest."
         },
         footer = {
