@@ -243,10 +243,12 @@ __device__ __forceinline__ void keyValueGradient(const ConstFloats& q, const Con
     loadKeys<WIDTH>(keys, WIDTH, k, firstKey, keysHere, span);
     loadKeys<WIDTH>(values, WIDTH, v, firstKey, keysHere, span);
     float sumK[ROWS_PER_WARP][WIDTH / 32] = {}, sumV[ROWS_PER_WARP][WIDTH / 32] = {};
-    eachHeld<WIDTH>(keysHere, span, [&](int r, int c, int row, int j) {
-        sumK[r][c] = dk.at(span.inKeys(firstKey + row), span.columnOfKeys() + j);
-        sumV[r][c] = dv.at(span.inKeys(firstKey + row), span.columnOfKeys() + j);
-    });
+    if (span.goesOn) {
+        eachHeld<WIDTH>(keysHere, span, [&](int r, int c, int row, int j) {
+            sumK[r][c] = dk.at(span.inKeys(firstKey + row), span.columnOfKeys() + j);
+            sumV[r][c] = dv.at(span.inKeys(firstKey + row), span.columnOfKeys() + j);
+        });
+    }
     for (int tile = (rowsOfQueries(span) - 1) / TILE; tile >= 0; tile--) {
         int first = tile * TILE, rowsHere = min(TILE, rowsOfQueries(span) - first);
         if (span.keysSeenBy(queryOf(first + rowsHere - 1, span)) <= firstKey) {

@@ -30,6 +30,16 @@ struct Sixteen {
     static __device__ __forceinline__ int all(const Span& span) { return (span.queries + 15) / 16 * span.group; }
 };
 
+template <class T>
+struct FourOf {
+    using Type = float4;
+};
+
+template <>
+struct FourOf<unsigned short> {
+    using Type = ushort4;
+};
+
 // Tiles for heads of up to WIDTH columns; columns beyond the head's width are zeros.
 template <int WIDTH, int WARPS>
 struct HalfTiles {
@@ -41,27 +51,29 @@ struct HalfTiles {
     static constexpr int DEPTHS = WIDTH / 16;
     static constexpr int COLUMNS = WIDTH / 8;
 
-    // Rows of a head, which begins at a column, rounded, zeros from `rows` on.
-    template <int ROWS>
-    static __device__ __forceinline__ void load(unsigned short* tile, const ConstFloats& from, long long firstRow, int column,
+    // Rows of a head, which begins at a column, rounded unless they are halves, zeros from `rows` on.
+    template <int ROWS, class T>
+    static __device__ __forceinline__ void load(unsigned short* tile, const View<const T>& from, long long firstRow, int column,
                                                 int rows, const Span& span) {
         constexpr int ROWS_AT_ONCE = THREADS / (WIDTH / 4);
         constexpr int LOADS = ROWS / ROWS_AT_ONCE < 8 ? ROWS / ROWS_AT_ONCE : 8;
         int first = threadIdx.x / (WIDTH / 4), j = threadIdx.x % (WIDTH / 4) * 4;
-        const float* p = from.row(firstRow + first) + column + j;
+        using Four = typename FourOf<T>::Type;
+        const T* p = from.row(firstRow + first) + column + j;
         unsigned short* to = tile + first * PITCH + j;
         int valid = span.headWidth - j;
         int stride = static_cast<int>(from.stride);
-        bool isAligned = (stride | span.headWidth) % 4 == 0 && reinterpret_cast<unsigned long long>(from.data) % 16 == 0;
+        bool isAligned =
+            (stride | span.headWidth) % 4 == 0 && reinterpret_cast<unsigned long long>(from.data) % sizeof(Four) == 0;
         if (isAligned) {
 #pragma unroll 1
             for (int row = first; row < ROWS; row += LOADS * ROWS_AT_ONCE) {
-                float4 held[LOADS];
+                Four held[LOADS];
 #pragma unroll
                 for (int i = 0; i < LOADS; i++) {
                     held[i] = row + i * ROWS_AT_ONCE < rows && valid > 0
-                                  ? *reinterpret_cast<const float4*>(p + i * ROWS_AT_ONCE * stride)
-                                  : make_float4(0, 0, 0, 0);
+                                  ? *reinterpret_cast<const Four*>(p + i * ROWS_AT_ONCE * stride)
+                                  : Four{};
                 }
 #pragma unroll
                 for (int i = 0; i < LOADS; i++) {
@@ -74,22 +86,22 @@ struct HalfTiles {
 #pragma unroll 1
             for (int row = first; row < ROWS; row += ROWS_AT_ONCE) {
                 int there = row < rows ? valid : 0;
-                put(to, make_float4(there > 0 ? p[0] : 0, there > 1 ? p[1] : 0, there > 2 ? p[2] : 0, there > 3 ? p[3] : 0));
+                put(to, there, p);
                 p += ROWS_AT_ONCE * stride;
                 to += ROWS_AT_ONCE * PITCH;
             }
         }
     }
 
-    template <int ROWS>
-    static __device__ __forceinline__ void loadKeys(unsigned short* tile, const ConstFloats& from, int firstKey, int keys,
+    template <int ROWS, class T>
+    static __device__ __forceinline__ void loadKeys(unsigned short* tile, const View<const T>& from, int firstKey, int keys,
                                                     const Span& span) {
         load<ROWS>(tile, from, span.inKeys(firstKey), span.columnOfKeys(), keys, span);
     }
 
     // Rows of queries from a sixteen on; rowOf(query) is where a query's row lies.
-    template <int ROWS, class RowOf>
-    static __device__ __forceinline__ void loadQueries(unsigned short* tile, const ConstFloats& from, int first,
+    template <int ROWS, class T, class RowOf>
+    static __device__ __forceinline__ void loadQueries(unsigned short* tile, const View<const T>& from, int first,
                                                        const Span& span, RowOf rowOf) {
         if (span.group == 1) {
             load<ROWS>(tile, from, rowOf(first * 16), blockIdx.y * span.headWidth, span.queries - first * 16, span);
@@ -104,6 +116,18 @@ struct HalfTiles {
 
     static __device__ __forceinline__ void put(unsigned short* to, const float4& four) {
         *reinterpret_cast<uint2*>(to) = make_uint2(pairOfHalves(four.x, four.y), pairOfHalves(four.z, four.w));
+    }
+
+    static __device__ __forceinline__ void put(unsigned short* to, const ushort4& four) {
+        *reinterpret_cast<ushort4*>(to) = four;
+    }
+
+    // Up to four elements of memory that is not aligned, zeros behind them.
+    static __device__ __forceinline__ void put(unsigned short* to, int there, const float* p) {
+        put(to, make_float4(there > 0 ? p[0] : 0, there > 1 ? p[1] : 0, there > 2 ? p[2] : 0, there > 3 ? p[3] : 0));
+    }
+    static __device__ __forceinline__ void put(unsigned short* to, int there, const unsigned short* p) {
+        put(to, make_ushort4(there > 0 ? p[0] : 0, there > 1 ? p[1] : 0, there > 2 ? p[2] : 0, there > 3 ? p[3] : 0));
     }
 
     // The left factor of a product: 16 rows, 16 columns from `depth * 16` on.
@@ -177,8 +201,8 @@ __device__ __forceinline__ float rowSum(float value) {
 constexpr float LOG2_E = 1.4426950408889634f;
 constexpr float LN_2 = 0.6931471805599453f;
 
-template <int WIDTH, int WARPS>
-__device__ __forceinline__ void attentionOfHalves(const ConstFloats& q, const ConstFloats& k, const ConstFloats& v,
+template <int WIDTH, int WARPS, class T>
+__device__ __forceinline__ void attentionOfHalves(const View<const T>& q, const View<const T>& k, const View<const T>& v,
                                                   const Floats& y, const Floats& logSumExp, const Span& span) {
     using Tiles = HalfTiles<WIDTH, WARPS>;
     constexpr int STEPS = Tiles::PASSING / 16;
@@ -285,8 +309,8 @@ __device__ __forceinline__ void attentionOfHalves(const ConstFloats& q, const Co
 }
 
 // dq of a tile of queries.
-template <int WIDTH, int WARPS>
-__device__ __forceinline__ void queryGradientOfHalves(const ConstFloats& q, const ConstFloats& k, const ConstFloats& v,
+template <int WIDTH, int WARPS, class T>
+__device__ __forceinline__ void queryGradientOfHalves(const View<const T>& q, const View<const T>& k, const View<const T>& v,
                                                       const Known& known, const Floats& dq, const Span& span) {
     using Tiles = HalfTiles<WIDTH, WARPS>;
     static_assert(Tiles::OWN <= 2 * Tiles::PASSING, "queries lie where keys and values will");
@@ -370,9 +394,9 @@ __device__ __forceinline__ void queryGradientOfHalves(const ConstFloats& q, cons
     });
 }
 
-// dk and dv of a tile of keys, added to what is there. Scores lie transposed: rows are keys, columns queries.
-template <int WIDTH, int WARPS>
-__device__ __forceinline__ void keyValueGradientOfHalves(const ConstFloats& q, const ConstFloats& k, const ConstFloats& v,
+// dk and dv of a tile of keys, added to what is there if it goes on. Scores lie transposed: rows are keys, columns queries.
+template <int WIDTH, int WARPS, class T>
+__device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q, const View<const T>& k, const View<const T>& v,
                                                          const Known& known, const Floats& dk, const Floats& dv,
                                                          const Span& span) {
     using Tiles = HalfTiles<WIDTH, WARPS>;
@@ -389,10 +413,12 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const ConstFloats& q, c
     Tiles::template loadKeys<Tiles::OWN>(keys, k, firstKey, keysHere, span);
     Tiles::template loadKeys<Tiles::OWN>(values, v, firstKey, keysHere, span);
     float sumK[Tiles::COLUMNS][4] = {}, sumV[Tiles::COLUMNS][4] = {};
-    Tiles::eachHeld(keysHere - warp * 16, span, [&](int n, int e, int row, int j) {
-        sumK[n][e] = dk.at(span.inKeys(firstOfWarp + row), column + j);
-        sumV[n][e] = dv.at(span.inKeys(firstOfWarp + row), column + j);
-    });
+    if (span.goesOn) {
+        Tiles::eachHeld(keysHere - warp * 16, span, [&](int n, int e, int row, int j) {
+            sumK[n][e] = dk.at(span.inKeys(firstOfWarp + row), column + j);
+            sumV[n][e] = dv.at(span.inKeys(firstOfWarp + row), column + j);
+        });
+    }
     float scale = span.scale * LOG2_E;
     constexpr int SIXTEENS = Tiles::PASSING / 16;
     int sixteens = Sixteen::all(span);
@@ -464,22 +490,24 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const ConstFloats& q, c
     });
 }
 
-// One of each for heads of up to 64 and 128 columns: as many warps as share a tile without spilling, which halves what is
-// loaded, and blocks per multiprocessor.
-#define ATTENTION_OF_HALVES(WIDTH, OF_QUERIES, OF_KEYS, BLOCKS_OF_QUERIES, BLOCKS_OF_KEYS)                                  \
+// One of each for heads of up to 64 and 128 columns, for queries, keys and values in F32 and rounded: as many warps as share a
+// tile without spilling, which halves what is loaded, and blocks per multiprocessor.
+#define ATTENTION_OF_HALVES(NAME, T, WIDTH, OF_QUERIES, OF_KEYS, BLOCKS_OF_QUERIES, BLOCKS_OF_KEYS)                         \
     extern "C" __global__ void __launch_bounds__(32 * OF_QUERIES, BLOCKS_OF_QUERIES)                                        \
-        attentionOfHalves##WIDTH(ConstFloats q, ConstFloats k, ConstFloats v, Floats y, Floats logSumExp, Span span) {      \
+        attentionOf##NAME##WIDTH(View<const T> q, View<const T> k, View<const T> v, Floats y, Floats logSumExp, Span span) { \
         attentionOfHalves<WIDTH, OF_QUERIES>(q, k, v, y, logSumExp, span);                                                  \
     }                                                                                                                       \
     extern "C" __global__ void __launch_bounds__(32 * OF_QUERIES, BLOCKS_OF_QUERIES)                                        \
-        queryGradientOfHalves##WIDTH(ConstFloats q, ConstFloats k, ConstFloats v, Known known, Floats dq, Span span) {      \
+        queryGradientOf##NAME##WIDTH(View<const T> q, View<const T> k, View<const T> v, Known known, Floats dq, Span span) { \
         queryGradientOfHalves<WIDTH, OF_QUERIES>(q, k, v, known, dq, span);                                                 \
     }                                                                                                                       \
     extern "C" __global__ void __launch_bounds__(32 * OF_KEYS, BLOCKS_OF_KEYS)                                              \
-        keyValueGradientOfHalves##WIDTH(ConstFloats q, ConstFloats k, ConstFloats v, Known known, Floats dk, Floats dv,     \
-                                        Span span) {                                                                        \
+        keyValueGradientOf##NAME##WIDTH(View<const T> q, View<const T> k, View<const T> v, Known known, Floats dk,          \
+                                        Floats dv, Span span) {                                                             \
         keyValueGradientOfHalves<WIDTH, OF_KEYS>(q, k, v, known, dk, dv, span);                                             \
     }
 
-ATTENTION_OF_HALVES(64, 8, 4, 2, 3)
-ATTENTION_OF_HALVES(128, 4, 4, 2, 2)
+ATTENTION_OF_HALVES(Halves, float, 64, 8, 4, 2, 3)
+ATTENTION_OF_HALVES(Halves, float, 128, 4, 4, 2, 2)
+ATTENTION_OF_HALVES(KeptHalves, unsigned short, 64, 8, 4, 2, 3)
+ATTENTION_OF_HALVES(KeptHalves, unsigned short, 128, 4, 4, 2, 2)

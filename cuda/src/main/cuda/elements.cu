@@ -18,40 +18,38 @@ __device__ __forceinline__ void eachElement(int rows, int columns, Work work) {
     }
 }
 
-// Neighbouring floats of a row, loaded and stored by one instruction: memory gives whole lines sooner than words.
-template <int N>
-struct Neighbours {
-    static constexpr int COUNT = N;
-    float of[N];
-
-    static __device__ __forceinline__ Neighbours at(const float* from) {
-        if constexpr (N == 4) {
-            float4 four = *reinterpret_cast<const float4*>(from);
-            return {four.x, four.y, four.z, four.w};
-        } else {
-            return {*from};
+// Calls finish(row, column, load(row, column, Neighbours<n>())) for all elements, n at a time: four if all rows begin at 16
+// bytes, else one. Four loads of a thread are under way before the first is finished: a compiler cannot know that what is
+// stored there is not loaded next.
+template <class Load, class Finish>
+__device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Load load, Finish finish) {
+    int fours = aligned ? columns / 4 : 0;
+    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
+        long long step = static_cast<long long>(gridDim.x) * blockDim.x * 4;
+        for (long long first = blockIdx.x * blockDim.x * 4LL + threadIdx.x; first < fours; first += step) {
+            Neighbours<4> four{};
+            auto columnOf = [&](int i) { return first + i * static_cast<long long>(blockDim.x); };
+            decltype(load(row, 0, four)) held[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) { // beyond the end the last ones again, so that no branch keeps loads apart
+                long long at = columnOf(i);
+                held[i] = load(row, 4 * static_cast<int>(at < fours ? at : fours - 1), four);
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                if (columnOf(i) < fours) {
+                    finish(row, 4 * static_cast<int>(columnOf(i)), held[i]);
+                }
+            }
         }
     }
-
-    __device__ __forceinline__ void storeAt(float* to) const {
-        if constexpr (N == 4) {
-            *reinterpret_cast<float4*>(to) = make_float4(of[0], of[1], of[2], of[3]);
-        } else {
-            *to = of[0];
-        }
-    }
-};
-
-__device__ __forceinline__ bool isAligned(const float* data, long long stride = 0) {
-    return (reinterpret_cast<unsigned long long>(data) % 16 | stride % 4) == 0;
+    eachElement(rows, columns - 4 * fours, [&](int i, int j) {
+        Neighbours<1> one{};
+        finish(i, 4 * fours + j, load(i, 4 * fours + j, one));
+    });
 }
 
-template <class T>
-__device__ __forceinline__ bool isAligned(const View<T>& view) {
-    return isAligned(view.data, view.stride);
-}
-
-// Calls work(row, column, Neighbours<n>()) for all elements, n at a time: four if all rows begin at 16 bytes, else one.
+// Calls work(row, column, Neighbours<n>()) for all elements, n at a time, one after the other.
 template <class Work>
 __device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Work work) {
     int fours = aligned ? columns / 4 : 0;
@@ -59,31 +57,53 @@ __device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Wo
     eachElement(rows, columns - 4 * fours, [&](int i, int j) { work(i, 4 * fours + j, Neighbours<1>()); });
 }
 
+template <class T>
+struct Pair {
+    T first, second;
+};
+
+template <class Result>
+__device__ __forceinline__ void addBiasTo(const Result& result, const Floats& y, const float* __restrict__ bias, int rows,
+                                          int columns) {
+    eachFour(
+        rows, columns, isAligned(y) && isAligned(bias) && isAligned(result),
+        [&](int i, int j, auto sum) {
+            auto b = sum.at(bias + j);
+            sum = sum.at(&y.at(i, j));
+#pragma unroll
+            for (int n = 0; n < sum.COUNT; n++) {
+                sum.of[n] += b.of[n];
+            }
+            return sum;
+        },
+        [&](int i, int j, auto sum) { sum.storeAt(&result.at(i, j)); });
+}
+
 // y += bias
 extern "C" __global__ void addBias(Floats y, const float* __restrict__ bias, int rows, int columns) {
-    eachFour(rows, columns, isAligned(y) && isAligned(bias), [&](int i, int j, auto sum) {
-        auto b = sum.at(bias + j);
-        sum = sum.at(&y.at(i, j));
-#pragma unroll
-        for (int n = 0; n < sum.COUNT; n++) {
-            sum.of[n] += b.of[n];
-        }
-        sum.storeAt(&y.at(i, j));
-    });
+    addBiasTo(y, y, bias, rows, columns);
+}
+
+// rounded = y + bias
+extern "C" __global__ void addBiasRounded(Floats y, const float* __restrict__ bias, Halves rounded, int rows, int columns) {
+    addBiasTo(rounded, y, bias, rows, columns);
 }
 
 // y = (y + bias) + residual
 extern "C" __global__ void addBiasAndResidual(Floats y, const float* __restrict__ bias, ConstFloats residual, int rows,
                                               int columns) {
-    eachFour(rows, columns, isAligned(y) && isAligned(bias) && isAligned(residual), [&](int i, int j, auto sum) {
-        auto b = sum.at(bias + j), r = sum.at(&residual.at(i, j));
-        sum = sum.at(&y.at(i, j));
+    eachFour(
+        rows, columns, isAligned(y) && isAligned(bias) && isAligned(residual),
+        [&](int i, int j, auto sum) {
+            auto b = sum.at(bias + j), r = sum.at(&residual.at(i, j));
+            sum = sum.at(&y.at(i, j));
 #pragma unroll
-        for (int n = 0; n < sum.COUNT; n++) {
-            sum.of[n] = (sum.of[n] + b.of[n]) + r.of[n];
-        }
-        sum.storeAt(&y.at(i, j));
-    });
+            for (int n = 0; n < sum.COUNT; n++) {
+                sum.of[n] = (sum.of[n] + b.of[n]) + r.of[n];
+            }
+            return sum;
+        },
+        [&](int i, int j, auto sum) { sum.storeAt(&y.at(i, j)); });
 }
 
 constexpr float SQRT_2_OVER_PI = 0.7978845608028654f;
@@ -91,35 +111,15 @@ constexpr float CUBIC = 0.044715f;
 
 __device__ __forceinline__ float tanhOfGelu(float x) { return tanhf(SQRT_2_OVER_PI * (x + CUBIC * x * x * x)); }
 
-// pre += bias; y = gelu(pre), tanh form. The backward needs pre.
-extern "C" __global__ void biasGelu(Floats pre, const float* __restrict__ bias, Floats y, int rows, int columns) {
-    eachFour(rows, columns, isAligned(pre) && isAligned(bias) && isAligned(y), [&](int i, int j, auto x) {
-        auto b = x.at(bias + j), gelu = b;
-        x = x.at(&pre.at(i, j));
-#pragma unroll
-        for (int n = 0; n < x.COUNT; n++) {
-            x.of[n] += b.of[n];
-            gelu.of[n] = 0.5f * x.of[n] * (1 + tanhOfGelu(x.of[n]));
-        }
-        x.storeAt(&pre.at(i, j));
-        gelu.storeAt(&y.at(i, j));
-    });
-}
+struct TanhGelu {
+    static __device__ __forceinline__ float of(float x) { return 0.5f * x * (1 + tanhOfGelu(x)); }
 
-// dy *= gelu'(pre)
-extern "C" __global__ void geluBackward(ConstFloats pre, Floats dy, int rows, int columns) {
-    eachFour(rows, columns, isAligned(pre) && isAligned(dy), [&](int i, int j, auto gradient) {
-        auto x = gradient.at(&pre.at(i, j));
-        gradient = gradient.at(&dy.at(i, j));
-#pragma unroll
-        for (int n = 0; n < x.COUNT; n++) {
-            float t = tanhOfGelu(x.of[n]);
-            float inner = SQRT_2_OVER_PI * (1 + 3 * CUBIC * x.of[n] * x.of[n]);
-            gradient.of[n] *= 0.5f * (1 + t) + 0.5f * x.of[n] * (1 - t * t) * inner;
-        }
-        gradient.storeAt(&dy.at(i, j));
-    });
-}
+    static __device__ __forceinline__ float gradient(float x) {
+        float t = tanhOfGelu(x);
+        float inner = SQRT_2_OVER_PI * (1 + 3 * CUBIC * x * x);
+        return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * inner;
+    }
+};
 
 constexpr float INVERSE_ROOT_2 = 0.7071067811865476f;
 constexpr float INVERSE_ROOT_2_PI = 0.3989422804014327f;
@@ -127,37 +127,137 @@ constexpr float INVERSE_ROOT_2_PI = 0.3989422804014327f;
 // The share of the standard normal distribution below x.
 __device__ __forceinline__ float normalBelow(float x) { return 0.5f * erfcf(-x * INVERSE_ROOT_2); }
 
-// pre += bias; y = gelu(pre), exact form. The backward needs pre.
-extern "C" __global__ void biasExactGelu(Floats pre, const float* __restrict__ bias, Floats y, int rows, int columns) {
+struct ExactGelu {
+    static __device__ __forceinline__ float of(float x) { return x * normalBelow(x); }
+
+    static __device__ __forceinline__ float gradient(float x) {
+        float density = INVERSE_ROOT_2_PI * expf(-0.5f * x * x);
+        return normalBelow(x) + x * density;
+    }
+};
+
+template <class Gelu>
+__device__ __forceinline__ void biasGeluOf(const Floats& pre, const float* __restrict__ bias, const Floats& y, int rows,
+                                           int columns) {
     eachFour(rows, columns, isAligned(pre) && isAligned(bias) && isAligned(y), [&](int i, int j, auto x) {
         auto b = x.at(bias + j), gelu = b;
         x = x.at(&pre.at(i, j));
 #pragma unroll
         for (int n = 0; n < x.COUNT; n++) {
             x.of[n] += b.of[n];
-            gelu.of[n] = x.of[n] * normalBelow(x.of[n]);
+            gelu.of[n] = Gelu::of(x.of[n]);
         }
         x.storeAt(&pre.at(i, j));
         gelu.storeAt(&y.at(i, j));
     });
 }
 
-// dy *= gelu'(pre), exact form
-extern "C" __global__ void exactGeluBackward(ConstFloats pre, Floats dy, int rows, int columns) {
+// pre += bias; y = gelu(pre), tanh form. The backward needs pre.
+extern "C" __global__ void biasGelu(Floats pre, const float* __restrict__ bias, Floats y, int rows, int columns) {
+    biasGeluOf<TanhGelu>(pre, bias, y, rows, columns);
+}
+
+// Same in the exact form.
+extern "C" __global__ void biasExactGelu(Floats pre, const float* __restrict__ bias, Floats y, int rows, int columns) {
+    biasGeluOf<ExactGelu>(pre, bias, y, rows, columns);
+}
+
+template <class Gelu>
+__device__ __forceinline__ void geluBackwardOf(const ConstFloats& pre, const Floats& dy, int rows, int columns) {
     eachFour(rows, columns, isAligned(pre) && isAligned(dy), [&](int i, int j, auto gradient) {
         auto x = gradient.at(&pre.at(i, j));
         gradient = gradient.at(&dy.at(i, j));
 #pragma unroll
         for (int n = 0; n < x.COUNT; n++) {
-            float density = INVERSE_ROOT_2_PI * expf(-0.5f * x.of[n] * x.of[n]);
-            gradient.of[n] *= normalBelow(x.of[n]) + x.of[n] * density;
+            gradient.of[n] *= Gelu::gradient(x.of[n]);
         }
         gradient.storeAt(&dy.at(i, j));
     });
 }
 
-// z = silu(a) * b; gated is a, beside it b, each of so many columns.
-extern "C" __global__ void swiGlu(ConstFloats gated, Floats z, int rows, int columns) {
+// dy *= gelu'(pre)
+extern "C" __global__ void geluBackward(ConstFloats pre, Floats dy, int rows, int columns) {
+    geluBackwardOf<TanhGelu>(pre, dy, rows, columns);
+}
+
+// Same in the exact form.
+extern "C" __global__ void exactGeluBackward(ConstFloats pre, Floats dy, int rows, int columns) {
+    geluBackwardOf<ExactGelu>(pre, dy, rows, columns);
+}
+
+template <class Gelu>
+__device__ __forceinline__ void geluRoundedOf(const ConstFloats& pre, const float* __restrict__ bias, const Halves& y, int rows,
+                                              int columns) {
+    eachFour(
+        rows, columns, isAligned(pre) && isAligned(bias) && isAligned(y),
+        [&](int i, int j, auto x) {
+            auto b = x.at(bias + j);
+            x = x.at(&pre.at(i, j));
+#pragma unroll
+            for (int n = 0; n < x.COUNT; n++) {
+                x.of[n] += b.of[n];
+            }
+            return x;
+        },
+        [&](int i, int j, auto x) {
+#pragma unroll
+            for (int n = 0; n < x.COUNT; n++) {
+                x.of[n] = Gelu::of(x.of[n]);
+            }
+            x.storeAt(&y.at(i, j));
+        });
+}
+
+// y = gelu(pre + bias), tanh form, rounded. pre stays as it is.
+extern "C" __global__ void geluRounded(ConstFloats pre, const float* __restrict__ bias, Halves y, int rows, int columns) {
+    geluRoundedOf<TanhGelu>(pre, bias, y, rows, columns);
+}
+
+// Same in the exact form.
+extern "C" __global__ void exactGeluRounded(ConstFloats pre, const float* __restrict__ bias, Halves y, int rows, int columns) {
+    geluRoundedOf<ExactGelu>(pre, bias, y, rows, columns);
+}
+
+template <class Gelu>
+__device__ __forceinline__ void geluBackwardRoundedOf(const ConstFloats& pre, const float* __restrict__ bias,
+                                                      const ConstFloats& dy, const Halves& dPre, float* partial, int columns,
+                                                      const RowOrder& order) {
+    bool aligned = isAligned(pre) && isAligned(bias) && isAligned(dy) && isAligned(dPre);
+    sumBlocks<4>(
+        partial, columns, aligned, order,
+        [&](int i, int j, auto some) {
+            auto x = some.at(&pre.at(i, j)), b = some.at(bias + j);
+#pragma unroll
+            for (int n = 0; n < x.COUNT; n++) {
+                x.of[n] += b.of[n];
+            }
+            return Pair<decltype(some)>{x, some.at(&dy.at(i, j))};
+        },
+        [&](int i, int j, auto loaded) {
+            auto x = loaded.first, gradient = loaded.second;
+#pragma unroll
+            for (int n = 0; n < x.COUNT; n++) {
+                gradient.of[n] *= Gelu::gradient(x.of[n]);
+            }
+            gradient.storeAt(&dPre.at(i, j));
+            return gradient;
+        });
+}
+
+// dPre = dy * gelu'(pre + bias), rounded; partial[i] = the sum of its rows in the i-th block, not rounded, unless null.
+extern "C" __global__ void geluBackwardRounded(ConstFloats pre, const float* __restrict__ bias, ConstFloats dy, Halves dPre,
+                                               float* partial, int columns, RowOrder order) {
+    geluBackwardRoundedOf<TanhGelu>(pre, bias, dy, dPre, partial, columns, order);
+}
+
+// Same in the exact form.
+extern "C" __global__ void exactGeluBackwardRounded(ConstFloats pre, const float* __restrict__ bias, ConstFloats dy, Halves dPre,
+                                                    float* partial, int columns, RowOrder order) {
+    geluBackwardRoundedOf<ExactGelu>(pre, bias, dy, dPre, partial, columns, order);
+}
+
+template <class Result>
+__device__ __forceinline__ void swiGluOf(const ConstFloats& gated, const Result& z, int rows, int columns) {
     eachFour(rows, columns, isAligned(gated) && isAligned(z) && columns % 4 == 0, [&](int i, int j, auto result) {
         auto a = result.at(&gated.at(i, j)), b = result.at(&gated.at(i, columns + j));
         result = a;
@@ -169,8 +269,16 @@ extern "C" __global__ void swiGlu(ConstFloats gated, Floats z, int rows, int col
     });
 }
 
-// da = dz b s (1 + a (1 - s)), db = dz a s with s = 1 / (1 + exp(-a)); dGated may be gated.
-extern "C" __global__ void swiGluBackward(ConstFloats gated, ConstFloats dz, Floats dGated, int rows, int columns) {
+// z = silu(a) * b; gated is a, beside it b, each of so many columns.
+extern "C" __global__ void swiGlu(ConstFloats gated, Floats z, int rows, int columns) { swiGluOf(gated, z, rows, columns); }
+
+extern "C" __global__ void swiGluRounded(ConstFloats gated, Halves z, int rows, int columns) {
+    swiGluOf(gated, z, rows, columns);
+}
+
+template <class Result>
+__device__ __forceinline__ void swiGluBackwardOf(const ConstFloats& gated, const ConstFloats& dz, const Result& dGated, int rows,
+                                                 int columns) {
     bool aligned = isAligned(gated) && isAligned(dz) && isAligned(dGated) && columns % 4 == 0;
     eachFour(rows, columns, aligned, [&](int i, int j, auto gradient) {
         auto a = gradient.at(&gated.at(i, j)), b = gradient.at(&gated.at(i, columns + j));
@@ -186,6 +294,15 @@ extern "C" __global__ void swiGluBackward(ConstFloats gated, ConstFloats dz, Flo
     });
 }
 
+// da = dz b s (1 + a (1 - s)), db = dz a s with s = 1 / (1 + exp(-a)); dGated may be gated.
+extern "C" __global__ void swiGluBackward(ConstFloats gated, ConstFloats dz, Floats dGated, int rows, int columns) {
+    swiGluBackwardOf(gated, dz, dGated, rows, columns);
+}
+
+extern "C" __global__ void swiGluBackwardRounded(ConstFloats gated, ConstFloats dz, Halves dGated, int rows, int columns) {
+    swiGluBackwardOf(gated, dz, dGated, rows, columns);
+}
+
 // Turns pairs of columns j and j + half of every head; row i by the cosines and sines of row i % positions. Sign -1: back.
 extern "C" __global__ void rotate(Floats x, ConstFloats turns, int positions, int half, float sign, int rows, int pairs) {
     eachElement(rows, pairs, [&](int i, int j) {
@@ -199,15 +316,18 @@ extern "C" __global__ void rotate(Floats x, ConstFloats turns, int positions, in
 
 // y += x
 extern "C" __global__ void add(ConstFloats x, Floats y, int rows, int columns) {
-    eachFour(rows, columns, isAligned(x) && isAligned(y), [&](int i, int j, auto sum) {
-        auto more = sum.at(&x.at(i, j));
-        sum = sum.at(&y.at(i, j));
+    eachFour(
+        rows, columns, isAligned(x) && isAligned(y),
+        [&](int i, int j, auto sum) {
+            auto more = sum.at(&x.at(i, j));
+            sum = sum.at(&y.at(i, j));
 #pragma unroll
-        for (int n = 0; n < sum.COUNT; n++) {
-            sum.of[n] += more.of[n];
-        }
-        sum.storeAt(&y.at(i, j));
-    });
+            for (int n = 0; n < sum.COUNT; n++) {
+                sum.of[n] += more.of[n];
+            }
+            return sum;
+        },
+        [&](int i, int j, auto sum) { sum.storeAt(&y.at(i, j)); });
 }
 
 // y = x, elements of 4 bytes
@@ -220,17 +340,10 @@ extern "C" __global__ void copyHalves(View<const unsigned short> x, View<unsigne
     eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = x.at(i, j); });
 }
 
-extern "C" __global__ void narrow(ConstFloats x, View<unsigned short> y, int rows, int columns) {
-    bool aligned = isAligned(x) && (reinterpret_cast<unsigned long long>(y.data) % 8 | y.stride % 4) == 0;
-    eachFour(rows, columns, aligned, [&](int i, int j, auto some) {
-        some = some.at(&x.at(i, j));
-        if constexpr (some.COUNT == 4) {
-            *reinterpret_cast<ushort4*>(&y.at(i, j)) = make_ushort4(toBFloat16(some.of[0]), toBFloat16(some.of[1]),
-                                                                    toBFloat16(some.of[2]), toBFloat16(some.of[3]));
-        } else {
-            y.at(i, j) = toBFloat16(some.of[0]);
-        }
-    });
+extern "C" __global__ void narrow(ConstFloats x, Halves y, int rows, int columns) {
+    eachFour(
+        rows, columns, isAligned(x) && isAligned(y), [&](int i, int j, auto some) { return some.at(&x.at(i, j)); },
+        [&](int i, int j, auto some) { some.storeAt(&y.at(i, j)); });
 }
 
 extern "C" __global__ void widen(View<const unsigned short> x, Floats y, int rows, int columns) {

@@ -59,3 +59,169 @@ extern "C" __global__ void crossEntropy(ConstFloats parts, int shards, int shard
         }
     }
 }
+
+constexpr int ROW_THREADS = 1024;
+constexpr int COLUMNS_AT_ONCE = 4 * ROW_THREADS; // of all threads
+constexpr int FOURS_HELD = 5;                    // of a thread, in registers
+constexpr int FOURS_NEXT = 2;                    // on their way
+constexpr int COLUMNS_HELD = FOURS_HELD * COLUMNS_AT_ONCE;
+
+// A row of logits as 1024 threads see it: each has four neighbours at a time, -infinity beyond the end.
+template <bool ALIGNED>
+struct LogitsRow {
+    const float* row;
+    int columns;
+
+    // Without a branch, so that several loads are under way together.
+    __device__ __forceinline__ Neighbours<4> four(int j) const {
+        Neighbours<4> some;
+        if constexpr (ALIGNED) {
+            some = some.at(row + (j + 4 <= columns ? j : 0));
+        } else {
+#pragma unroll
+            for (int n = 0; n < 4; n++) {
+                some.of[n] = row[j + n < columns ? j + n : 0];
+            }
+        }
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            some.of[n] = j + (ALIGNED ? 4 : n + 1) <= columns ? some.of[n] : -INFINITY;
+        }
+        return some;
+    }
+
+    // The few columns behind the last four of aligned rows: one of each of the first threads.
+    __device__ __forceinline__ int restColumn() const { return columns / 4 * 4 + threadIdx.x; }
+    __device__ __forceinline__ bool hasRest() const { return ALIGNED && restColumn() < columns; }
+};
+
+// The first columns of a row stay in registers, the others are read again out of the cache. Gradients may lie in the memory of
+// the row's logits, as floats in their places or as halves from its start on; halves only reach logits that were read before.
+template <bool ALIGNED, class T>
+__device__ __forceinline__ void crossEntropyOfRow(const LogitsRow<ALIGNED>& row, int target, float* loss, float gradientScale,
+                                                  T* gradient) {
+    int columns = row.columns, first = 4 * threadIdx.x;
+    Neighbours<4> held[FOURS_HELD];
+#pragma unroll
+    for (int i = 0; i < FOURS_HELD; i++) {
+        held[i] = row.four(first + i * COLUMNS_AT_ONCE);
+    }
+    float logit = row.row[target], rest = row.hasRest() ? row.row[row.restColumn()] : -INFINITY;
+    float largest = rest > -3e38f ? rest : -3e38f, sum = expf(rest - largest);
+    auto meet = [&](const Neighbours<4>& four) {
+        float most = fmaxf(fmaxf(fmaxf(four.of[0], four.of[1]), fmaxf(four.of[2], four.of[3])), largest);
+        sum *= expf(largest - most);
+        largest = most;
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            sum += expf(four.of[n] - most);
+        }
+    };
+#pragma unroll
+    for (int i = 0; i < FOURS_HELD; i++) {
+        meet(held[i]);
+    }
+    for (int j = first + COLUMNS_HELD; j - first < columns; j += 4 * COLUMNS_AT_ONCE) {
+        Neighbours<4> some[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            some[i] = row.four(j + i * COLUMNS_AT_ONCE);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            meet(some[i]);
+        }
+    }
+    float most = blockMax(largest);
+    sum = blockSum(sum * expf(largest - most));
+    if (threadIdx.x == 0) {
+        *loss = logf(sum) + (most - logit);
+    }
+    if (gradientScale == 0) {
+        return;
+    }
+    float share = 1 / sum;
+    auto slope = [&](float value, int j) {
+        return (expf(value - most) * share - (j == target ? 1 : 0)) * gradientScale;
+    };
+    auto put = [&](Neighbours<4> four, int j) {
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            four.of[n] = slope(four.of[n], j + n);
+        }
+        if constexpr (ALIGNED) {
+            if (j + 4 <= columns) {
+                four.storeAt(gradient + j);
+            }
+        } else {
+#pragma unroll
+            for (int n = 0; n < 4; n++) {
+                if (j + n < columns) {
+                    store(gradient + j + n, four.of[n]);
+                }
+            }
+        }
+    };
+    // what comes next is read before this is written: a part's halves lie before the next part's logits
+    Neighbours<4> next[FOURS_NEXT];
+    auto read = [&](int j) {
+#pragma unroll
+        for (int i = 0; i < FOURS_NEXT; i++) {
+            next[i] = row.four(first + j + i * COLUMNS_AT_ONCE);
+        }
+    };
+    read(COLUMNS_HELD);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < FOURS_HELD; i++) {
+        put(held[i], first + i * COLUMNS_AT_ONCE);
+    }
+    // whether halves of the whole row end before logits that are still to be read
+    bool apart = columns <= 2 * (COLUMNS_HELD + FOURS_NEXT * COLUMNS_AT_ONCE);
+    for (int j = COLUMNS_HELD; j < columns; j += FOURS_NEXT * COLUMNS_AT_ONCE) {
+        Neighbours<4> some[FOURS_NEXT];
+#pragma unroll
+        for (int i = 0; i < FOURS_NEXT; i++) {
+            some[i] = next[i];
+        }
+        read(j + FOURS_NEXT * COLUMNS_AT_ONCE);
+        if (!apart) {
+            __syncthreads();
+        }
+#pragma unroll
+        for (int i = 0; i < FOURS_NEXT; i++) {
+            put(some[i], first + j + i * COLUMNS_AT_ONCE);
+        }
+    }
+    if (row.hasRest()) {
+        store(gradient + row.restColumn(), slope(rest, row.restColumn()));
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void crossEntropyOf(const ConstFloats& logits, const int* __restrict__ targets, int columns,
+                                               float* __restrict__ losses, float gradientScale, const View<T>& gradient) {
+    int row = blockIdx.x;
+    if (isAligned(logits) && isAligned(gradient) && columns >= 4) {
+        crossEntropyOfRow(LogitsRow<true>{logits.row(row), columns}, targets[row], losses + row, gradientScale,
+                          gradient.row(row));
+    } else {
+        crossEntropyOfRow(LogitsRow<false>{logits.row(row), columns}, targets[row], losses + row, gradientScale,
+                          gradient.row(row));
+    }
+}
+
+// The whole vocabulary: losses[row] = -log softmax(logits[row])[target]; gradient = (softmax - onehot) * gradientScale unless
+// that is 0. A block of 1024 threads per row, whatever its length: sums keep their order.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS)
+    crossEntropyOfRows(ConstFloats logits, const int* __restrict__ targets, int columns, float* __restrict__ losses,
+                       float gradientScale, Floats gradient) {
+    crossEntropyOf(logits, targets, columns, losses, gradientScale, gradient);
+}
+
+// Same with gradients rounded.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS)
+    crossEntropyOfRowsRounded(ConstFloats logits, const int* __restrict__ targets, int columns, float* __restrict__ losses,
+                              float gradientScale, Halves gradient) {
+    crossEntropyOf(logits, targets, columns, losses, gradientScale, gradient);
+}

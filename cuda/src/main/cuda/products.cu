@@ -17,6 +17,10 @@ struct Factor {
 __device__ __forceinline__ float4 loadFour(const Factor& factor, long long at, int valid) {
     if (factor.isBFloat16) {
         const unsigned short* p = static_cast<const unsigned short*>(factor.data) + at;
+        if (valid >= 4 && reinterpret_cast<unsigned long long>(p) % 8 == 0) {
+            ushort4 four = *reinterpret_cast<const ushort4*>(p);
+            return make_float4(fromBFloat16(four.x), fromBFloat16(four.y), fromBFloat16(four.z), fromBFloat16(four.w));
+        }
         return make_float4(valid > 0 ? fromBFloat16(p[0]) : 0, valid > 1 ? fromBFloat16(p[1]) : 0,
                            valid > 2 ? fromBFloat16(p[2]) : 0, valid > 3 ? fromBFloat16(p[3]) : 0);
     }

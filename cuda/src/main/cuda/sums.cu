@@ -18,6 +18,18 @@ extern "C" __global__ void biasGradientOfBlocks(ConstFloats dy, float* __restric
     }
 }
 
+// Same, and y = dy, rounded.
+extern "C" __global__ void biasGradientRounded(ConstFloats dy, Halves y, float* __restrict__ partial, int columns,
+                                               RowOrder order) {
+    sumBlocks<8>(
+        partial, columns, isAligned(dy) && isAligned(y), order,
+        [&](int i, int j, auto some) { return some.at(&dy.at(i, j)); },
+        [&](int i, int j, auto some) {
+            some.storeAt(&y.at(i, j));
+            return some;
+        });
+}
+
 // sum += partial[0] + partial[1] + ..., one after the other.
 extern "C" __global__ void addInOrder(const float* __restrict__ partial, long long stride, int count, float* __restrict__ sum,
                                       int columns) {
@@ -25,9 +37,22 @@ extern "C" __global__ void addInOrder(const float* __restrict__ partial, long lo
     if (column >= columns) {
         return;
     }
+    constexpr int AT_ONCE = 32; // on their way together: a thread has nothing else to do
     float total = sum[column];
+    int i = 0;
+    for (; i + AT_ONCE <= count; i += AT_ONCE) {
+        float held[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            held[k] = partial[(i + k) * stride + column];
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            total += held[k];
+        }
+    }
 #pragma unroll 4
-    for (int i = 0; i < count; i++) {
+    for (; i < count; i++) {
         total += partial[i * stride + column];
     }
     sum[column] = total;
@@ -49,13 +74,43 @@ __device__ __forceinline__ double blockSumOfDoubles(double value) {
     return values[0];
 }
 
-// partial[i] = the sum of squares of the i-th run of 16384 elements.
-extern "C" __global__ void squaresOfRuns(const float* __restrict__ x, long long elements, double* __restrict__ partial) {
-    long long first = static_cast<long long>(blockIdx.x) * SQUARES_PER_BLOCK;
+// A tensor of which squares are summed; its runs of 16384 elements are numbered through all tensors.
+struct Squared {
+    const float* data;
+    long long elements;
+    long long firstRun;
+};
+
+// partial[i] = the sum of squares of the i-th run.
+extern "C" __global__ void squaresOfRuns(const Squared* __restrict__ tensors, int count, double* __restrict__ partial) {
+    int tensor = 0;
+    for (int step = 1 << (31 - __clz(count)); step > 0; step /= 2) {
+        if (tensor + step < count && tensors[tensor + step].firstRun <= blockIdx.x) {
+            tensor += step;
+        }
+    }
+    const float* x = tensors[tensor].data;
+    long long elements = tensors[tensor].elements;
+    long long first = (blockIdx.x - tensors[tensor].firstRun) * SQUARES_PER_BLOCK;
     double sum = 0;
-    for (int i = threadIdx.x; i < SQUARES_PER_BLOCK && first + i < elements; i += SQUARES_THREADS) {
-        double value = x[first + i];
-        sum += value * value;
+    auto add = [&](float value) { sum += static_cast<double>(value) * value; };
+    if (first + SQUARES_PER_BLOCK <= elements) {
+        constexpr int AT_ONCE = 16;
+        for (int i = threadIdx.x; i < SQUARES_PER_BLOCK; i += AT_ONCE * SQUARES_THREADS) {
+            float held[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                held[k] = x[first + i + k * SQUARES_THREADS];
+            }
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                add(held[k]);
+            }
+        }
+    } else {
+        for (int i = threadIdx.x; i < SQUARES_PER_BLOCK && first + i < elements; i += SQUARES_THREADS) {
+            add(x[first + i]);
+        }
     }
     sum = blockSumOfDoubles(sum);
     if (threadIdx.x == 0) {
@@ -63,28 +118,43 @@ extern "C" __global__ void squaresOfRuns(const float* __restrict__ x, long long 
     }
 }
 
-// One block: result = the sum of all.
-extern "C" __global__ void sumOfRuns(const double* __restrict__ partial, int count, double* __restrict__ result) {
+// results[i] = the sum of all runs of tensor i; a block for each tensor.
+extern "C" __global__ void sumsOfRuns(const Squared* __restrict__ tensors, const double* __restrict__ partial,
+                                      double* __restrict__ results) {
+    Squared tensor = tensors[blockIdx.x];
+    int runs = static_cast<int>((tensor.elements + SQUARES_PER_BLOCK - 1) / SQUARES_PER_BLOCK);
     double sum = 0;
-    for (int i = threadIdx.x; i < count; i += SQUARES_THREADS) {
-        sum += partial[i];
+    for (int i = threadIdx.x; i < runs; i += SQUARES_THREADS) {
+        sum += partial[tensor.firstRun + i];
     }
     sum = blockSumOfDoubles(sum);
     if (threadIdx.x == 0) {
-        *result = sum;
+        results[blockIdx.x] = sum;
     }
 }
 
-// Sets the flag if an element is NaN or infinite.
-extern "C" __global__ void findNonFinite(ConstFloats x, int rows, int columns, int* flag) {
+__device__ __forceinline__ bool isFinite(float x) { return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u; }
+__device__ __forceinline__ bool isFinite(unsigned short half) { return (half & 0x7f80u) != 0x7f80u; }
+
+template <class T>
+__device__ __forceinline__ void findNonFiniteIn(const View<const T>& x, int rows, int columns, int* flag) {
     bool found = false;
     for (int row = blockIdx.y; row < rows; row += gridDim.y) {
         for (long long j = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; j < columns;
              j += static_cast<long long>(gridDim.x) * blockDim.x) {
-            found |= (__float_as_uint(x.at(row, static_cast<int>(j))) & 0x7f800000u) == 0x7f800000u;
+            found |= !isFinite(x.at(row, static_cast<int>(j)));
         }
     }
     if (found) {
         *flag = 1;
     }
+}
+
+// Sets the flag if an element is NaN or infinite.
+extern "C" __global__ void findNonFinite(ConstFloats x, int rows, int columns, int* flag) {
+    findNonFiniteIn(x, rows, columns, flag);
+}
+
+extern "C" __global__ void findNonFiniteHalves(View<const unsigned short> x, int rows, int columns, int* flag) {
+    findNonFiniteIn(x, rows, columns, flag);
 }

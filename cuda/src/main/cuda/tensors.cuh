@@ -18,6 +18,7 @@ struct View {
 
 using Floats = View<float>;
 using ConstFloats = View<const float>;
+using Halves = View<unsigned short>;
 
 // The order in which rows of a unit are added up: Java's TokenBlocks. Blocks of tokens last first, inside a block
 // sequences rising, inside a sequence tokens rising. Without sequences: rows as they come.
@@ -122,4 +123,102 @@ __device__ __forceinline__ unsigned short toBFloat16(float value) {
 
 __device__ __forceinline__ float fromBFloat16(unsigned short half) {
     return __uint_as_float(static_cast<unsigned>(half) << 16);
+}
+
+// Neighbouring elements of a row, loaded and stored by one instruction: memory gives whole lines sooner than words.
+// Stored as halves, they are rounded.
+template <int N>
+struct Neighbours {
+    static constexpr int COUNT = N;
+    float of[N];
+
+    static __device__ __forceinline__ Neighbours at(const float* from) {
+        if constexpr (N == 4) {
+            float4 four = *reinterpret_cast<const float4*>(from);
+            return {four.x, four.y, four.z, four.w};
+        } else {
+            return {*from};
+        }
+    }
+
+    __device__ __forceinline__ void storeAt(float* to) const {
+        if constexpr (N == 4) {
+            *reinterpret_cast<float4*>(to) = make_float4(of[0], of[1], of[2], of[3]);
+        } else {
+            *to = of[0];
+        }
+    }
+
+    __device__ __forceinline__ void storeAt(unsigned short* to) const {
+        if constexpr (N == 4) {
+            *reinterpret_cast<uint2*>(to) = make_uint2(pairOfHalves(of[0], of[1]), pairOfHalves(of[2], of[3]));
+        } else {
+            *to = toBFloat16(of[0]);
+        }
+    }
+};
+
+__device__ __forceinline__ void store(float* to, float value) { *to = value; }
+__device__ __forceinline__ void store(unsigned short* to, float value) { *to = toBFloat16(value); }
+
+// Whether four elements at a time are, of every row.
+template <class T>
+__device__ __forceinline__ bool isAligned(const T* data, long long stride = 0) {
+    return (reinterpret_cast<unsigned long long>(data) % (4 * sizeof(T)) | stride % 4) == 0;
+}
+
+template <class T>
+__device__ __forceinline__ bool isAligned(const View<T>& view) {
+    return isAligned(view.data, view.stride);
+}
+
+// Adds up columns of every block of rows: partial[i] = the sum over the rows r of the i-th block, one after the other, of
+// finish(r, column, load(r, column, Neighbours<n>())). ROWS of them are loaded before the first is finished: a compiler cannot
+// know that what is stored there is not loaded next. A thread has four columns, a grid row a block. Without partial: no sums.
+template <int ROWS, class Load, class Finish>
+__device__ __forceinline__ void sumBlocks(float* partial, int columns, bool aligned, const RowOrder& order, Load load,
+                                          Finish finish) {
+    int column = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    for (int i = blockIdx.y; i < order.levels() * order.sequences; i += gridDim.y) {
+        int first = order.firstRow(i), end = first + order.rowsOf(i);
+        auto down = [&](int j, auto sum) {
+            for (int n = 0; n < sum.COUNT; n++) {
+                sum.of[n] = 0;
+            }
+            auto take = [&](int r, auto loaded) {
+                auto more = finish(r, j, loaded);
+#pragma unroll
+                for (int n = 0; n < sum.COUNT; n++) {
+                    sum.of[n] += more.of[n];
+                }
+            };
+            int r = first;
+            for (; r + ROWS <= end; r += ROWS) {
+                decltype(load(r, j, sum)) held[ROWS];
+#pragma unroll
+                for (int k = 0; k < ROWS; k++) {
+                    held[k] = load(r + k, j, sum);
+                }
+#pragma unroll
+                for (int k = 0; k < ROWS; k++) {
+                    take(r + k, held[k]);
+                }
+            }
+            for (; r < end; r++) {
+                take(r, load(r, j, sum));
+            }
+            if (partial) {
+                sum.storeAt(partial + static_cast<long long>(i) * columns + j);
+            }
+        };
+        if (aligned && columns % 4 == 0) {
+            if (column < columns) {
+                down(column, Neighbours<4>());
+            }
+        } else {
+            for (int j = column; j < columns && j < column + 4; j++) {
+                down(j, Neighbours<1>());
+            }
+        }
+    }
 }

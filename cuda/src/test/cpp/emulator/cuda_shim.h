@@ -2,6 +2,7 @@
 // intrinsics.cuh over emulated hardware. Included before every kernel source, in test builds only.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -96,6 +97,11 @@ T __shfl_xor_sync(unsigned mask, T value, int bits) {
     int lane = emulator::current->lane;
     return emulator::received<T>(emulator::exchange(mask, value), lane ^ bits);
 }
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, int distance) {
+    int lane = emulator::current->lane;
+    return emulator::received<T>(emulator::exchange(mask, value), lane < distance ? lane : lane - distance);
+}
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
     unsigned lanes = mask & emulator::current->warp->alive;
     auto boxes = emulator::exchange(mask, predicate);
@@ -109,6 +115,10 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
 }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(bits); }
+inline int atomicAdd(int* at, int more) { return std::atomic_ref<int>(*at).fetch_add(more); }
+inline unsigned atomicOr(unsigned* at, unsigned bits) { return std::atomic_ref<unsigned>(*at).fetch_or(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline unsigned __float_as_uint(float value) {

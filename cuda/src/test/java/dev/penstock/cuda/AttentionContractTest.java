@@ -98,6 +98,30 @@ class AttentionContractTest extends KernelContract {
         }
     }
 
+    @ParameterizedTest
+    @EnumSource(names = {"F32", "BF16"})
+    void gradientsOfWholeSequencesAreThoseAddedToNothing(DType multiply) {
+        for (int headWidth : new int[] {16, 64, 128}) {
+            AttentionShape shape = new AttentionShape(2, 1, headWidth, 40, 0.3);
+            TokenBlocks whole = new TokenBlocks(2, 75, 0, 16);
+            Tensor qkv = normals(150, shape.columns());
+            Tensor y = zeros(150, shape.queryColumns());
+            Tensor logSumExp = zeros(150, 2);
+            Tensor dy = normals(150, shape.queryColumns());
+            Tensor added = zeros(150, shape.columns());
+            Tensor written = normals(150, shape.columns());
+            kernels.attention(multiply, qkv, y, logSumExp, shape, 75, whole);
+
+            kernels.attentionBackward(multiply, qkv, y, logSumExp, dy, added, shape, 75, whole);
+            kernels.wholeAttentionBackward(
+                    multiply, qkv, y, logSumExp, dy, written, shape, 75, whole);
+
+            assertThat(HostMatrix.of(written).allRows())
+                    .as("heads of %d", headWidth)
+                    .isDeepEqualTo(HostMatrix.of(added).allRows());
+        }
+    }
+
     /** A GPU rounds the factors; what it then rounds of probabilities is not in the truth. */
     @Test
     void attentionOfBFloat16MeetsTheFormulasOfRoundedFactors() {

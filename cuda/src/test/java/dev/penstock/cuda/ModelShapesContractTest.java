@@ -1,6 +1,7 @@
 package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
@@ -9,7 +10,9 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.HostMatrix;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -97,6 +100,51 @@ class ModelShapesContractTest extends KernelContract {
             }
             assertClose("losses", losses, new double[][] {truth}, 2e-6);
             assertClose("dLogits", logits, slope, 1e-5);
+        }
+    }
+
+    /** Frequent tokens and rare ones, more positions than a block of a GPU looks at together. */
+    @Test
+    void gradientsOfLargeTablesAreSumsOfTheirTokensRows() {
+        for (int width : new int[] {8, 6}) {
+            TokenBlocks blocks = new TokenBlocks(3, 1_500, 500, 128);
+            Tensor tokens = indices(blocks.rows(), GPT2);
+            for (int i = 0; i < blocks.rows(); i++) {
+                if (i % 3 != 0) {
+                    HostMatrix.of(tokens).setInt(0, i, i % 2 == 0 ? GPT2 - 1 : 20 + i % 40);
+                }
+            }
+            TokenRange upper = new TokenRange(30, GPT2);
+            Tensor dy = normals(blocks.rows(), width);
+            Tensor dTable = normals(GPT2 - 30, width);
+            double[][] truth = values(dTable);
+            double[][] gradients = values(dy);
+
+            kernels.embeddingBackward(dy, tokens, upper, dTable, blocks);
+
+            int[] at = integers(tokens);
+            for (int i = 0; i < at.length; i++) {
+                for (int j = 0; j < width && at[i] >= 30; j++) {
+                    truth[at[i] - 30][j] += gradients[i][j];
+                }
+            }
+            assertClose("dTable", dTable, truth, 1e-5);
+        }
+    }
+
+    @Test
+    void squaredNormsOfManyTensorsAreThoseOfEach() {
+        List<Tensor> tensors = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            tensors.add(normals(1, i == 7 ? 70_001 : 1 + 900 * i));
+        }
+
+        double[] norms = kernels.squaredNorms(tensors);
+
+        for (int i = 0; i < norms.length; i++) {
+            double truth = inner(values(tensors.get(i)), values(tensors.get(i)));
+            assertThat(norms[i]).isCloseTo(truth, within(1e-12 * truth));
+            assertThat(kernels.squaredNorm(tensors.get(i))).isEqualTo(norms[i]);
         }
     }
 

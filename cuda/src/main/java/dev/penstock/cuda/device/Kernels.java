@@ -1,6 +1,7 @@
 package dev.penstock.cuda.device;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The op table of a device. Legend of shapes, all row-major:
@@ -12,11 +13,12 @@ import java.util.List;
  *   h     heads of queries                   g  key heads       k  columns of a head
  * </pre>
  *
- * <p>All tensors are F32 unless said otherwise. Forward and backward of an op stand together.
- * "accumulates" means that the result is added to what the tensor holds. Kernels run in the order
- * of the calls and may still run when a call returns: later kernels see their results, the host
- * sees them in a {@linkplain DeviceBuffer#segment segment} that it asks for afterwards, or in any
- * after {@link #finish}. No call allocates device memory; scratch is held by the device.
+ * <p>All tensors are F32 unless said otherwise, or {@link #writesBFloat16} says so. Forward and
+ * backward of an op stand together. "accumulates" means that the result is added to what the tensor
+ * holds. Kernels run in the order of the calls and may still run when a call returns: later kernels
+ * see their results, the host sees them in a {@linkplain DeviceBuffer#segment segment} that it asks
+ * for afterwards, or in any after {@link #finish}. No call allocates device memory; scratch is held
+ * by the device.
  *
  * <p>Determinism: for a given fingerprint every element of every result depends only on the inputs,
  * not on threads, on how rows are split into calls, or on whether code is compiled yet. Sums over
@@ -55,8 +57,40 @@ public interface Kernels {
      */
     void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks);
 
+    /**
+     * Whether results that are factors of products may be BF16 tensors, rounded as products round
+     * their factors: those of norms, of {@link #swiGlu} and its backward; and whether there are the
+     * ops that are named so, such as {@link #geluRounded}.
+     */
+    default boolean writesBFloat16() {
+        return false;
+    }
+
+    private static DeviceException writesNone(String op) {
+        return new DeviceException(
+                op + ": expected a device that writes bf16, got one that keeps all results in F32");
+    }
+
+    /**
+     * Same as {@link #biasGradient}, and {@code y = dy}.
+     *
+     * @param y BF16, as {@code dy}
+     */
+    default void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {
+        throw writesNone("biasGradientRounded");
+    }
+
     /** {@code y += bias} on every row. */
     void addBias(Tensor y, Tensor bias);
+
+    /**
+     * {@code rounded = y + bias} on every row; {@code y} stays as it is.
+     *
+     * @param rounded BF16, as {@code y}
+     */
+    default void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {
+        throw writesNone("addBiasRounded");
+    }
 
     /** {@code y = (y + bias) + residual}. */
     void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual);
@@ -137,6 +171,34 @@ public interface Kernels {
     void geluBackward(Tensor pre, Tensor dy, Gelu form);
 
     /**
+     * {@code y = gelu(pre + bias)}; {@code pre} stays as it is, and {@link #geluBackwardRounded}
+     * needs it so.
+     *
+     * @param y BF16, as {@code pre}
+     */
+    default void geluRounded(Tensor pre, Tensor bias, Tensor y, Gelu form) {
+        throw writesNone("geluRounded");
+    }
+
+    /**
+     * {@code dPre = dy * gelu'(pre + bias)}, and the {@link #biasGradient} of what is not rounded
+     * yet.
+     *
+     * @param dPre BF16, as {@code pre}
+     * @param dBias {@code [1, n]}, accumulates; null if it is not wanted
+     */
+    default void geluBackwardRounded(
+            Tensor pre,
+            Tensor bias,
+            Tensor dy,
+            Gelu form,
+            Tensor dPre,
+            @Nullable Tensor dBias,
+            TokenBlocks blocks) {
+        throw writesNone("geluBackwardRounded");
+    }
+
+    /**
      * SwiGLU: {@code z = silu(a) * b}, {@code silu(a) = a / (1 + exp(-a))}.
      *
      * @param gated {@code [n, 2m]}: a, beside it b
@@ -181,8 +243,9 @@ public interface Kernels {
      *     of a product; scores, softmax, sums and results stay F32. Slices then give the bits of
      *     the whole if they begin at multiples of 16 tokens. Other devices compute in F32 either
      *     way.
-     * @param qkv {@code [B*T, (h+2g)k]} of the whole micro-batch: row {@code b*T + t}; q, k, v side
-     *     by side, in each the heads side by side. Rows up to the slice's end must be filled.
+     * @param qkv {@code [B*T, (h+2g)k]} of the whole micro-batch: row {@code b*T + t}; may be BF16
+     *     where factors are multiplied so and the device {@link #writesBFloat16}; q, k, v side by
+     *     side, in each the heads side by side. Rows up to the slice's end must be filled.
      * @param y {@code [n, h*k]} of the unit, heads side by side
      * @param logSumExp {@code [n, h]} of the unit, kept for the backward
      * @param context T, rows of one sequence in {@code qkv}
@@ -218,6 +281,26 @@ public interface Kernels {
             AttentionShape shape,
             int context,
             TokenBlocks blocks);
+
+    /**
+     * Same as {@link #attentionBackward} for units of whole sequences: all of dQkv is written,
+     * whatever it held.
+     *
+     * @param blocks all tokens, {@code context} of each sequence
+     */
+    default void wholeAttentionBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        zero(dQkv);
+        attentionBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+    }
 
     /**
      * Goes on with what {@link #attention} began: queries of one sequence to keys that all come
@@ -295,6 +378,19 @@ public interface Kernels {
             TokenRange range,
             Tensor losses,
             float gradientScale);
+
+    /**
+     * {@link #softmaxPart} and {@link #crossEntropy} of logits of the whole vocabulary in one pass,
+     * in an order of sums of its own.
+     *
+     * @param gradientScale 0 for losses alone
+     * @param dLogits {@code [n, V]}: the logits themselves, which become their gradient; or BF16
+     *     rows that begin where those of the logits do
+     */
+    default void crossEntropyOfRows(
+            Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {
+        throw writesNone("crossEntropyOfRows");
+    }
 
     // ---- whole tensors ----------------------------------------------------------------------
 

@@ -42,6 +42,11 @@ final class Answers implements AutoCloseable {
         return pinned.address() + offset;
     }
 
+    /** For numbers that kernels read: to be written when none of them can be under way. */
+    MemorySegment words() {
+        return words;
+    }
+
     /** What kernels wrote that were asked for before; waits for them. */
     MemorySegment await() {
         gpu.finish();

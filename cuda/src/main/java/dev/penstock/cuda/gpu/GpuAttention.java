@@ -18,6 +18,7 @@ final class GpuAttention {
     private final GpuModule.Function delta;
     private final List<OfWidth> floats;
     private final List<OfWidth> halves;
+    private final List<OfWidth> keptHalves;
 
     /**
      * A kernel whose blocks each make the results of a tile.
@@ -75,10 +76,12 @@ final class GpuAttention {
         /**
          * Those of {@code attention_halves.cu}, by this many warps.
          *
+         * @param name for which type of queries, keys and values
          * @param ofQueries whose tiles are queries
          * @param ofKeys whose tiles are keys
          */
-        static OfWidth ofHalves(GpuModule module, int width, int ofQueries, int ofKeys) {
+        static OfWidth ofHalves(
+                GpuModule module, String name, int width, int ofQueries, int ofKeys) {
             int rowBytes = DType.BF16.bytes() * (width + 8);
             int queries = WARP_ROWS * ofQueries;
             int keys = WARP_ROWS * ofKeys;
@@ -91,16 +94,17 @@ final class GpuAttention {
             return new OfWidth(
                     width,
                     true,
-                    Tiles.of(module, "attentionOfHalves" + width, queries, 32 * ofQueries, forward),
+                    Tiles.of(
+                            module, "attentionOf" + name + width, queries, 32 * ofQueries, forward),
                     Tiles.of(
                             module,
-                            "queryGradientOfHalves" + width,
+                            "queryGradientOf" + name + width,
                             queries,
                             32 * ofQueries,
                             queryGradient),
                     Tiles.of(
                             module,
-                            "keyValueGradientOfHalves" + width,
+                            "keyValueGradientOf" + name + width,
                             keys,
                             32 * ofKeys,
                             keyValueGradient));
@@ -155,10 +159,14 @@ final class GpuAttention {
                         OfWidth.ofFloats(module, 32),
                         OfWidth.ofFloats(module, 64),
                         OfWidth.ofFloats(module, AttentionShape.MOST_COLUMNS_ON_GPU));
-        halves =
-                List.of(
-                        OfWidth.ofHalves(module, 64, 8, 4),
-                        OfWidth.ofHalves(module, AttentionShape.MOST_COLUMNS_ON_GPU, 4, 4));
+        halves = ofHalves(module, "Halves");
+        keptHalves = ofHalves(module, "KeptHalves");
+    }
+
+    private static List<OfWidth> ofHalves(GpuModule module, String name) {
+        return List.of(
+                OfWidth.ofHalves(module, name, 64, 8, 4),
+                OfWidth.ofHalves(module, name, AttentionShape.MOST_COLUMNS_ON_GPU, 4, 4));
     }
 
     void forward(
@@ -193,7 +201,7 @@ final class GpuAttention {
 
     private void forward(
             DType multiply, Span span, Tensor q, Tensor k, Tensor v, Tensor y, Tensor logSumExp) {
-        OfWidth kernels = ofWidth(multiply, span.shape().headSize());
+        OfWidth kernels = ofWidth(multiply, q.type(), span);
         launch.begin().view(q).view(k).view(v).view(y).view(logSumExp).span(span, span.goesOn());
         overTiles(kernels.forward(), kernels.rowsOfQueries(span), span);
     }
@@ -209,13 +217,42 @@ final class GpuAttention {
             int context,
             TokenBlocks blocks) {
         Span span = Span.ofSlice(blocks, context, shape);
+        backward(multiply, span, true, qkv, y, logSumExp, dy, dQkv, blocks);
+    }
+
+    void wholeBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        Span span = Span.ofSlice(blocks, context, shape);
+        backward(multiply, span, false, qkv, y, logSumExp, dy, dQkv, blocks);
+    }
+
+    private void backward(
+            DType multiply,
+            Span span,
+            boolean accumulates,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            TokenBlocks blocks) {
+        AttentionShape shape = span.shape();
         Tensor q = queries(qkv, blocks);
         Tensor dq = queries(dQkv, blocks);
         long deltas = deltas(multiply, y, dy, shape.heads());
         backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, deltas, dy);
-        keyValueGradient(multiply, span, keys(dQkv, shape), values(dQkv, shape));
+        OfWidth kernels = ofWidth(multiply, qkv.type(), span);
+        keyValueGradient(kernels, span, accumulates, keys(dQkv, shape), values(dQkv, shape));
         backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, deltas, dy);
-        queryGradient(multiply, span, dq);
+        queryGradient(kernels, span, dq);
     }
 
     void backwardToEarlier(
@@ -231,9 +268,10 @@ final class GpuAttention {
         Span span = Span.ofEarlier(q.rows(), keyValues.rows(), keys);
         long deltas = deltas(multiply, y, dy, keys.shape().heads());
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
-        keyValueGradient(multiply, span, half(dKeyValues, 0), half(dKeyValues, 1));
+        OfWidth kernels = ofWidth(multiply, q.type(), span);
+        keyValueGradient(kernels, span, true, half(dKeyValues, 0), half(dKeyValues, 1));
         backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
-        queryGradient(multiply, span, dq);
+        queryGradient(kernels, span, dq);
     }
 
     static long deltaBytes(Tensor y, int heads) {
@@ -256,14 +294,13 @@ final class GpuAttention {
         launch.begin().view(q).view(k).view(v).known(dy, logSumExp, deltas);
     }
 
-    private void keyValueGradient(DType multiply, Span span, Tensor dk, Tensor dv) {
-        OfWidth kernels = ofWidth(multiply, span.shape().headSize());
-        launch.view(dk).view(dv).span(span, true);
+    private void keyValueGradient(
+            OfWidth kernels, Span span, boolean accumulates, Tensor dk, Tensor dv) {
+        launch.view(dk).view(dv).span(span, accumulates);
         overTiles(kernels.keyValueGradient(), span.keys(), span);
     }
 
-    private void queryGradient(DType multiply, Span span, Tensor dq) {
-        OfWidth kernels = ofWidth(multiply, span.shape().headSize());
+    private void queryGradient(OfWidth kernels, Span span, Tensor dq) {
         launch.view(dq).span(span, span.goesOn());
         overTiles(kernels.queryGradient(), kernels.rowsOfQueries(span), span);
     }
@@ -300,8 +337,10 @@ final class GpuAttention {
         return keyValues.columns(which * width, width);
     }
 
-    private OfWidth ofWidth(DType multiply, int headWidth) {
-        List<OfWidth> widths = multiply == DType.BF16 ? halves : floats;
+    private OfWidth ofWidth(DType multiply, DType kept, Span span) {
+        int headWidth = span.shape().headSize();
+        List<OfWidth> ofFactors = kept == DType.BF16 ? keptHalves : halves;
+        List<OfWidth> widths = multiply == DType.BF16 ? ofFactors : floats;
         for (OfWidth each : widths) {
             if (headWidth <= each.width()) {
                 return each;

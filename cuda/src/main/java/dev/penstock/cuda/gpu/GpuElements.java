@@ -24,13 +24,18 @@ final class GpuElements {
     private final Zeroing zeroing = new Zeroing();
     private final Launch launch;
     private final GpuModule.Function addBias;
+    private final GpuModule.Function addBiasRounded;
     private final GpuModule.Function addBiasAndResidual;
     private final GpuModule.Function biasGelu;
     private final GpuModule.Function geluBackward;
     private final GpuModule.Function biasExactGelu;
     private final GpuModule.Function exactGeluBackward;
+    private final GpuModule.Function geluRounded;
+    private final GpuModule.Function exactGeluRounded;
     private final GpuModule.Function swiGlu;
+    private final GpuModule.Function swiGluRounded;
     private final GpuModule.Function swiGluBackward;
+    private final GpuModule.Function swiGluBackwardRounded;
     private final GpuModule.Function rotate;
     private final GpuModule.Function add;
     private final GpuModule.Function copyWords;
@@ -43,13 +48,18 @@ final class GpuElements {
         this.gpu = gpu;
         this.launch = launch;
         addBias = module.function("addBias");
+        addBiasRounded = module.function("addBiasRounded");
         addBiasAndResidual = module.function("addBiasAndResidual");
         biasGelu = module.function("biasGelu");
         geluBackward = module.function("geluBackward");
         biasExactGelu = module.function("biasExactGelu");
         exactGeluBackward = module.function("exactGeluBackward");
+        geluRounded = module.function("geluRounded");
+        exactGeluRounded = module.function("exactGeluRounded");
         swiGlu = module.function("swiGlu");
+        swiGluRounded = module.function("swiGluRounded");
         swiGluBackward = module.function("swiGluBackward");
+        swiGluBackwardRounded = module.function("swiGluBackwardRounded");
         rotate = module.function("rotate");
         add = module.function("add");
         copyWords = module.function("copyWords");
@@ -62,6 +72,11 @@ final class GpuElements {
     void addBias(Tensor y, Tensor bias) {
         launch.begin().view(y).vector(bias).integer(y.rows()).integer(y.columns());
         overMatrix(addBias, y.rows(), y.columns());
+    }
+
+    void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {
+        launch.begin().view(y).vector(bias).view(rounded).integer(y.rows()).integer(y.columns());
+        overMatrix(addBiasRounded, y.rows(), y.columns());
     }
 
     void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {
@@ -91,15 +106,29 @@ final class GpuElements {
                 dy);
     }
 
+    void geluRounded(Tensor pre, Tensor bias, Tensor y, Gelu form) {
+        launch.begin().view(pre).vector(bias).view(y).integer(y.rows()).integer(y.columns());
+        overMatrix(
+                switch (form) {
+                    case TANH -> geluRounded;
+                    case EXACT -> exactGeluRounded;
+                },
+                y.rows(),
+                y.columns());
+    }
+
     void swiGlu(Tensor gated, Tensor z) {
         launch.begin().view(gated).view(z).integer(z.rows()).integer(z.columns());
-        overMatrix(swiGlu, z.rows(), z.columns());
+        overMatrix(z.type() == DType.BF16 ? swiGluRounded : swiGlu, z.rows(), z.columns());
     }
 
     void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
         launch.begin().view(gated).view(dz).view(dGated);
         launch.integer(dz.rows()).integer(dz.columns());
-        overMatrix(swiGluBackward, dz.rows(), dz.columns());
+        overMatrix(
+                dGated.type() == DType.BF16 ? swiGluBackwardRounded : swiGluBackward,
+                dz.rows(),
+                dz.columns());
     }
 
     void rotate(Tensor x, Tensor turns, boolean back) {

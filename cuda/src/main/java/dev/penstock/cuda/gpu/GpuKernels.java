@@ -11,6 +11,7 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.IndexRules;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The op table on a GPU: each op starts a kernel or two on the device's stream and returns. Expects
@@ -20,6 +21,7 @@ final class GpuKernels implements Kernels {
     private static final int ROW_THREADS = 128;
     private static final int ROWS_PER_BLOCK = ROW_THREADS / 32;
     private static final int LOGITS_THREADS = 256;
+    private static final int ROW_OF_LOGITS_THREADS = 1024;
 
     private final GpuContext gpu;
     private final Launch launch;
@@ -28,13 +30,16 @@ final class GpuKernels implements Kernels {
     private final GpuElements elements;
     private final GpuSums sums;
     private final GpuModule.Function embedding;
-    private final GpuModule.Function embeddingBackward;
     private final GpuModule.Function layerNorm;
+    private final GpuModule.Function layerNormRounded;
     private final GpuModule.Function layerNormBackwardInput;
     private final GpuModule.Function rmsNorm;
+    private final GpuModule.Function rmsNormRounded;
     private final GpuModule.Function rmsNormBackwardInput;
     private final GpuModule.Function softmaxPart;
     private final GpuModule.Function crossEntropy;
+    private final GpuModule.Function crossEntropyOfRows;
+    private final GpuModule.Function crossEntropyOfRowsRounded;
 
     GpuKernels(
             GpuContext gpu,
@@ -51,13 +56,16 @@ final class GpuKernels implements Kernels {
         this.elements = elements;
         this.sums = sums;
         embedding = module.function("embedding");
-        embeddingBackward = module.function("embeddingBackward");
         layerNorm = module.function("layerNorm");
+        layerNormRounded = module.function("layerNormRounded");
         layerNormBackwardInput = module.function("layerNormBackwardInput");
         rmsNorm = module.function("rmsNorm");
+        rmsNormRounded = module.function("rmsNormRounded");
         rmsNormBackwardInput = module.function("rmsNormBackwardInput");
         softmaxPart = module.function("softmaxPart");
         crossEntropy = module.function("crossEntropy");
+        crossEntropyOfRows = module.function("crossEntropyOfRows");
+        crossEntropyOfRowsRounded = module.function("crossEntropyOfRowsRounded");
     }
 
     @Override
@@ -84,8 +92,23 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public boolean writesBFloat16() {
+        return true;
+    }
+
+    @Override
+    public void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {
+        sums.biasGradientRounded(dy, dBias, blocks, y);
+    }
+
+    @Override
     public void addBias(Tensor y, Tensor bias) {
         elements.addBias(y, bias);
+    }
+
+    @Override
+    public void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {
+        elements.addBiasRounded(y, bias, rounded);
     }
 
     @Override
@@ -113,9 +136,7 @@ final class GpuKernels implements Kernels {
     public void embeddingBackward(
             Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
         inRange("embeddingBackward", "tokens", tokens, range.vocabulary());
-        launch.begin().view(dy).vector(tokens).range(range, dTable.rows()).view(dTable);
-        launch.integer(dy.rows()).integer(dy.columns()).order(blocks);
-        launch.run(embeddingBackward, dy.rows(), ROW_THREADS);
+        sums.embeddingBackward(dy, tokens, range, dTable, blocks);
     }
 
     @Override
@@ -129,7 +150,7 @@ final class GpuKernels implements Kernels {
             double epsilon) {
         launch.begin().view(x).vector(gain).vector(bias).view(y).vector(mean).vector(rstd);
         launch.number((float) epsilon);
-        overRows(layerNorm, x.rows(), x.columns());
+        overRows(y.type() == DType.BF16 ? layerNormRounded : layerNorm, x.rows(), x.columns());
     }
 
     @Override
@@ -162,7 +183,10 @@ final class GpuKernels implements Kernels {
         int heads = x.columns() / gain.columns();
         launch.begin().view(x).vector(gain).view(y).vector(r).number((float) epsilon);
         launch.integer(heads);
-        overRows(rmsNorm, x.rows() * heads, gain.columns());
+        overRows(
+                y.type() == DType.BF16 ? rmsNormRounded : rmsNorm,
+                x.rows() * heads,
+                gain.columns());
     }
 
     @Override
@@ -188,6 +212,23 @@ final class GpuKernels implements Kernels {
     @Override
     public void geluBackward(Tensor pre, Tensor dy, Gelu form) {
         elements.geluBackward(pre, dy, form);
+    }
+
+    @Override
+    public void geluRounded(Tensor pre, Tensor bias, Tensor y, Gelu form) {
+        elements.geluRounded(pre, bias, y, form);
+    }
+
+    @Override
+    public void geluBackwardRounded(
+            Tensor pre,
+            Tensor bias,
+            Tensor dy,
+            Gelu form,
+            Tensor dPre,
+            @Nullable Tensor dBias,
+            TokenBlocks blocks) {
+        sums.geluBackwardRounded(pre, bias, dy, form, dPre, dBias, blocks);
     }
 
     @Override
@@ -229,6 +270,20 @@ final class GpuKernels implements Kernels {
             int context,
             TokenBlocks blocks) {
         attention.backward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+    }
+
+    @Override
+    public void wholeAttentionBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        attention.wholeBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
     }
 
     @Override
@@ -276,6 +331,18 @@ final class GpuKernels implements Kernels {
         launch.begin().view(parts).integer(parts.rows()).integer(shard).view(logits);
         launch.vector(targets).range(range, logits.columns()).vector(losses);
         launch.number(gradientScale).run(crossEntropy, logits.rows(), LOGITS_THREADS);
+    }
+
+    @Override
+    public void crossEntropyOfRows(
+            Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {
+        inRange("crossEntropyOfRows", "targets", targets, logits.columns());
+        launch.begin().view(logits).vector(targets).integer(logits.columns()).vector(losses);
+        launch.number(gradientScale).view(dLogits);
+        launch.run(
+                dLogits.type() == DType.BF16 ? crossEntropyOfRowsRounded : crossEntropyOfRows,
+                logits.rows(),
+                ROW_OF_LOGITS_THREADS);
     }
 
     @Override

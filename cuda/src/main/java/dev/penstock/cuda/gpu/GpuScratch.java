@@ -6,10 +6,14 @@ import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.kernels.SilentKernels;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** What the kernels of a GPU hold for themselves. */
 public final class GpuScratch extends SilentKernels {
@@ -91,6 +95,25 @@ public final class GpuScratch extends SilentKernels {
     }
 
     @Override
+    public void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {
+        biasGradient(dy, dBias, blocks);
+    }
+
+    @Override
+    public void geluBackwardRounded(
+            Tensor pre,
+            Tensor bias,
+            Tensor dy,
+            Gelu form,
+            Tensor dPre,
+            @Nullable Tensor dBias,
+            TokenBlocks blocks) {
+        if (dBias != null) {
+            biasGradient(dy, dBias, blocks);
+        }
+    }
+
+    @Override
     public void layerNormBackwardWeight(
             Tensor dy,
             Tensor x,
@@ -110,8 +133,19 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public double squaredNorm(Tensor x) {
-        partialSums = Math.max(partialSums, GpuSums.squaredNormBytes(x));
-        return 0;
+        return squaredNorms(List.of(x))[0];
+    }
+
+    @Override
+    public double[] squaredNorms(List<Tensor> tensors) {
+        partialSums = Math.max(partialSums, GpuSums.squaredNormBytes(tensors));
+        return new double[tensors.size()];
+    }
+
+    @Override
+    public void embeddingBackward(
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
+        partialSums = Math.max(partialSums, GpuSums.embeddingBytes(dy, dTable));
     }
 
     @Override

@@ -1,18 +1,27 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.memory.Scratch;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Sums in a fixed order: the kernels of {@code sums.cu} and the weight gradients of norms, which
- * first sum blocks of rows by themselves and then the blocks.
+ * Sums in a fixed order: the kernels of {@code sums.cu}, the gradients of tables of tokens, and
+ * those of biases and of norms' weights, which first sum blocks of rows by themselves and then the
+ * blocks.
  */
 final class GpuSums {
     private static final int THREADS = 128;
+
+    /** Of threads with four columns each; the fewer, the more blocks for a GPU to spread. */
+    private static final int FOURS_THREADS = 64;
+
     private static final int RUN_THREADS = 256;
     private static final int RUN_ELEMENTS = 16384;
     private static final int MOST_BLOCKS_DOWN = 65535;
@@ -25,19 +34,43 @@ final class GpuSums {
 
     private static final long FLAGS_AT = (long) Double.BYTES * MOST_NORMS;
 
-    /** Squared norms; a flag, for which the host waits at once; flags of tensors watched. */
-    static final long ANSWER_BYTES = FLAGS_AT + (1L + MOST_WATCHED) * Integer.BYTES;
+    private static final long SQUARED_AT =
+            FLAGS_AT + Math.ceilDiv((1L + MOST_WATCHED) * Integer.BYTES, Long.BYTES) * Long.BYTES;
+
+    /** Of a {@code Squared}: address, elements, first run. */
+    private static final int SQUARED_BYTES = 3 * Long.BYTES;
+
+    /**
+     * Squared norms; a flag, for which the host waits at once; flags of tensors watched; and, for
+     * kernels to read, the tensors whose norms are wanted.
+     */
+    static final long ANSWER_BYTES = SQUARED_AT + (long) SQUARED_BYTES * MOST_NORMS;
+
+    /** Of kernels whose threads take items in turns. */
+    private static final int MOST_BLOCKS = 1024;
+
+    private static final int SCAN_THREADS = 1024;
 
     private final Launch launch;
     private final Scratch partial;
     private final Answers answers;
     private final GpuModule.Function biasGradientOfBlocks;
+    private final GpuModule.Function biasGradientRounded;
+    private final GpuModule.Function geluBackwardRounded;
+    private final GpuModule.Function exactGeluBackwardRounded;
     private final GpuModule.Function layerNormBackwardWeightOfBlocks;
     private final GpuModule.Function rmsNormBackwardWeightOfBlocks;
     private final GpuModule.Function addInOrder;
     private final GpuModule.Function squaresOfRuns;
-    private final GpuModule.Function sumOfRuns;
+    private final GpuModule.Function sumsOfRuns;
+    private final GpuModule.Function copyWords;
+    private final GpuModule.Function clearCounts;
+    private final GpuModule.Function countTokens;
+    private final GpuModule.Function startLists;
+    private final GpuModule.Function listPositions;
+    private final GpuModule.Function embeddingBackward;
     private final GpuModule.Function findNonFinite;
+    private final GpuModule.Function findNonFiniteHalves;
     private int watched;
 
     /**
@@ -49,12 +82,22 @@ final class GpuSums {
         this.partial = partial;
         this.answers = answers;
         biasGradientOfBlocks = module.function("biasGradientOfBlocks");
+        biasGradientRounded = module.function("biasGradientRounded");
+        geluBackwardRounded = module.function("geluBackwardRounded");
+        exactGeluBackwardRounded = module.function("exactGeluBackwardRounded");
         layerNormBackwardWeightOfBlocks = module.function("layerNormBackwardWeightOfBlocks");
         rmsNormBackwardWeightOfBlocks = module.function("rmsNormBackwardWeightOfBlocks");
         addInOrder = module.function("addInOrder");
         squaresOfRuns = module.function("squaresOfRuns");
-        sumOfRuns = module.function("sumOfRuns");
+        sumsOfRuns = module.function("sumsOfRuns");
+        copyWords = module.function("copyWords");
+        clearCounts = module.function("clearCounts");
+        countTokens = module.function("countTokens");
+        startLists = module.function("startLists");
+        listPositions = module.function("listPositions");
+        embeddingBackward = module.function("embeddingBackward");
         findNonFinite = module.function("findNonFinite");
+        findNonFiniteHalves = module.function("findNonFiniteHalves");
     }
 
     /** Of the sums of every block of rows. */
@@ -66,8 +109,24 @@ final class GpuSums {
         return 2 * biasBytes(dy, blocks);
     }
 
-    static long squaredNormBytes(Tensor x) {
-        return (long) Double.BYTES * runs(x);
+    /** Of the sums of every run, and of the tensors. */
+    static long squaredNormBytes(List<Tensor> tensors) {
+        long most = 0;
+        for (int first = 0; first < tensors.size(); first += MOST_NORMS) {
+            List<Tensor> some = atOnce(tensors, first);
+            long runs = some.stream().mapToLong(GpuSums::runs).sum();
+            most = Math.max(most, Double.BYTES * runs + (long) SQUARED_BYTES * some.size());
+        }
+        return most;
+    }
+
+    private static List<Tensor> atOnce(List<Tensor> tensors, int first) {
+        return tensors.subList(first, Math.min(tensors.size(), first + MOST_NORMS));
+    }
+
+    /** Of where the list of each token starts and ends, and of the lists. */
+    static long embeddingBytes(Tensor dy, Tensor dTable) {
+        return Integer.BYTES * (2L * dTable.rows() + dy.rows());
     }
 
     private static int runs(Tensor x) {
@@ -80,6 +139,38 @@ final class GpuSums {
         launch.begin().view(dy).wide(sums).integer(columns).order(blocks);
         overBlocks(biasGradientOfBlocks, columns, blocks);
         addInOrder(sums, columns, blocks.count(), dBias);
+    }
+
+    void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {
+        int columns = dy.columns();
+        long sums = partial.reserve(biasBytes(dy, blocks));
+        launch.begin().view(dy).view(y).wide(sums).integer(columns).order(blocks);
+        overFours(biasGradientRounded, columns, blocks);
+        addInOrder(sums, columns, blocks.count(), dBias);
+    }
+
+    void geluBackwardRounded(
+            Tensor pre,
+            Tensor bias,
+            Tensor dy,
+            Gelu form,
+            Tensor dPre,
+            @Nullable Tensor dBias,
+            TokenBlocks blocks) {
+        int columns = dy.columns();
+        long sums = dBias == null ? 0 : partial.reserve(biasBytes(dy, blocks));
+        launch.begin().view(pre).vector(bias).view(dy).view(dPre).wide(sums);
+        launch.integer(columns).order(blocks);
+        overFours(
+                switch (form) {
+                    case TANH -> geluBackwardRounded;
+                    case EXACT -> exactGeluBackwardRounded;
+                },
+                columns,
+                blocks);
+        if (dBias != null) {
+            addInOrder(sums, columns, blocks.count(), dBias);
+        }
     }
 
     void layerNormBackwardWeight(
@@ -113,37 +204,79 @@ final class GpuSums {
         launch.run(kernel, Math.ceilDiv(columns, THREADS), down, 1, THREADS, 0);
     }
 
+    private void overFours(GpuModule.Function kernel, int columns, TokenBlocks blocks) {
+        int down = Math.min(blocks.count(), MOST_BLOCKS_DOWN);
+        int along = Math.ceilDiv(columns, 4 * FOURS_THREADS);
+        launch.run(kernel, along, down, 1, FOURS_THREADS, 0);
+    }
+
     private void addInOrder(long sums, long stride, int count, Tensor total) {
         int columns = total.columns();
         launch.begin().wide(sums).wide(stride).integer(count).vector(total).integer(columns);
         launch.run(addInOrder, Math.ceilDiv(columns, THREADS), THREADS);
     }
 
+    /** Tokens were checked. */
+    void embeddingBackward(
+            Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
+        int count = dTable.rows();
+        int rows = dy.rows();
+        if (count == 0 || rows == 0) {
+            return;
+        }
+        long starts = partial.reserve(embeddingBytes(dy, dTable));
+        long ends = starts + (long) Integer.BYTES * count;
+        long lists = ends + (long) Integer.BYTES * count;
+        launch.begin().wide(starts).integer(count).run(clearCounts, blocks(count), RUN_THREADS);
+        launch.begin().vector(tokens).range(range, count).wide(starts).integer(rows);
+        launch.run(countTokens, blocks(rows), RUN_THREADS);
+        launch.begin().wide(starts).wide(ends).integer(count).run(startLists, 1, SCAN_THREADS);
+        launch.begin().vector(tokens).range(range, count).wide(ends).wide(lists);
+        launch.integer(rows).order(blocks).run(listPositions, blocks(rows), RUN_THREADS);
+        launch.begin().view(dy).vector(tokens).range(range, count).view(dTable);
+        launch.wide(starts).wide(ends).wide(lists).integer(rows).integer(dy.columns());
+        launch.order(blocks).run(embeddingBackward, rows, THREADS);
+    }
+
+    private static int blocks(int items) {
+        return Math.min(Math.ceilDiv(items, RUN_THREADS), MOST_BLOCKS);
+    }
+
     /** Waits once for many. */
     double[] squaredNorms(List<Tensor> tensors) {
-        tensors.stream()
-                .mapToLong(GpuSums::squaredNormBytes)
-                .max()
-                .ifPresent(partial::reserve); // growing it waits
         double[] norms = new double[tensors.size()];
         for (int first = 0; first < norms.length; first += MOST_NORMS) {
-            int count = Math.min(MOST_NORMS, norms.length - first);
-            for (int i = 0; i < count; i++) {
-                sumSquares(tensors.get(first + i), answers.address((long) Double.BYTES * i));
-            }
-            MemorySegment.copy(answers.await(), ValueLayout.JAVA_DOUBLE, 0, norms, first, count);
+            List<Tensor> some = atOnce(tensors, first);
+            sumSquares(some);
+            MemorySegment words = answers.await();
+            MemorySegment.copy(words, ValueLayout.JAVA_DOUBLE, 0, norms, first, some.size());
         }
         return norms;
     }
 
-    private void sumSquares(Tensor x, long answer) {
-        int runs = runs(x);
-        long sums = partial.reserve(squaredNormBytes(x));
+    /** Nobody reads the tensors of an earlier call any more: it waited. */
+    private void sumSquares(List<Tensor> tensors) {
+        int count = tensors.size();
+        MemorySegment written = answers.words().asSlice(SQUARED_AT);
+        int runs = 0;
+        for (int i = 0; i < count; i++) {
+            Tensor x = tensors.get(i);
+            written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i, launch.address(x));
+            written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i + 1, x.elements());
+            written.setAtIndex(ValueLayout.JAVA_LONG, 3L * i + 2, runs);
+            runs = Math.addExact(runs, runs(x));
+        }
+        long squared = partial.reserve(squaredNormBytes(tensors));
+        long sums = squared + (long) SQUARED_BYTES * count;
+        int words = SQUARED_BYTES / Integer.BYTES * count;
+        launch.begin().view(answers.address(SQUARED_AT), words).view(squared, words);
+        launch.integer(1).integer(words).run(copyWords, Math.ceilDiv(words, 4 * THREADS), THREADS);
         if (runs > 0) {
-            launch.begin().vector(x).wide(x.elements()).wide(sums);
+            launch.begin().wide(squared).integer(count).wide(sums);
             launch.run(squaresOfRuns, runs, RUN_THREADS);
         }
-        launch.begin().wide(sums).integer(runs).wide(answer).run(sumOfRuns, 1, RUN_THREADS);
+        launch.begin().wide(squared).wide(sums).wide(answers.address(0));
+        launch.run(sumsOfRuns, count, RUN_THREADS);
     }
 
     /** Waits for the result. */
@@ -171,7 +304,8 @@ final class GpuSums {
         launch.wide(answers.address(FLAGS_AT + (long) Integer.BYTES * flag));
         int along = Math.clamp(Math.ceilDiv(columns, 4 * RUN_THREADS), 1, RUN_ELEMENTS);
         int threads = Math.ceilDiv(Math.min(columns, RUN_THREADS), 32) * 32;
-        launch.run(findNonFinite, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, threads, 0);
+        GpuModule.Function kernel = x.type() == DType.BF16 ? findNonFiniteHalves : findNonFinite;
+        launch.run(kernel, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, threads, 0);
     }
 
     /** Answers true, unless it had to wait: {@link #firstNotFinite} tells. */

@@ -88,7 +88,12 @@ final class Launch {
 
     /** A pointer to the elements of a dense tensor. */
     Launch vector(Tensor tensor) {
-        return wide(GpuBuffer.addressOf(tensor, gpu));
+        return wide(address(tensor));
+    }
+
+    /** What kernels started here find the tensor's elements by. */
+    long address(Tensor tensor) {
+        return GpuBuffer.addressOf(tensor, gpu);
     }
 
     /** A pointer or another 64-bit number. */

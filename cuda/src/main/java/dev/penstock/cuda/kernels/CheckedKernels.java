@@ -4,6 +4,7 @@ import static dev.penstock.cuda.kernels.TensorRules.broken;
 import static dev.penstock.cuda.kernels.TensorRules.dense;
 import static dev.penstock.cuda.kernels.TensorRules.factor;
 import static dev.penstock.cuda.kernels.TensorRules.matrix;
+import static dev.penstock.cuda.kernels.TensorRules.result;
 import static dev.penstock.cuda.kernels.TensorRules.rowsOfUnit;
 import static dev.penstock.cuda.kernels.TensorRules.shape;
 import static dev.penstock.cuda.kernels.TensorRules.type;
@@ -19,6 +20,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The shape and type rules of the op table in front of an implementation, which may then trust its
@@ -70,10 +72,33 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public boolean writesBFloat16() {
+        return kernels.writesBFloat16();
+    }
+
+    @Override
+    public void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {
+        String op = "biasGradientRounded";
+        type(op, "dy", dy, DType.F32);
+        rowsOfUnit(op, "dy", dy, blocks);
+        vector(op, "dBias", dBias, dy.columns());
+        matrix(op, "y", y, DType.BF16, dy.rows(), dy.columns());
+        kernels.biasGradientRounded(dy, dBias, blocks, y);
+    }
+
+    @Override
     public void addBias(Tensor y, Tensor bias) {
         type("addBias", "y", y, DType.F32);
         vector("addBias", "bias", bias, y.columns());
         kernels.addBias(y, bias);
+    }
+
+    @Override
+    public void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {
+        type("addBiasRounded", "y", y, DType.F32);
+        vector("addBiasRounded", "bias", bias, y.columns());
+        matrix("addBiasRounded", "rounded", rounded, DType.BF16, y.rows(), y.columns());
+        kernels.addBiasRounded(y, bias, rounded);
     }
 
     @Override
@@ -121,7 +146,8 @@ public final class CheckedKernels implements Kernels {
             Tensor mean,
             Tensor rstd,
             double epsilon) {
-        checkNorm("layerNorm", x, y, mean, rstd);
+        checkMoments("layerNorm", x, mean, rstd);
+        result("layerNorm", "y", y, x.rows(), x.columns(), writesBFloat16());
         vector("layerNorm", "gain", gain, x.columns());
         vector("layerNorm", "bias", bias, x.columns());
         epsilon("layerNorm", epsilon);
@@ -153,9 +179,13 @@ public final class CheckedKernels implements Kernels {
         kernels.layerNormBackwardWeight(dy, x, mean, rstd, dGain, dBias, blocks);
     }
 
-    private static void checkNorm(String op, Tensor x, Tensor y, Tensor mean, Tensor rstd) {
+    private static void checkNorm(String op, Tensor x, Tensor dy, Tensor mean, Tensor rstd) {
+        checkMoments(op, x, mean, rstd);
+        matrix(op, "dy", dy, x.rows(), x.columns());
+    }
+
+    private static void checkMoments(String op, Tensor x, Tensor mean, Tensor rstd) {
         type(op, "x", x, DType.F32);
-        matrix(op, "y or dy", y, x.rows(), x.columns());
         vector(op, "mean", mean, x.rows());
         vector(op, "rstd", rstd, x.rows());
     }
@@ -168,7 +198,8 @@ public final class CheckedKernels implements Kernels {
 
     @Override
     public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {
-        checkRmsNorm("rmsNorm", x, gain, y, r);
+        checkRmsNorm("rmsNorm", x, gain, r);
+        result("rmsNorm", "y", y, x.rows(), x.columns(), writesBFloat16());
         epsilon("rmsNorm", epsilon);
         kernels.rmsNorm(x, gain, y, r, epsilon);
     }
@@ -176,7 +207,8 @@ public final class CheckedKernels implements Kernels {
     @Override
     public void rmsNormBackwardInput(
             Tensor dy, Tensor x, Tensor gain, Tensor r, Tensor dx, boolean accumulate) {
-        checkRmsNorm("rmsNormBackwardInput", x, gain, dy, r);
+        checkRmsNorm("rmsNormBackwardInput", x, gain, r);
+        matrix("rmsNormBackwardInput", "dy", dy, x.rows(), x.columns());
         matrix("rmsNormBackwardInput", "dx", dx, x.rows(), x.columns());
         kernels.rmsNormBackwardInput(dy, x, gain, r, dx, accumulate);
     }
@@ -184,14 +216,14 @@ public final class CheckedKernels implements Kernels {
     @Override
     public void rmsNormBackwardWeight(
             Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
-        checkRmsNorm("rmsNormBackwardWeight", x, dGain, dy, r);
+        checkRmsNorm("rmsNormBackwardWeight", x, dGain, r);
+        matrix("rmsNormBackwardWeight", "dy", dy, x.rows(), x.columns());
         rowsOfUnit("rmsNormBackwardWeight", "x", x, blocks);
         kernels.rmsNormBackwardWeight(dy, x, r, dGain, blocks);
     }
 
-    private static void checkRmsNorm(String op, Tensor x, Tensor gain, Tensor y, Tensor r) {
+    private static void checkRmsNorm(String op, Tensor x, Tensor gain, Tensor r) {
         type(op, "x", x, DType.F32);
-        matrix(op, "y or dy", y, x.rows(), x.columns());
         vector(op, "gain or dGain", gain, gain.columns());
         wholeHeads(op, "x", x, gain.columns());
         vector(op, "r", r, x.rows() * (x.columns() / gain.columns()));
@@ -219,21 +251,49 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public void geluRounded(Tensor pre, Tensor bias, Tensor y, Gelu form) {
+        String op = "geluRounded";
+        type(op, "pre", pre, DType.F32);
+        vector(op, "bias", bias, pre.columns());
+        matrix(op, "y", y, DType.BF16, pre.rows(), pre.columns());
+        kernels.geluRounded(pre, bias, y, form);
+    }
+
+    @Override
+    public void geluBackwardRounded(
+            Tensor pre,
+            Tensor bias,
+            Tensor dy,
+            Gelu form,
+            Tensor dPre,
+            @Nullable Tensor dBias,
+            TokenBlocks blocks) {
+        String op = "geluBackwardRounded";
+        type(op, "pre", pre, DType.F32);
+        rowsOfUnit(op, "pre", pre, blocks);
+        vector(op, "bias", bias, pre.columns());
+        matrix(op, "dy", dy, pre.rows(), pre.columns());
+        matrix(op, "dPre", dPre, DType.BF16, pre.rows(), pre.columns());
+        if (dBias != null) {
+            vector(op, "dBias", dBias, pre.columns());
+        }
+        kernels.geluBackwardRounded(pre, bias, dy, form, dPre, dBias, blocks);
+    }
+
+    @Override
     public void swiGlu(Tensor gated, Tensor z) {
-        checkGate("swiGlu", gated, z);
+        matrix("swiGlu", "gated", gated, z.rows(), 2 * z.columns());
+        result("swiGlu", "z", z, z.rows(), z.columns(), writesBFloat16());
         kernels.swiGlu(gated, z);
     }
 
     @Override
     public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
-        checkGate("swiGluBackward", gated, dz);
-        matrix("swiGluBackward", "dGated", dGated, gated.rows(), gated.columns());
+        String op = "swiGluBackward";
+        type(op, "dz", dz, DType.F32);
+        matrix(op, "gated", gated, dz.rows(), 2 * dz.columns());
+        result(op, "dGated", dGated, gated.rows(), gated.columns(), writesBFloat16());
         kernels.swiGluBackward(gated, dz, dGated);
-    }
-
-    private static void checkGate(String op, Tensor gated, Tensor z) {
-        type(op, "z or dz", z, DType.F32);
-        matrix(op, "gated", gated, z.rows(), 2 * z.columns());
     }
 
     @Override
@@ -260,7 +320,7 @@ public final class CheckedKernels implements Kernels {
             int context,
             TokenBlocks blocks) {
         factor("attention", "qkv", qkv, multiply);
-        checkAttention("attention", qkv, y, logSumExp, shape, context, blocks);
+        checkAttention("attention", writesBFloat16(), qkv, y, logSumExp, shape, context, blocks);
         kernels.attention(multiply, qkv, y, logSumExp, shape, context, blocks);
     }
 
@@ -275,15 +335,49 @@ public final class CheckedKernels implements Kernels {
             AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        factor("attentionBackward", "qkv", qkv, multiply);
-        checkAttention("attentionBackward", qkv, y, logSumExp, shape, context, blocks);
-        matrix("attentionBackward", "dy", dy, y.rows(), y.columns());
-        matrix("attentionBackward", "dQkv", dQkv, qkv.rows(), qkv.columns());
+        checkBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
         kernels.attentionBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+    }
+
+    @Override
+    public void wholeAttentionBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        checkBackward(multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+        if (blocks.tokens() != context) {
+            throw broken("wholeAttentionBackward", "all " + context + " tokens", blocks);
+        }
+        kernels.wholeAttentionBackward(
+                multiply, qkv, y, logSumExp, dy, dQkv, shape, context, blocks);
+    }
+
+    private void checkBackward(
+            DType multiply,
+            Tensor qkv,
+            Tensor y,
+            Tensor logSumExp,
+            Tensor dy,
+            Tensor dQkv,
+            AttentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        String op = "attentionBackward";
+        factor(op, "qkv", qkv, multiply);
+        checkAttention(op, writesBFloat16(), qkv, y, logSumExp, shape, context, blocks);
+        matrix(op, "dy", dy, y.rows(), y.columns());
+        matrix(op, "dQkv", dQkv, qkv.rows(), qkv.columns());
     }
 
     private static void checkAttention(
             String op,
+            boolean halves,
             Tensor qkv,
             Tensor y,
             Tensor logSumExp,
@@ -293,7 +387,7 @@ public final class CheckedKernels implements Kernels {
         if (blocks.firstToken() + blocks.tokens() > context) {
             throw broken(op, "a slice that ends at " + context + " or before", blocks);
         }
-        matrix(op, "qkv", qkv, blocks.sequences() * context, shape.columns());
+        result(op, "qkv", qkv, blocks.sequences() * context, shape.columns(), halves);
         rowsOfUnit(op, "y", y, blocks);
         matrix(op, "y", y, y.rows(), shape.queryColumns());
         matrix(op, "logSumExp", logSumExp, y.rows(), shape.heads());
@@ -374,6 +468,22 @@ public final class CheckedKernels implements Kernels {
         kernels.crossEntropy(parts, shard, logits, targets, range, losses, gradientScale);
     }
 
+    @Override
+    public void crossEntropyOfRows(
+            Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {
+        String op = "crossEntropyOfRows";
+        type(op, "logits", logits, DType.F32);
+        matrix(op, "targets", targets, DType.I32, 1, logits.rows());
+        vector(op, "losses", losses, logits.rows());
+        result(op, "dLogits", dLogits, logits.rows(), logits.columns(), writesBFloat16());
+        long logitsRow = (long) logits.stride() * logits.type().bytes();
+        if (dLogits.offsetBytes() != logits.offsetBytes()
+                || (long) dLogits.stride() * dLogits.type().bytes() != logitsRow) {
+            throw broken(op, "dLogits in the rows of the logits", shape(dLogits));
+        }
+        kernels.crossEntropyOfRows(logits, targets, losses, gradientScale, dLogits);
+    }
+
     private static void checkLogits(String op, Tensor logits, Tensor targets, TokenRange range) {
         type(op, "logits", logits, DType.F32);
         matrix(op, "targets", targets, DType.I32, 1, logits.rows());
@@ -423,13 +533,13 @@ public final class CheckedKernels implements Kernels {
 
     @Override
     public boolean allFinite(Tensor x) {
-        type("allFinite", "x", x, DType.F32);
+        result("allFinite", "x", x, x.rows(), x.columns(), writesBFloat16());
         return kernels.allFinite(x);
     }
 
     @Override
     public boolean watchFinite(Tensor x) {
-        type("watchFinite", "x", x, DType.F32);
+        result("watchFinite", "x", x, x.rows(), x.columns(), writesBFloat16());
         return kernels.watchFinite(x);
     }
 

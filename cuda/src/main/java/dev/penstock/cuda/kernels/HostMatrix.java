@@ -55,8 +55,8 @@ public final class HostMatrix {
     public float[] row(int row) {
         float[] values = new float[tensor.columns()];
         if (tensor.type() == DType.F32) {
-            MemorySegment.copy(
-                    memory, ValueLayout.JAVA_FLOAT, toRead(row, 0), values, 0, values.length);
+            long at = toRead(row, 0); // before its memory is taken: that may be another then
+            MemorySegment.copy(memory, ValueLayout.JAVA_FLOAT, at, values, 0, values.length);
             return values;
         }
         for (int column = 0; column < values.length; column++) {
@@ -121,7 +121,8 @@ public final class HostMatrix {
         if (tensor.type() != DType.I32) {
             throw new IllegalStateException("expected I32, got " + tensor);
         }
-        return memory.get(ValueLayout.JAVA_INT, toRead(row, column));
+        long at = toRead(row, column);
+        return memory.get(ValueLayout.JAVA_INT, at);
     }
 
     /** Stores an element of an I32 tensor, for kernels to index by. */

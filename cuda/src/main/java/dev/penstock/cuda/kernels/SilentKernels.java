@@ -9,6 +9,7 @@ import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import org.jspecify.annotations.Nullable;
 
 /** Kernels that hold nothing for themselves; to be extended by those that do. */
 public class SilentKernels implements CountedKernels {
@@ -40,7 +41,18 @@ public class SilentKernels implements CountedKernels {
     public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {}
 
     @Override
+    public boolean writesBFloat16() {
+        return true;
+    }
+
+    @Override
+    public void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {}
+
+    @Override
     public void addBias(Tensor y, Tensor bias) {}
+
+    @Override
+    public void addBiasRounded(Tensor y, Tensor bias, Tensor rounded) {}
 
     @Override
     public void addBiasAndResidual(Tensor y, Tensor bias, Tensor residual) {}
@@ -92,6 +104,19 @@ public class SilentKernels implements CountedKernels {
 
     @Override
     public void geluBackward(Tensor pre, Tensor dy, Gelu form) {}
+
+    @Override
+    public void geluRounded(Tensor pre, Tensor bias, Tensor y, Gelu form) {}
+
+    @Override
+    public void geluBackwardRounded(
+            Tensor pre,
+            Tensor bias,
+            Tensor dy,
+            Gelu form,
+            Tensor dPre,
+            @Nullable Tensor dBias,
+            TokenBlocks blocks) {}
 
     @Override
     public void swiGlu(Tensor gated, Tensor z) {}
@@ -158,6 +183,10 @@ public class SilentKernels implements CountedKernels {
             TokenRange range,
             Tensor losses,
             float gradientScale) {}
+
+    @Override
+    public void crossEntropyOfRows(
+            Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {}
 
     @Override
     public void zero(Tensor x) {}

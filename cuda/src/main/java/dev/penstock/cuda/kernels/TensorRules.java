@@ -52,6 +52,13 @@ final class TensorRules {
         }
     }
 
+    /** An F32 matrix, or a BF16 one where a device writes those. */
+    static void result(
+            String op, String name, Tensor tensor, int rows, int columns, boolean halves) {
+        boolean rounded = halves && tensor.type() == DType.BF16;
+        matrix(op, name, tensor, rounded ? DType.BF16 : DType.F32, rows, columns);
+    }
+
     static void dense(String op, String name, Tensor tensor) {
         if (!tensor.isDense()) {
             throw new DeviceException(

@@ -82,7 +82,7 @@ final class CorpusStretches implements AutoCloseable {
                             opened,
                             openAt(file, opened.offset()));
             case PARQUET -> new ParquetStretches(file, corpus.field(), documents(), opened);
-            case TOKENS -> throw new IllegalStateException(file + " is not text");
+            case TOKENS, GIVEN -> throw new IllegalStateException(file + " is not text");
         };
     }
 

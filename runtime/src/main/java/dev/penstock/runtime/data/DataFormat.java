@@ -14,5 +14,7 @@ public enum DataFormat {
      * A folder that {@link DataPreparation} made, or one safetensors file with {@code tokens}, I64
      * {@code [step, batch, context + 1]}.
      */
-    TOKENS
+    TOKENS,
+    /** Nothing: the program that trains gives the tokens. */
+    GIVEN
 }

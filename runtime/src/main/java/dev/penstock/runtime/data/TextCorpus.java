@@ -105,6 +105,11 @@ final class TextCorpus implements TrainingData {
         }
     }
 
+    /** Opens a row that is there already, of which nothing else is known. */
+    static TextCorpus of(DataSpec spec, TokenRow tokens) {
+        return of(spec, tokens, null, 1, new ArrayList<>());
+    }
+
     private static TextCorpus of(
             DataSpec spec,
             TokenRow tokens,
@@ -140,7 +145,8 @@ final class TextCorpus implements TrainingData {
                                     ? "use a larger fraction or more text, or 0 to hold out none"
                                     : "use more text"));
         }
-        if (spec.vocabulary() < spec.tokenizer().vocabulary()) {
+        boolean ofTokenizer = spec.format() != DataFormat.GIVEN;
+        if (ofTokenizer && spec.vocabulary() < spec.tokenizer().vocabulary()) {
             problems.add(
                     new DataProblem(
                             "model.vocabulary",

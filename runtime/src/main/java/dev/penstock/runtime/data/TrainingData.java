@@ -1,5 +1,7 @@
 package dev.penstock.runtime.data;
 
+import org.jspecify.annotations.Nullable;
+
 /** An opened source of batches and its sizes. */
 public interface TrainingData extends BatchSource {
     /**
@@ -8,12 +10,23 @@ public interface TrainingData extends BatchSource {
      * @throws DataException with all problems: missing, unreadable, too short, not text
      */
     static TrainingData open(DataSpec spec) {
+        return open(spec, null);
+    }
+
+    /**
+     * Reads the data of a run.
+     *
+     * @param given by the program that trains; null where files have the tokens
+     * @throws DataException with all problems, as of {@link #open(DataSpec)}
+     */
+    static TrainingData open(DataSpec spec, @Nullable GivenTokens given) {
         return switch (spec.format()) {
             case TEXT, JSONL, CHAT, PARQUET -> TextCorpus.open(spec);
             case TOKENS ->
                     PreparedTokens.areIn(spec.source())
                             ? TextCorpus.openPrepared(spec)
                             : TokenFile.open(spec);
+            case GIVEN -> GivenCorpus.open(spec, given);
         };
     }
 

@@ -434,5 +434,6 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         endAll();
         queue.forEach(text -> end(text, End.STOPPED));
         queue.clear();
+        notifyAll();
     }
 }

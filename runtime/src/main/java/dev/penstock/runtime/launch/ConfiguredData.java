@@ -13,6 +13,7 @@ import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.data.DataFormat;
 import dev.penstock.runtime.data.DataProblem;
 import dev.penstock.runtime.data.DataSpec;
+import dev.penstock.runtime.data.GivenTokens;
 import dev.penstock.runtime.data.Marking;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -20,6 +21,7 @@ import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The data that a configuration names, opened. */
 final class ConfiguredData {
@@ -32,13 +34,14 @@ final class ConfiguredData {
      * Reads the data. Where the configuration says in a broken key how much is wanted, as little as
      * possible is, so that what is wrong with the files themselves is still found.
      *
+     * @param given by the program that trains; null where files have the tokens
      * @param draft with a sound source, format, field and tokenizer
      * @throws ConfigException with all problems, at their keys
      */
-    static TrainingData open(DraftConfig draft) {
+    static TrainingData open(DraftConfig draft, @Nullable GivenTokens given) {
         LoadedConfig loaded = draft.draft();
         try {
-            return TrainingData.open(spec(draft, loaded.config()));
+            return TrainingData.open(spec(draft, loaded.config()), given);
         } catch (DataException e) {
             throw new ConfigException(
                     e.problems().stream()

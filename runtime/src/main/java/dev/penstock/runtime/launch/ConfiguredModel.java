@@ -98,7 +98,7 @@ public final class ConfiguredModel {
     static Precision precision(DeviceSection section) {
         return switch (section.precision()) {
             case FLOAT32 -> Precision.FLOAT32;
-            case BF16 -> Precision.BF16;
+            case BF16 -> section.kind().isCuda() ? Precision.BF16_KEPT : Precision.BF16;
         };
     }
 

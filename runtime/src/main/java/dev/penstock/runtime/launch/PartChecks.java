@@ -9,6 +9,7 @@ import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.PipelineSection;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
@@ -60,6 +61,7 @@ final class PartChecks {
         this.sizes = sizes();
         this.start = start();
         requireMemory(machineBytes);
+        requireOneProcess();
         requireHeldOut();
         requireTrainingText();
         requireFaultsAtKnownOps();
@@ -119,7 +121,7 @@ final class PartChecks {
                         "data.packing",
                         "data.loss",
                         "data.template")
-                ? attempt(() -> ConfiguredData.open(draft))
+                ? attempt(() -> ConfiguredData.open(draft, asked.tokens().orElse(null)))
                 : Optional.empty();
     }
 
@@ -247,6 +249,20 @@ final class PartChecks {
                 config.device().kind().isCuda(),
                 config.library(),
                 ConfiguredPlan.homes(config));
+    }
+
+    /** No other process has the tokens of this program. */
+    private void requireOneProcess() {
+        if (asked.tokens().isPresent()
+                && draft.sound("pipeline.processes")
+                && config.pipeline().processes() != PipelineSection.Processes.SINGLE) {
+            problems.add(
+                    loaded.problem(
+                            "pipeline.processes",
+                            "single where a program gives the tokens",
+                            "per-stage",
+                            "leave it out, or write the tokens into files"));
+        }
     }
 
     private void requireHeldOut() {

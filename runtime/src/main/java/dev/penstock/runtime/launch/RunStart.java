@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.runtime.data.GivenTokens;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -11,12 +12,24 @@ import java.util.Optional;
  * @param init weights to start from, in Hugging Face's format
  * @param dump gradients to write, if any
  * @param evaluateOnly measure the held-out loss and stop
+ * @param tokens of the program that asks, which no other process can have; empty where files have
+ *     them
  */
 public record RunStart(
         Optional<Path> resume,
         Optional<Path> init,
         Optional<DumpRequest> dump,
-        boolean evaluateOnly) {
+        boolean evaluateOnly,
+        Optional<GivenTokens> tokens) {
+
+    /** One whose tokens are in files. */
+    public RunStart(
+            Optional<Path> resume,
+            Optional<Path> init,
+            Optional<DumpRequest> dump,
+            boolean evaluateOnly) {
+        this(resume, init, dump, evaluateOnly, Optional.empty());
+    }
 
     /** A new run from random weights. */
     public static RunStart fresh() {
@@ -30,6 +43,11 @@ public record RunStart(
      */
     public static RunStart evaluationOf(Optional<Path> checkpoint) {
         return new RunStart(checkpoint, Optional.empty(), Optional.empty(), true);
+    }
+
+    /** The same with tokens of the program that asks, if there are any. */
+    public RunStart with(Optional<GivenTokens> given) {
+        return new RunStart(resume, init, dump, evaluateOnly, given);
     }
 
     /** This start as a run of its own in a directory. */

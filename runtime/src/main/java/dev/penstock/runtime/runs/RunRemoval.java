@@ -36,6 +36,7 @@ public final class RunRemoval {
                     "submitted.conf",
                     "cluster.txt",
                     "tokenizer.sha256",
+                    "token-source.txt",
                     "journal.txt",
                     "lost-gpus.txt",
                     "metrics.jsonl",

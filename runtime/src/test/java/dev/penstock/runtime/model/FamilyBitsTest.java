@@ -37,7 +37,7 @@ class FamilyBitsTest {
         return families()
                 .flatMap(
                         family ->
-                                Stream.of(Precision.values())
+                                TinyRuns.ON_CPUS.stream()
                                         .map(precision -> Arguments.of(family, precision)));
     }
 

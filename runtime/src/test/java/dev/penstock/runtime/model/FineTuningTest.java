@@ -44,7 +44,7 @@ class FineTuningTest {
         return Stream.of("llama", "qwen3", "gpt2-variants")
                 .flatMap(
                         family ->
-                                Stream.of(Precision.values())
+                                TinyRuns.ON_CPUS.stream()
                                         .map(precision -> Arguments.of(family, precision)));
     }
 

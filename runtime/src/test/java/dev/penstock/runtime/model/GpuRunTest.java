@@ -189,23 +189,24 @@ class GpuRunTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"CUBLAS", "KERNELS"})
-    void bf16LossesAreThoseOfTheReferenceDevice(Gemm gemm) {
-        List<Double> expected = bf16Losses(DeviceSettings.DEFAULTS.withKind(Kind.REFERENCE));
+    @CsvSource({"CUBLAS, BF16", "KERNELS, BF16", "CUBLAS, BF16_KEPT", "KERNELS, BF16_KEPT"})
+    void bf16LossesAreThoseOfTheReferenceDevice(Gemm gemm, Precision precision) {
+        DeviceSettings reference = DeviceSettings.DEFAULTS.withKind(Kind.REFERENCE);
+        List<Double> expected = bf16Losses(reference, Precision.BF16);
 
-        List<Double> losses = bf16Losses(GPU.withGemm(gemm));
+        List<Double> losses = bf16Losses(GPU.withGemm(gemm), precision);
 
         for (int i = 0; i < expected.size(); i++) {
             assertThat(losses.get(i)).isCloseTo(expected.get(i), within(1e-3));
         }
     }
 
-    private static List<Double> bf16Losses(DeviceSettings settings) {
+    private static List<Double> bf16Losses(DeviceSettings settings, Precision precision) {
         BatchShape batch = TinyRuns.batch(List.of(16));
         try (PipelineDriver pipeline =
                 new PipelineDriver(
                         Devices.open(settings),
-                        TinyRuns.settings(TinyRuns.TIED, 2, batch, Precision.BF16),
+                        TinyRuns.settings(TinyRuns.TIED, 2, batch, precision),
                         Orders.oneForwardOneBackward(2, 3, 1),
                         TinyRuns.tokens(TinyRuns.TIED.vocabulary()),
                         TinyRuns.roughWeights())) {
@@ -219,7 +220,13 @@ class GpuRunTest {
 
     /** Also the workspace of cuBLAS, factors in bf16, and sums of blocks. */
     @ParameterizedTest
-    @CsvSource({"CUBLAS, FLOAT32", "CUBLAS, BF16", "KERNELS, BF16"})
+    @CsvSource({
+        "CUBLAS, FLOAT32",
+        "CUBLAS, BF16",
+        "KERNELS, BF16",
+        "CUBLAS, BF16_KEPT",
+        "KERNELS, BF16_KEPT"
+    })
     void whatItHoldsIsPredictedToTheByte(Gemm gemm, Precision precision) {
         GptSettings settings =
                 TinyRuns.settings(TinyRuns.TIED, 1, TinyRuns.batch(List.of(8, 8)), precision);

@@ -21,6 +21,9 @@ public final class TinyRuns {
     public static final ModelShape TIED = ModelShape.gpt2(37, 16, 24, 3, 3, true);
     public static final ModelShape UNTIED = ModelShape.gpt2(37, 16, 24, 3, 3, false);
 
+    /** The precisions in which CPUs compute. */
+    public static final List<Precision> ON_CPUS = List.of(Precision.FLOAT32, Precision.BF16);
+
     private TinyRuns() {}
 
     public static GptSettings settings(ModelShape shape, int stages, BatchShape batch) {

@@ -60,9 +60,9 @@ class ZeroCostsTest {
                         TinyRuns.replicated(
                                 one, replicas, new ZeroSettings(stage, Residency.LAYER, 1));
                 double parameters = 2 * 512 * 96 + 64 * 96 + 4.0 * (12 * 96 * 96 + 13 * 96) + 192;
-                double master = precision == Precision.BF16 ? 4 : 0;
-                double tables = precision == Precision.BF16 ? 512 * 96 + 64 * 96 : 0;
-                double read = precision == Precision.BF16 ? 2 : 4;
+                double master = precision.copiesWeights() ? 4 : 0;
+                double tables = precision.copiesWeights() ? 512 * 96 + 64 * 96 : 0;
+                double read = precision.copiesWeights() ? 2 : 4;
                 int n = replicas;
 
                 StageMemory memory = factory(settings).predictedMemory(0, place(replicas - 1));

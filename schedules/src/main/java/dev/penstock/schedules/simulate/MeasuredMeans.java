@@ -38,6 +38,9 @@ public final class MeasuredMeans {
     /** Of every step with such pairs: their time over that of their parts. */
     private final List<Double> overlapFactors = new ArrayList<>();
 
+    /** Of no steps yet. */
+    public MeasuredMeans() {}
+
     /**
      * Adds what was measured in a step.
      *

@@ -2,10 +2,10 @@ package dev.penstock.runtime.cli.checkpoint;
 
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.WeightsExport;
-import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.gguf.GgufModel;
+import dev.penstock.runtime.inference.TrainedModel;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredType;
 import dev.penstock.runtime.tokenizer.Tokenizer;

@@ -2,10 +2,10 @@ package dev.penstock.runtime.cli.cluster;
 
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.cli.command.RunFailedException;
 import dev.penstock.runtime.cluster.LocalCluster;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.launch.Interrupts;
+import dev.penstock.runtime.training.RunFailedException;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import picocli.CommandLine.Command;

@@ -10,6 +10,7 @@ import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
+import dev.penstock.runtime.training.RunFailedException;
 import dev.penstock.schedules.validate.InvalidScheduleException;
 import java.io.IOException;
 import java.io.PrintWriter;

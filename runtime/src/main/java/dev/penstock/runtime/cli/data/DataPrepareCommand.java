@@ -2,7 +2,6 @@ package dev.penstock.runtime.cli.data;
 
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.cli.command.RunFailedException;
 import dev.penstock.runtime.cli.command.TextArguments;
 import dev.penstock.runtime.cli.command.WholeNumber;
 import dev.penstock.runtime.cli.command.WorkBar;
@@ -13,6 +12,7 @@ import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.data.DataPreparation;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
+import dev.penstock.runtime.training.RunFailedException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

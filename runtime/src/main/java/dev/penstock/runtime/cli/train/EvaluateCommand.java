@@ -7,8 +7,6 @@ import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.cli.command.RunFailedException;
-import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.cli.command.WholeNumber;
 import dev.penstock.runtime.cli.command.WorkBar;
 import dev.penstock.runtime.config.reading.ConfigException;
@@ -26,11 +24,14 @@ import dev.penstock.runtime.evaluation.TaskKind;
 import dev.penstock.runtime.evaluation.TaskRequest;
 import dev.penstock.runtime.evaluation.Window;
 import dev.penstock.runtime.inference.PipelineInference;
+import dev.penstock.runtime.inference.TrainedModel;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.runtime.training.HeldOutLoss;
+import dev.penstock.runtime.training.RunFailedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -213,7 +214,13 @@ public final class EvaluateCommand extends PenstockCommand {
         DraftConfig draft = ConfigLoader.draftOfRun(directory.resolvedConfiguration(), overrides);
         ExposedDataPlane.ofLocalRun(draft.draft()).ifPresent(problems::add);
         Optional<SavedCheckpoint> saved = checkpoint(directory, problems);
-        Optional<HeldOutLoss.Answer> answer = HeldOutLoss.measure(draft, saved, problems);
+        Optional<HeldOutLoss.Answer> answer =
+                HeldOutLoss.measure(
+                        draft,
+                        saved,
+                        Optional.empty(),
+                        problems,
+                        action -> Interrupts.install().onInterrupt(action));
         if (answer.isEmpty()) {
             return interrupted();
         }

@@ -3,7 +3,6 @@ package dev.penstock.runtime.cli.train;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.runtime.checkpoint.HeldCheckpoint;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
-import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DeviceKind;
 import dev.penstock.runtime.config.run.DeviceSection;
@@ -11,6 +10,7 @@ import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.data.DataFormat;
 import dev.penstock.runtime.evaluation.TaskData;
 import dev.penstock.runtime.inference.PipelineInference;
+import dev.penstock.runtime.inference.TrainedModel;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
@@ -103,7 +103,8 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
                                         Optional.of(DataFormat.valueOf(section.format().name()))
                                                 .filter(format -> format != DataFormat.TEXT)
                                                 .filter(format -> format != DataFormat.CHAT)
-                                                .filter(format -> format != DataFormat.TOKENS),
+                                                .filter(format -> format != DataFormat.TOKENS)
+                                                .filter(format -> format != DataFormat.GIVEN),
                                         section.field()))
                 .orElse(usual);
     }

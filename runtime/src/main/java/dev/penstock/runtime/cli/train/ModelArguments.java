@@ -1,12 +1,11 @@
 package dev.penstock.runtime.cli.train;
 
 import dev.penstock.cuda.device.AttentionShape;
-import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.cli.command.WholeNumber;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
-import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DeviceKind;
+import dev.penstock.runtime.inference.TrainedModel;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import java.nio.file.Files;
@@ -19,8 +18,6 @@ import picocli.CommandLine.Option;
 
 /** With which tokenizer, and on which devices, a trained model is used. */
 final class ModelArguments {
-    private static final int PADDING = 128;
-
     @Option(
             names = "--stages",
             paramLabel = "P",
@@ -85,7 +82,10 @@ final class ModelArguments {
     Tokenizer tokenizerOf(TrainedModel model, Optional<String> own, List<Problem> problems) {
         int vocabulary = model.config().shape().vocabulary();
         String name =
-                tokenizer != null ? tokenizer : own.orElseGet(() -> fitting(vocabulary, problems));
+                Optional.ofNullable(tokenizer)
+                        .or(() -> own)
+                        .or(model::tokenizerOfItsSize)
+                        .orElseThrow(() -> noTokenizer(vocabulary, problems));
         try {
             return Tokenizer.open(name);
         } catch (TokenizerFileException e) {
@@ -120,16 +120,7 @@ final class ModelArguments {
                         "try --device cpu"));
     }
 
-    /** Vocabularies are often padded, to a multiple of 128 at most. */
-    private static String fitting(int vocabulary, List<Problem> problems) {
-        int bytes = DataSection.Tokenizer.BYTES.vocabulary();
-        int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
-        if (vocabulary == bytes) {
-            return "bytes";
-        }
-        if (vocabulary >= gpt2 && vocabulary < gpt2 + PADDING) {
-            return "gpt2";
-        }
+    private static ConfigException noTokenizer(int vocabulary, List<Problem> problems) {
         List<Problem> all = new ArrayList<>(problems);
         all.add(
                 Problem.atOption(
@@ -138,7 +129,7 @@ final class ModelArguments {
                                 .formatted(vocabulary),
                         "none",
                         "give the folder of its files, or bytes or gpt2"));
-        throw new ConfigException(all);
+        return new ConfigException(all);
     }
 
     /**

@@ -7,12 +7,12 @@ import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.runtime.chat.TemplateException;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
-import dev.penstock.runtime.cli.command.TrainedModel;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DeviceKind;
 import dev.penstock.runtime.inference.JoiningTexts;
 import dev.penstock.runtime.inference.PipelineInference;
+import dev.penstock.runtime.inference.TrainedModel;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.model.shape.ModelShape;
@@ -22,6 +22,7 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.serve.InferenceServer;
 import dev.penstock.runtime.serve.ServeAddress;
 import dev.penstock.runtime.serve.ServedModel;
+import dev.penstock.runtime.serve.UsualTemplate;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -51,8 +52,6 @@ import picocli.CommandLine.Parameters;
             "  penstock serve runs/quickstart-1 --host 0.0.0.0 --api-key-file key.txt",
         })
 public final class ServeCommand extends PenstockCommand {
-    private static final String CHATML_MARK = "<|im_start|>";
-
     @Parameters(
             paramLabel = "CHECKPOINT|RUN_DIR|WEIGHTS",
             description =
@@ -190,27 +189,17 @@ public final class ServeCommand extends PenstockCommand {
     }
 
     private ChatTemplate template(TrainedModel model, Tokenizer tokenizer) {
-        Optional<Path> files =
-                usage.tokenizerName(model)
-                        .filter(named -> !Tokenizer.names().contains(named))
-                        .map(Path::of);
-        String word =
-                Optional.ofNullable(template)
-                        .or(model::chatTemplateOfRun)
-                        .or(
-                                () ->
-                                        files.filter(ChatTemplate::isIn)
-                                                .map(_ -> ChatTemplate.OF_TOKENIZER))
-                        .orElse(tokenizer.encode(CHATML_MARK).length == 1 ? "chatml" : "plain");
+        Optional<String> word = Optional.ofNullable(template);
+        var usual = new UsualTemplate(model, usage.tokenizerName(model), tokenizer);
         try {
-            return ChatTemplate.of(word, files.orElse(null));
+            return usual.orAsked(word);
         } catch (TemplateException e) {
             throw new ConfigException(
                     List.of(
                             Problem.atOption(
                                     "--chat-template",
                                     "a template that can be read",
-                                    word + ": " + e.getMessage(),
+                                    usual.word(word) + ": " + e.getMessage(),
                                     "try --chat-template chatml")));
         }
     }

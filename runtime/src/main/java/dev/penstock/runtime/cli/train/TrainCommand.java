@@ -7,6 +7,9 @@ import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
+import dev.penstock.runtime.training.ModelOfRun;
+import dev.penstock.runtime.training.ModelOfWeights;
+import dev.penstock.runtime.training.TrainingStart;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -86,14 +89,21 @@ public final class TrainCommand extends PenstockCommand {
         Optional<DumpRequest> gradients =
                 Optional.ofNullable(dump).flatMap(text -> parse(text, problems));
         var request =
-                new TrainStart.Request(
+                new TrainingStart.Request(
                         draft(),
-                        spec().root().commandLine().getParseResult().originalArgs(),
                         Optional.ofNullable(runDirectory),
                         resume,
                         Optional.ofNullable(init),
-                        gradients);
-        return new TrainStart(request, problems, out(), err()).call();
+                        gradients,
+                        Optional.empty());
+        List<String> words = spec().root().commandLine().getParseResult().originalArgs();
+        return new TrainingStart(request, problems, this::note)
+                .call(new TrainStart(words, resume, out(), err()));
+    }
+
+    private void note(String line) {
+        err().println("penstock: " + line);
+        err().flush();
     }
 
     /**
@@ -106,8 +116,7 @@ public final class TrainCommand extends PenstockCommand {
         if (init != null && unsaid) {
             Optional<Path> weights = ModelOfWeights.configOf(init);
             if (weights.isPresent()) {
-                ModelOfWeights.tokenizerNote(draft, weights.get())
-                        .ifPresent(note -> err().println("penstock: " + note));
+                ModelOfWeights.tokenizerNote(draft, weights.get()).ifPresent(this::note);
                 return config.draft(ModelOfWeights.settings(weights.get(), config.overrides()));
             }
         }

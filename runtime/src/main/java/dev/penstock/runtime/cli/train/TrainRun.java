@@ -13,6 +13,7 @@ import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.ProgressListener;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.training.NotFiniteStart;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.List;

@@ -1,352 +1,71 @@
 package dev.penstock.runtime.cli.train;
 
-import dev.penstock.runtime.checkpoint.CheckpointFolders;
-import dev.penstock.runtime.checkpoint.DurableFiles;
-import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.command.ExitCode;
-import dev.penstock.runtime.cli.command.RunFailedException;
 import dev.penstock.runtime.cli.command.RunLog;
-import dev.penstock.runtime.config.reading.ConfigException;
-import dev.penstock.runtime.config.reading.FileCause;
-import dev.penstock.runtime.config.reading.Problem;
-import dev.penstock.runtime.config.run.DraftConfig;
-import dev.penstock.runtime.config.run.ExposedDataPlane;
-import dev.penstock.runtime.config.run.LayoutChanges;
-import dev.penstock.runtime.config.run.PipelineSection;
-import dev.penstock.runtime.config.run.RunConfig;
-import dev.penstock.runtime.config.run.RunSection;
-import dev.penstock.runtime.data.DataException;
-import dev.penstock.runtime.data.DataProblem;
-import dev.penstock.runtime.inference.TrainingTasks;
-import dev.penstock.runtime.launch.EarlierStarts;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.RunAssembly;
-import dev.penstock.runtime.launch.RunOptions;
-import dev.penstock.runtime.launch.RunOptions.DumpRequest;
-import dev.penstock.runtime.launch.RunParts;
-import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.metrics.RunDirectory;
-import dev.penstock.runtime.metrics.RunDirectoryException;
-import dev.penstock.runtime.metrics.RunLock;
-import dev.penstock.runtime.safetensors.StoredFileException;
-import dev.penstock.runtime.tokenizer.Tokenizer;
-import java.io.IOException;
+import dev.penstock.runtime.training.TrainingStart;
 import java.io.PrintWriter;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
-/**
- * From what was asked for to a run in its directory: a new one, which gets its directory only when
- * nothing is wrong, or one that continues in the directory of an earlier one.
- */
-final class TrainStart {
-    /**
-     * What was asked for.
-     *
-     * @param words of the command line
-     */
-    record Request(
-            DraftConfig draft,
-            List<String> words,
-            Optional<Path> runDirectory,
-            boolean resume,
-            Optional<Path> init,
-            Optional<DumpRequest> dump) {}
-
-    private final Request request;
-    private final RunSection section;
-    private final List<Problem> problems;
+/** Trains a run of this process, which Ctrl-C ends. */
+final class TrainStart implements TrainingStart.Trainer<Integer> {
+    private final List<String> words;
+    private final boolean resume;
     private final PrintWriter out;
     private final PrintWriter err;
+    private @Nullable Interrupts interrupts;
 
     /**
-     * @param problems found so far, told with those that are found here
+     * @param words of the command line
      */
-    TrainStart(Request request, List<Problem> problems, PrintWriter out, PrintWriter err) {
-        this.request = request;
-        this.section = request.draft().draft().config().run();
-        this.problems = new ArrayList<>(problems);
-        ExposedDataPlane.ofLocalRun(request.draft().draft()).ifPresent(this.problems::add);
-        addProblemsOfTasks();
+    TrainStart(List<String> words, boolean resume, PrintWriter out, PrintWriter err) {
+        this.words = words;
+        this.resume = resume;
         this.out = out;
         this.err = err;
     }
 
-    /** Their files are read once more when they are measured; they are small. */
-    private void addProblemsOfTasks() {
-        DraftConfig draft = request.draft();
-        RunConfig config = draft.draft().config();
-        if (!draft.sound("evaluation", "model.context", "data.tokenizer")
-                || config.evaluation().tasks().isEmpty()) {
-            return;
-        }
-        try {
-            TrainingTasks.prepare(
-                    config.evaluation().tasks(),
-                    Tokenizer.open(config.data().tokenizer().word()),
-                    config.model().context());
-        } catch (DataException e) {
-            for (DataProblem problem : e.problems()) {
-                problems.add(
-                        draft.draft()
-                                .problem(
-                                        "evaluation.tasks",
-                                        problem.expected(),
-                                        "%s: %s".formatted(problem.key(), problem.got()),
-                                        problem.advice()));
-            }
-        }
-    }
-
-    /**
-     * Trains; returns the exit code.
-     *
-     * @throws dev.penstock.runtime.config.ConfigException with everything that is wrong
-     */
-    int call() {
-        return request.resume() ? goOn() : begin();
-    }
-
-    private int begin() {
-        requireFreePlace();
-        RunStart start = start(Optional.empty(), request.init());
-        RunParts parts = RunParts.prepareHere(request.draft(), start, problems);
-        RunDirectory directory =
-                request.runDirectory()
-                        .map(RunDirectory::create)
-                        .orElseGet(
-                                () ->
-                                        RunDirectory.createUnder(
-                                                section.directory(), section.name()));
-        try (RunLock lock = directory.lock()) {
-            lock.onLost(() -> taken(directory));
-            return train(directory, parts, start);
-        }
-    }
-
-    private void requireFreePlace() {
-        RunDirectory place = new RunDirectory(request.runDirectory().orElseGet(section::directory));
-        if (request.runDirectory().isPresent()) {
-            if (place.holdsRun()) {
-                problem(
-                        "--run-dir",
-                        "an empty directory",
-                        place.path() + ", which already holds a run",
-                        "try --resume to go on with it, or another --run-dir");
-            } else {
-                place.whyNotWritable()
-                        .ifPresent(
-                                why ->
-                                        problem(
-                                                "--run-dir",
-                                                "a place to write to",
-                                                "%s (%s)".formatted(place.path(), why),
-                                                "try another"));
-            }
-        } else if (request.draft().sound("run.directory")) {
-            place.whyNotWritable()
-                    .ifPresent(
-                            why ->
-                                    problems.add(
-                                            request.draft()
-                                                    .draft()
-                                                    .problem(
-                                                            "run.directory",
-                                                            "a place to write to",
-                                                            "%s (%s)".formatted(place.path(), why),
-                                                            "try --run-dir with another")));
-        }
-    }
-
-    private int goOn() {
-        RunDirectory directory = earlierRun().orElseThrow(this::refusal);
-        try (RunLock lock = lock(directory)) {
-            lock.onLost(() -> taken(directory));
-            RunStart start = startIn(directory);
-            RunParts parts = RunParts.prepareHere(request.draft(), start, problems);
-            return train(directory, parts, start);
-        }
-    }
-
-    private Optional<RunDirectory> earlierRun() {
-        if (request.runDirectory().isPresent()) {
-            RunDirectory named = new RunDirectory(request.runDirectory().get());
-            if (named.wasPrepared()) {
-                return Optional.of(named);
-            }
-            problem(
-                    "--run-dir",
-                    "the directory of a run to go on with",
-                    named.path() + ", where none was started",
-                    "try the directory that the run printed");
-            return Optional.empty();
-        }
-        if (!request.draft().sound("run.directory", "run.name")) {
-            return Optional.empty();
-        }
-        Optional<RunDirectory> latest =
-                RunDirectory.latestUnder(section.directory(), section.name());
-        if (latest.isEmpty()) {
-            problem(
-                    "--resume",
-                    "a run named %s below %s".formatted(section.name(), section.directory()),
-                    "none",
-                    "name its directory with --run-dir");
-        }
-        return latest;
-    }
-
-    private RunLock lock(RunDirectory directory) {
-        try {
-            return directory.lock();
-        } catch (RunDirectoryException e) {
-            problem("--resume", "", String.valueOf(e.getMessage()), "");
-            throw refusal();
-        }
-    }
-
-    private ConfigException refusal() {
-        return RunParts.refusal(request.draft(), start(Optional.empty(), request.init()), problems);
-    }
-
-    /** From the newest checkpoint; as the run itself began if it ended before it had saved one. */
-    private RunStart startIn(RunDirectory directory) {
-        try {
-            Optional<SavedCheckpoint> found =
-                    CheckpointFolders.newestOf(directory.path(), this::warn);
-            Optional<Path> newest = found.map(SavedCheckpoint::path);
-            tellOfEarlierStarts(directory, found);
-            tellOfOtherLayout(directory, found.map(SavedCheckpoint::step).orElse(0L));
-            if (newest.isEmpty()) {
-                Optional<Path> init = RunOptions.initOf(directory.path());
-                warn(
-                        "%s has no checkpoint yet: starting from the beginning%s"
-                                .formatted(
-                                        directory.path(),
-                                        init.map(file -> ", with the weights of " + file)
-                                                .orElse("")));
-                return start(newest, init);
-            }
-            return start(newest, Optional.empty());
-        } catch (StoredFileException e) {
-            problem("--resume", "a checkpoint to go on from", "" + e.getMessage(), "");
-            return start(Optional.empty(), Optional.empty());
-        }
-    }
-
-    private void tellOfEarlierStarts(RunDirectory directory, Optional<SavedCheckpoint> newest) {
-        EarlierStarts starts = EarlierStarts.in(directory.path());
-        starts.tell(
-                newest.map(saved -> OptionalLong.of(saved.step())).orElse(OptionalLong.empty()),
-                this::warn);
-        var processes = request.draft().draft().config().pipeline().processes();
-        if (processes == PipelineSection.Processes.PER_STAGE) { // others have no journal
-            starts.tellIfAbsent(this::warn);
-        }
-    }
-
-    /** The layout may be another, the meaning of the tokens may not. */
-    private void tellOfOtherLayout(RunDirectory directory, long step) {
-        Path earlier = directory.resolvedConfiguration();
-        if (!Files.exists(earlier)) {
-            return;
-        }
-        RunConfig now = request.draft().draft().config();
-        try {
-            var changes = LayoutChanges.since(earlier, now.resolved());
-            List<String> layout = changes.layout();
-            if (!layout.isEmpty()) {
-                warn("resuming with a different layout: " + String.join(", ", layout));
-            }
-            changes.dataOrder(step).ifPresent(this::warn);
-            changes.context().ifPresent(this::warn);
-            if (request.draft().sound("data.tokenizer")) {
-                requireSameTokenizer(directory, changes);
-            }
-        } catch (IOException e) {
-            warn(
-                    "%s: %s; whether the layout or the tokenizer was another one is not known"
-                            .formatted(earlier, FileCause.of(e)));
-        }
-    }
-
-    private void requireSameTokenizer(RunDirectory directory, LayoutChanges changes) {
-        String word = request.draft().draft().config().data().tokenizer().word();
-        TokenizerOfRun.in(directory, changes.tokenizerBefore())
-                .filter(earlier -> !earlier.isSameAs(word))
-                .ifPresent(
-                        earlier ->
-                                problems.add(
-                                        request.draft()
-                                                .draft()
-                                                .problem(
-                                                        "data.tokenizer",
-                                                        "that of the run to go on with, "
-                                                                + earlier.word(),
-                                                        earlier.word().equals(word)
-                                                                ? word
-                                                                        + ", whose files have"
-                                                                        + " changed"
-                                                                : word,
-                                                        "set it back, or start a new run without"
-                                                                + " --resume; if nothing was"
-                                                                + " changed, %s is damaged: delete it"
-                                                                        .formatted(
-                                                                                directory
-                                                                                        .tokenizer()))));
-    }
-
-    private RunStart start(Optional<Path> checkpoint, Optional<Path> init) {
-        return new RunStart(checkpoint, init.map(Path::toAbsolutePath), request.dump(), false);
-    }
-
-    private int train(RunDirectory directory, RunParts parts, RunStart start) {
-        Interrupts interrupts = Interrupts.install();
+    @Override
+    public void onBegin(RunDirectory directory) {
         Interrupts.outliveTerminal();
-        interrupts.onInterrupt(() -> leave(directory));
-        RunOptions options = start.in(directory.path(), section.name());
-        try (RunAssembly assembly = new RunAssembly(parts, options);
-                RunLog _ = RunLog.to(directory.log())) {
-            Files.createDirectories(directory.checkpoints());
-            DurableFiles.write(directory.resolvedConfiguration(), parts.config().resolved());
-            TokenizerOfRun.write(directory, assembly.tokenizer());
-            options.write();
-            String again = ResumeCommand.of(request.words(), directory.path());
-            return new TrainRun(directory, assembly, interrupts, again, out, err).call();
-        } catch (IOException e) {
-            throw new RunFailedException(
-                    "cannot write into %s: %s; make room, or give it back its permissions, and try again"
-                            .formatted(directory.path(), FileCause.of(e)));
+        interrupts().onInterrupt(() -> leave(directory));
+    }
+
+    @Override
+    public Integer train(RunDirectory directory, RunAssembly assembly) {
+        try (RunLog _ = RunLog.to(directory.log())) {
+            String again = ResumeCommand.of(words, directory.path());
+            return new TrainRun(directory, assembly, interrupts(), again, out, err).call();
         }
+    }
+
+    private Interrupts interrupts() {
+        Interrupts installed = interrupts;
+        if (installed == null) {
+            installed = Interrupts.install();
+            interrupts = installed;
+        }
+        return installed;
     }
 
     /** An interrupt before there is a run to save. */
     private void leave(RunDirectory directory) {
-        if (!request.resume()) {
+        if (!resume) {
             directory.removeIfEmpty();
         }
         Runtime.getRuntime().exit(ExitCode.INTERRUPTED);
     }
 
     /** At once: whatever this process still wrote would be among the other's files. */
-    private void taken(RunDirectory directory) {
+    @Override
+    public void onLost(RunDirectory directory) {
         err.printf(
                 "penstock: another process went on with the run in %s while this one stood still; this one ends%n",
                 directory.path());
         err.flush();
         Runtime.getRuntime().halt(ExitCode.FAILURE);
-    }
-
-    private void problem(String option, String expected, String got, String advice) {
-        problems.add(Problem.atOption(option, expected, got, advice));
-    }
-
-    private void warn(String line) {
-        err.println("penstock: " + line);
-        err.flush();
     }
 }

@@ -36,13 +36,26 @@ public final class ConfigText {
     private static final int BEGINNING = 1 << 16;
 
     private final Path file;
+
+    /** Read instead of the file; null: the file has it. */
+    private final @Nullable String given;
+
     private final Problems problems;
     private final Set<String> keysWithoutValue = new HashSet<>();
     private boolean fileWasRead = true;
     private com.typesafe.config.@Nullable ConfigException unresolved;
 
     public ConfigText(Path file, Problems problems) {
+        this(file, null, problems);
+    }
+
+    /**
+     * @param file names the text in problems
+     * @param given the text itself; null: the file has it
+     */
+    public ConfigText(Path file, @Nullable String given, Problems problems) {
         this.file = file;
+        this.given = given;
         this.problems = problems;
     }
 
@@ -197,7 +210,24 @@ public final class ConfigText {
         return null;
     }
 
+    private Config parseText(String text) {
+        try {
+            return ConfigFactory.parseString(
+                    text,
+                    ConfigParseOptions.defaults()
+                            .setOriginDescription(String.valueOf(file.getFileName()))
+                            .setIncluder(new StrictIncluder(true)));
+        } catch (com.typesafe.config.ConfigException e) {
+            fileWasRead = false;
+            report(e, "", "syntax error: ");
+            return ConfigFactory.empty();
+        }
+    }
+
     private Config parseFile() {
+        if (given != null) {
+            return parseText(given);
+        }
         if (!Files.isRegularFile(file) || !Files.isReadable(file) || isBinary()) {
             fileWasRead = false;
             problems.inFile(

@@ -77,7 +77,7 @@ public final class ConfigLoader {
 
     private boolean modelMissing;
 
-    private ConfigLoader(Path file, List<String> overrides, boolean ofRun) {
+    private ConfigLoader(Path file, @Nullable String given, List<String> overrides, boolean ofRun) {
         this.ofRun = ofRun;
         this.places =
                 new Places(
@@ -85,7 +85,7 @@ public final class ConfigLoader {
                         Path.of("").toAbsolutePath().normalize());
         this.problems = new Problems(places);
         this.sections = new SectionReader(problems, places);
-        this.text = new ConfigText(places.mainFile(), problems);
+        this.text = new ConfigText(places.mainFile(), given, problems);
         ConfigObject read = text.read(overrides);
         this.broken = new HashSet<>(text.keysWithoutValue());
         this.written = withModel(withStagesAtOnePlace(read));
@@ -110,7 +110,17 @@ public final class ConfigLoader {
      * Same as {@link #loadWithOrigins}, with the problems as values: for checks beyond the text.
      */
     public static DraftConfig draft(Path file, List<String> overrides) {
-        return new ConfigLoader(file, overrides, false).read();
+        return new ConfigLoader(file, null, overrides, false).read();
+    }
+
+    /**
+     * Same as {@link #draft}, of a text that is in no file. Relative paths in it lead to the
+     * working directory.
+     *
+     * @param name names it in problems, and the run unless {@code run.name} does
+     */
+    public static DraftConfig draftOfText(String name, String text, List<String> overrides) {
+        return new ConfigLoader(Path.of(name), text, overrides, false).read();
     }
 
     /**
@@ -118,7 +128,7 @@ public final class ConfigLoader {
      * of the model, so the folder that {@code model.from} named may be gone.
      */
     public static DraftConfig draftOfRun(Path file, List<String> overrides) {
-        return new ConfigLoader(file, overrides, true).read();
+        return new ConfigLoader(file, null, overrides, true).read();
     }
 
     /**

@@ -119,7 +119,9 @@ final class Consistency {
         int tokens = data.tokenizer().vocabulary();
         int rows = config.model().vocabularyOr(tokens);
         require(
-                rows >= tokens || data.format() == DataSection.Format.TOKENS,
+                rows >= tokens
+                        || data.format() == DataSection.Format.TOKENS
+                        || data.format() == DataSection.Format.GIVEN,
                 "at least the %d tokens of data.tokenizer".formatted(tokens),
                 rows,
                 "try model.vocabulary = tokenizer",

@@ -21,7 +21,8 @@ public record DataSection(
                         is = "text",
                         doc =
                                 "what the files hold; chat: JSON lines with messages, tokens: made"
-                                        + " by penstock data prepare")
+                                        + " by penstock data prepare; given: nothing, a Java program"
+                                        + " gives the tokens")
                 Format format,
         @Setting(
                         is = "text",
@@ -65,14 +66,15 @@ public record DataSection(
     /**
      * What the files hold: plain text, JSON lines, chats, tables with a column of texts, or
      * prepared tokens: a folder that {@code data prepare} made, or a safetensors file with {@code
-     * tokens}.
+     * tokens}; or nothing, where a program gives the tokens.
      */
     public enum Format {
         TEXT,
         JSONL,
         CHAT,
         PARQUET,
-        TOKENS
+        TOKENS,
+        GIVEN
     }
 
     /** Whether documents that share a row are trained on each for itself. */

@@ -12,7 +12,7 @@ import dev.penstock.runtime.model.shape.ShardShape;
 public record HeadActivations(Tensor normed, RowMoments moments) {
     static HeadActivations carve(Carver carver, ShardShape shape, int rows) {
         return new HeadActivations(
-                carver.matrix(shape.ownRows(rows), shape.width()),
+                carver.factor(shape.kept(), shape.ownRows(rows), shape.width()),
                 RowMoments.carve(carver, shape.model().block().norm(), shape.ownRows(rows)));
     }
 

@@ -28,6 +28,7 @@ public record KeptBlocks(
     /**
      * Allocates what these blocks keep.
      *
+     * @param queryKeyValue type of queries, keys and values
      * @param rows of the largest unit that fits here; larger slices are never requested
      */
     public static KeptBlocks allocate(
@@ -35,6 +36,7 @@ public record KeptBlocks(
             DeviceScope keyValues,
             ShardShape shape,
             BatchShape batch,
+            DType queryKeyValue,
             Set<Integer> blocks,
             int rows) {
         Map<Integer, LayerActivations> largest =
@@ -61,7 +63,7 @@ public record KeptBlocks(
                     block,
                     keyValues.tensor(
                             "queries, keys and values of recomputed block " + block,
-                            DType.F32,
+                            queryKeyValue,
                             batch.microBatchRows(),
                             shape.queryKeyValueColumns()));
         }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.activations;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.shape.NormDesign;
@@ -12,11 +13,14 @@ import org.jspecify.annotations.Nullable;
  * so are rows of the residual stream and the norms in the sequence parallel form: n' for n of
  * {@link ShardShape#ownRows}.
  *
+ * <p>What only products read is of {@link ShardShape#kept}; all else is F32.
+ *
  * @param norm1 input of attention {@code [n', d]}
  * @param headMoments null where heads are not normalised
  * @param attended heads' outputs side by side {@code [n, hk/T]}
  * @param logSumExp of each row and head {@code [n, h/T]}
  * @param middle the residual stream between attention and MLP {@code [n', d]}
+ * @param attendedFactor the same as products read it
  * @param norm2 input of the MLP {@code [n', d]}
  * @param hidden before the activation {@code [n, f/T]}, or {@code [n, 2f/T]} of two side by side
  * @param activated after the activation {@code [n, f/T]}
@@ -26,6 +30,7 @@ public record LayerActivations(
         RowMoments moments1,
         @Nullable HeadMoments headMoments,
         Tensor attended,
+        Tensor attendedFactor,
         Tensor logSumExp,
         Tensor middle,
         Tensor norm2,
@@ -36,18 +41,21 @@ public record LayerActivations(
     static LayerActivations carve(Carver carver, ShardShape shape, int rows) {
         int d = shape.width();
         int own = shape.ownRows(rows);
+        DType kept = shape.kept();
         NormDesign norm = shape.model().block().norm();
+        Tensor attended = carver.matrix(rows, shape.headColumns());
         return new LayerActivations(
-                carver.matrix(own, d),
+                carver.factor(kept, own, d),
                 RowMoments.carve(carver, norm, own),
                 HeadMoments.carve(carver, shape, rows),
-                carver.matrix(rows, shape.headColumns()),
+                attended,
+                kept == attended.type() ? attended : carver.factor(kept, rows, shape.headColumns()),
                 carver.matrix(rows, shape.heads()),
                 carver.matrix(own, d),
-                carver.matrix(own, d),
+                carver.factor(kept, own, d),
                 RowMoments.carve(carver, norm, own),
                 carver.matrix(rows, shape.hiddenColumns()),
-                carver.matrix(rows, shape.hidden()));
+                carver.factor(kept, rows, shape.hidden()));
     }
 
     /**
@@ -60,6 +68,7 @@ public record LayerActivations(
                 moments1.first(own),
                 headMoments == null ? null : headMoments.first(rows),
                 attended.rows(0, rows),
+                attendedFactor.rows(0, rows),
                 logSumExp.rows(0, rows),
                 middle.rows(0, own),
                 norm2.rows(0, own),

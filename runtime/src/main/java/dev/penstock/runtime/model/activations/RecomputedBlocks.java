@@ -2,7 +2,6 @@ package dev.penstock.runtime.model.activations;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
@@ -67,26 +66,28 @@ public record RecomputedBlocks(
                         : scopes.scratch()
                                 .tensor(
                                         "queries, keys and values of a recomputed block",
-                                        DType.F32,
+                                        settings.keptQueryKeyValues(),
                                         batch.microBatchRows(),
                                         shape.queryKeyValueColumns()),
-                budget.split() ? kept(scopes, shape, batch, blocks, budget) : null);
+                budget.split() ? kept(scopes, settings, role, blocks, budget) : null);
     }
 
     private static SlotPool<KeptBlocks> kept(
             StageScopes scopes,
-            ShardShape shape,
-            BatchShape batch,
+            GptSettings settings,
+            StageRole role,
             Set<Integer> blocks,
             StageBudget budget) {
+        BatchShape batch = settings.batchOfPart();
         List<KeptBlocks> rooms = new ArrayList<>();
         for (int i = 0; i < budget.awaitingWeight(); i++) {
             rooms.add(
                     KeptBlocks.allocate(
                             scopes.activations(),
                             scopes.keyValues(),
-                            shape,
+                            settings.shape(role),
                             batch,
+                            settings.keptQueryKeyValues(),
                             blocks,
                             batch.largestRows()));
         }

@@ -49,6 +49,7 @@ public final class StageStash {
                         "queries, keys and values",
                         role,
                         batch.sliced() ? budget.microBatches() : budget.units(),
+                        settings.keptQueryKeyValues(),
                         columns,
                         recomputed);
         gradients =
@@ -57,6 +58,7 @@ public final class StageStash {
                         "gradients of queries, keys and values",
                         role,
                         batch.sliced() ? budget.backwardMicroBatches() : 0,
+                        DType.F32,
                         columns,
                         recomputed);
     }
@@ -139,6 +141,7 @@ public final class StageStash {
             String content,
             StageRole role,
             int count,
+            DType type,
             int columns,
             RecomputedBlocks recomputed) {
         List<List<Tensor>> slots = new ArrayList<>();
@@ -152,7 +155,7 @@ public final class StageStash {
                                 : scope.tensor(
                                         "%s of a micro-batch, h.%d, slot %d"
                                                 .formatted(content, role.firstLayer() + layer, i),
-                                        DType.F32,
+                                        type,
                                         batch.microBatchRows(),
                                         columns));
             }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.activations;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.shape.BatchShape;
@@ -16,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param dHidden gradients of what leaves the activation of the MLP {@code [n, f/T]}
  * @param dQueryKeyValue of the unit {@code [n, (h+2g)k/T]}; null where the unit's rows can be used
  *     in place
+ * @param halves room for one rounded gradient at a time, see {@link #rounded}; null where gradients
+ *     are kept in F32
  * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n', d]},
  *     n' of {@link ShardShape#ownRows}
  */
@@ -24,6 +27,7 @@ public record Workspace(
         Tensor dAttended,
         Tensor dHidden,
         @Nullable Tensor dQueryKeyValue,
+        @Nullable Tensor halves,
         @Nullable Tensor dStream) {
 
     public static Workspace carve(
@@ -37,7 +41,32 @@ public record Workspace(
                 narrow(widest, shape.headColumns()),
                 carver.matrix(rows, shape.hidden()),
                 scattered ? carver.matrix(rows, shape.queryKeyValueColumns()) : null,
+                shape.kept() == DType.BF16
+                        ? carver.factor(DType.BF16, rows, widestRounded(shape))
+                        : null,
                 role.first() && role.last() ? carver.matrix(shape.ownRows(rows), d) : null);
+    }
+
+    private static int widestRounded(ShardShape shape) {
+        int ofBlock = Math.max(shape.hiddenColumns(), shape.queryKeyValueColumns());
+        return Math.max(ofBlock, shape.width());
+    }
+
+    /**
+     * Returns rows in which a gradient that products read is rounded, valid until the next call;
+     * null where it stays in F32.
+     */
+    public @Nullable Tensor rounded(int columns) {
+        if (halves == null) {
+            return null;
+        }
+        return new Tensor(
+                halves.buffer(),
+                halves.offsetBytes(),
+                DType.BF16,
+                halves.rows(),
+                columns,
+                Carver.halfStride(columns));
     }
 
     /** Returns dense rows of fewer columns in the same memory. */
@@ -52,6 +81,7 @@ public record Workspace(
                 dAttended.rows(0, rows),
                 dHidden.rows(0, rows),
                 dQueryKeyValue == null ? null : dQueryKeyValue.rows(0, rows),
+                halves == null ? null : halves.rows(0, rows),
                 dStream == null ? null : dStream.rows(0, own));
     }
 }

@@ -105,8 +105,10 @@ public final class InferenceStage implements StageProgram {
                         new Compute(
                                 kernels,
                                 multiply,
+                                DType.F32,
                                 guard,
                                 new TensorShards(kernels, whole, null),
+                                null,
                                 null),
                         whole,
                         role,

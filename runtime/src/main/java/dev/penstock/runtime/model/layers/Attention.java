@@ -20,7 +20,8 @@ public interface Attention {
      * The gradients of {@link #forward}.
      *
      * @param dAttended gradient of the unit's output
-     * @param dQkv dq of the unit's rows is written, dk and dv accumulate
+     * @param dQkv dq of the unit's rows is written, dk and dv accumulate; of {@link WholeAttention}
+     *     all are written where the unit has whole sequences
      */
     void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks);

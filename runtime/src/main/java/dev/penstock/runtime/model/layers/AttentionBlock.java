@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * Queries and keys lie there as attention uses them: normalised and turned where a model does so.
  */
 final class AttentionBlock {
+    private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
     private final ColumnLinear queryKeyValue;
@@ -39,6 +40,7 @@ final class AttentionBlock {
             Attention attention,
             @Nullable HeadTurns turns,
             LayerParameters parameters) {
+        this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, shape.model().block().norm(), parameters.norm1());
         headNorms =
@@ -92,13 +94,33 @@ final class AttentionBlock {
 
     private void attend(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         attention.forward(qkv, a, blocks);
-        output.multiply(a.attended(), a.middle());
+        if (compute.rounds()) {
+            kernels.copy(a.attended(), a.attendedFactor());
+        }
+        output.multiply(a.attendedFactor(), a.middle());
         output.addBiasAndResidual(a.middle(), x);
     }
 
     private void project(Tensor x, Tensor qkv, @Nullable HeadMoments kept, TokenBlocks blocks) {
-        queryKeyValue.multiply(x, qkv);
+        Tensor room = compute.projected();
         Tensor bias = queryKeyValue.bias();
+        if (room == null) {
+            queryKeyValue.multiply(x, qkv);
+            complete(qkv, bias, kept, blocks);
+            return;
+        }
+        Tensor projected = room.rows(0, qkv.rows());
+        queryKeyValue.multiply(x, projected);
+        if (bias != null && headNorms == null && turns == null) {
+            kernels.addBiasRounded(projected, bias, qkv);
+        } else {
+            complete(projected, bias, kept, blocks);
+            kernels.copy(projected, qkv);
+        }
+    }
+
+    private void complete(
+            Tensor qkv, @Nullable Tensor bias, @Nullable HeadMoments kept, TokenBlocks blocks) {
         if (bias != null) {
             kernels.addBias(qkv, bias);
         }
@@ -138,9 +160,10 @@ final class AttentionBlock {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        output.backward(a.attended(), dStream, work.dAttended(), blocks);
+        output.backward(a.attendedFactor(), dStream, work.dAttended(), work, blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
-        Tensor dProjected = dProjected(a, dQkv, work, blocks);
+        Tensor dProjected =
+                queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
         Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, work.dModel(), blocks);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
@@ -158,18 +181,19 @@ final class AttentionBlock {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        kernels.copy(dStream, a.middle());
-        output.backwardInput(dStream, work.dAttended(), blocks);
+        kernels.copy(dStream, compute.keptIn(a.middle()));
+        output.backwardInput(dStream, work.dAttended(), work, blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         Tensor dProjected = dProjected(a, dQkv, work, blocks);
         microBatchRows.scatter(kernels, dProjected, blocks, qkv);
-        Tensor dNorm = queryKeyValue.backwardInput(dProjected, work.dModel(), blocks);
+        Tensor factor = queryKeyValue.backwardBias(dProjected, work, blocks);
+        Tensor dNorm = queryKeyValue.backwardInput(factor, work.dModel());
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 
     /** Computes the products that {@link #backwardInput} left out. */
     void backwardWeight(LayerActivations a, Tensor qkv, Workspace work, TokenBlocks blocks) {
-        output.backwardWeight(a.attended(), a.middle(), blocks);
+        output.backwardWeight(a.attendedFactor(), compute.keptIn(a.middle()), blocks);
         queryKeyValue.backwardWeight(a.norm1(), unitRows(qkv, work, blocks), blocks);
     }
 

@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.layers;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 import org.jspecify.annotations.Nullable;
 
@@ -34,16 +35,32 @@ final class ColumnLinear {
         return linear.bias();
     }
 
+    /** Returns the gradient of the bias; null if there is none, or it is not trained. */
+    @Nullable Tensor biasGradient() {
+        return linear.biasGradient();
+    }
+
+    /** Checks the gradient of the bias after something was added to it. */
+    void checkBiasGradient() {
+        linear.checkBiasGradient();
+    }
+
+    /** See {@link Linear#backwardBias}; before the other parts of a backward. */
+    Tensor backwardBias(Tensor dy, Workspace work, TokenBlocks blocks) {
+        return linear.backwardBias(dy, work, blocks);
+    }
+
     /**
-     * Adds to both parameters' gradients. The input is gathered while its gradient is computed, and
-     * that gradient is summed while the weight's is computed.
+     * Adds to the weight's gradient. The input is gathered while its gradient is computed, and that
+     * gradient is summed while the weight's is computed.
      *
+     * @param dy as products read it
      * @param dx scratch of all rows
      * @return own rows of the input's gradient
      */
     Tensor backward(Tensor x, Tensor dy, Tensor dx, TokenBlocks blocks) {
         Collective gather = shards.beginGather(x);
-        linear.backwardInput(dy, dx, blocks);
+        linear.backwardInput(dy, dx);
         Collective sum = shards.beginSum(dx);
         shards.await(gather);
         linear.backwardWeight(shards.allRows(x), dy, blocks);
@@ -52,8 +69,8 @@ final class ColumnLinear {
     }
 
     /** Same as {@link #backward} without the weight's gradient. */
-    Tensor backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
-        linear.backwardInput(dy, dx, blocks);
+    Tensor backwardInput(Tensor dy, Tensor dx) {
+        linear.backwardInput(dy, dx);
         return shards.sum(dx);
     }
 

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.layers;
 
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 import java.util.List;
@@ -49,12 +50,41 @@ final class Linear {
         }
     }
 
-    /** Computes {@code dx = dy weight^T}, and the gradient of a bias, since dy is at hand. */
-    void backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
+    /** Returns the gradient of the bias; null if there is none. */
+    @Nullable Tensor biasGradient() {
+        return bias == null || !bias.isTrained() ? null : bias.gradient();
+    }
+
+    /** Checks the gradient of the bias after something was added to it. */
+    void checkBiasGradient() {
         if (bias != null && bias.isTrained()) {
-            compute.kernels().biasGradient(dy, bias.gradient(), blocks);
             compute.guard().check(bias.gradient(), gradientPlace);
         }
+    }
+
+    /**
+     * Adds to the gradient of the bias.
+     *
+     * @param dy gradient of the output
+     * @return the same as both products read it, valid until something else is rounded in {@code
+     *     work}
+     */
+    Tensor backwardBias(Tensor dy, Workspace work, TokenBlocks blocks) {
+        Tensor sum = biasGradient();
+        Tensor rounded = work.rounded(dy.columns());
+        if (sum != null && rounded != null) {
+            compute.kernels().biasGradientRounded(dy, sum, blocks, rounded);
+        } else if (sum != null) {
+            compute.kernels().biasGradient(dy, sum, blocks);
+        } else if (rounded != null) {
+            compute.kernels().copy(dy, rounded);
+        }
+        checkBiasGradient();
+        return rounded == null ? dy : rounded;
+    }
+
+    /** Computes {@code dx = dy weight^T}. */
+    void backwardInput(Tensor dy, Tensor dx) {
         compute.kernels().gemm(compute.multiply(), false, dy, true, weight.factor(), dx, false);
         branches.forEach(branch -> branch.backwardInput(dy, dx));
     }

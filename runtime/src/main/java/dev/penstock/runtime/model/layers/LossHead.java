@@ -83,7 +83,7 @@ public final class LossHead {
         Tensor allNormed = compute.shards().gather(a.normed());
         for (HeadChunk chunk : chunks) {
             Tensor chunkLogits = logits(chunk.of(allNormed));
-            ledger.crossEntropy(compute, chunkLogits, microBatch, chunk, 0);
+            var _ = ledger.crossEntropy(compute, chunkLogits, microBatch, chunk, 0);
         }
     }
 
@@ -108,8 +108,8 @@ public final class LossHead {
         for (HeadChunk chunk : chunks) {
             Tensor normed = chunk.of(allNormed);
             Tensor dChunk = chunk.of(work.dModel());
-            Tensor dLogits = logits(normed);
-            ledger.crossEntropy(compute, dLogits, microBatch, chunk, gradientScale);
+            Tensor dLogits =
+                    ledger.crossEntropy(compute, logits(normed), microBatch, chunk, gradientScale);
             kernels.gemm(compute.multiply(), false, dLogits, false, matrix.factor(), dChunk, false);
             if (matrixGradient != null) {
                 kernels.weightGradient(

@@ -84,9 +84,16 @@ public final class LossLedger {
     /**
      * Computes the losses of a chunk of a unit; logits become their gradient. Sequences that do not
      * exist have none, and neither have targets that do not count.
+     *
+     * @return the gradient as products read it
      */
-    void crossEntropy(
+    Tensor crossEntropy(
             Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {
+        if (compute.multiply() == DType.BF16
+                && compute.kernels().writesBFloat16()
+                && parts.rows() == 1) {
+            return ofRows(compute, logits, microBatch, chunk, gradientScale);
+        }
         Tensor ofChunk = parts(chunk.rows());
         Tensor own = ofChunk.rows(shard, 1);
         eachRun(
@@ -125,6 +132,44 @@ public final class LossLedger {
                                     gradientScale);
                     compute.guard().check(ofRun, PLACE);
                 });
+        return logits;
+    }
+
+    /** Of a shard that has the whole vocabulary, on a device that does it in one pass. */
+    private Tensor ofRows(
+            Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {
+        Tensor gradient = compute.rounds() ? inRowsOf(logits) : logits;
+        eachRun(
+                microBatch,
+                chunk,
+                (first, index, rows, counted) -> {
+                    Tensor ofRun = losses.columns(index, rows);
+                    if (!counted) {
+                        compute.kernels().zero(ofRun);
+                        compute.kernels().zero(gradient.rows(first, rows));
+                        return;
+                    }
+                    compute.kernels()
+                            .crossEntropyOfRows(
+                                    logits.rows(first, rows),
+                                    targets.columns(index, rows),
+                                    ofRun,
+                                    gradientScale,
+                                    gradient.rows(first, rows));
+                    compute.guard().check(ofRun, PLACE);
+                });
+        return gradient;
+    }
+
+    /** Returns BF16 rows, each at the start of a row of these. */
+    private static Tensor inRowsOf(Tensor logits) {
+        return new Tensor(
+                logits.buffer(),
+                logits.offsetBytes(),
+                DType.BF16,
+                logits.rows(),
+                logits.columns(),
+                2 * logits.stride());
     }
 
     private interface RunWork {

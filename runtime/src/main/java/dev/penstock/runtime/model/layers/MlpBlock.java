@@ -12,6 +12,7 @@ import dev.penstock.runtime.model.shape.BlockDesign;
  * The second half of a transformer block: {@code y = middle + proj(activation(fc(norm(middle))))}.
  */
 final class MlpBlock {
+    private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
     private final ColumnLinear hidden;
@@ -19,10 +20,11 @@ final class MlpBlock {
     private final Activation activation;
 
     MlpBlock(Compute compute, BlockDesign design, LayerParameters parameters) {
+        this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, design.norm(), parameters.norm2());
-        activation = Activation.of(kernels, design.activation());
         hidden = new ColumnLinear(compute, parameters.hidden());
+        activation = Activation.of(compute, design.activation(), hidden);
         output = new RowLinear(compute, parameters.mlpOutput());
     }
 
@@ -39,15 +41,15 @@ final class MlpBlock {
     void activate(LayerActivations a) {
         norm.forward(a.middle(), a.norm2(), a.moments2());
         hidden.multiply(hidden.gather(a.norm2()), a.hidden());
-        activation.forward(a.hidden(), hidden.bias(), a.activated());
+        activation.forward(a.hidden(), a.activated());
     }
 
     /**
      * @param dStream the gradient of {@code y} on entry, of {@code middle} on return
      */
     void backward(LayerActivations a, Tensor dStream, Workspace work, TokenBlocks blocks) {
-        output.backward(a.activated(), dStream, work.dHidden(), blocks);
-        Tensor dHidden = activation.backward(a.hidden(), work.dHidden());
+        output.backward(a.activated(), dStream, work.dHidden(), work, blocks);
+        Tensor dHidden = activation.backward(a.hidden(), work.dHidden(), work, blocks);
         Tensor dNorm = hidden.backward(a.norm2(), dHidden, work.dModel(), blocks);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
@@ -64,19 +66,19 @@ final class MlpBlock {
             Tensor keptOutputGradient,
             Workspace work,
             TokenBlocks blocks) {
-        kernels.copy(dStream, keptOutputGradient);
-        output.backwardInput(dStream, work.dHidden(), blocks);
-        Tensor dHidden = activation.backward(a.hidden(), work.dHidden());
+        kernels.copy(dStream, compute.keptIn(keptOutputGradient));
+        output.backwardInput(dStream, work.dHidden(), work, blocks);
+        Tensor dHidden = activation.backward(a.hidden(), work.dHidden(), work, blocks);
         if (!dHidden.equals(a.hidden())) {
-            kernels.copy(dHidden, a.hidden());
+            kernels.copy(dHidden, compute.keptIn(a.hidden()));
         }
-        Tensor dNorm = hidden.backwardInput(dHidden, work.dModel(), blocks);
+        Tensor dNorm = hidden.backwardInput(dHidden, work.dModel());
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
 
     /** Computes the products that {@link #backwardInput} left out. */
     void backwardWeight(LayerActivations a, Tensor keptOutputGradient, TokenBlocks blocks) {
-        output.backwardWeight(a.activated(), keptOutputGradient, blocks);
-        hidden.backwardWeight(a.norm2(), a.hidden(), blocks);
+        output.backwardWeight(a.activated(), compute.keptIn(keptOutputGradient), blocks);
+        hidden.backwardWeight(a.norm2(), compute.keptIn(a.hidden()), blocks);
     }
 }

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.layers;
 
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 
 /**
@@ -29,15 +30,15 @@ final class RowLinear {
     }
 
     /** Writes the input's gradient and adds to those of both parameters. */
-    void backward(Tensor x, Tensor dy, Tensor dx, TokenBlocks blocks) {
-        Tensor all = shards.gather(dy);
-        linear.backwardInput(all, dx, blocks);
+    void backward(Tensor x, Tensor dy, Tensor dx, Workspace work, TokenBlocks blocks) {
+        Tensor all = linear.backwardBias(shards.gather(dy), work, blocks);
+        linear.backwardInput(all, dx);
         linear.backwardWeight(x, all, blocks);
     }
 
     /** Same as {@link #backward} without the weight's gradient. */
-    void backwardInput(Tensor dy, Tensor dx, TokenBlocks blocks) {
-        linear.backwardInput(shards.gather(dy), dx, blocks);
+    void backwardInput(Tensor dy, Tensor dx, Workspace work, TokenBlocks blocks) {
+        linear.backwardInput(linear.backwardBias(shards.gather(dy), work, blocks), dx);
     }
 
     /** Adds to the weight's gradient. */

@@ -18,6 +18,19 @@ public record WholeAttention(Kernels kernels, DType multiply, AttentionShape sha
     @Override
     public void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
+        if (blocks.tokens() == tokens) {
+            kernels.wholeAttentionBackward(
+                    multiply,
+                    qkv,
+                    a.attended(),
+                    a.logSumExp(),
+                    dAttended,
+                    dQkv,
+                    shape,
+                    tokens,
+                    blocks);
+            return;
+        }
         kernels.attentionBackward(
                 multiply, qkv, a.attended(), a.logSumExp(), dAttended, dQkv, shape, tokens, blocks);
     }

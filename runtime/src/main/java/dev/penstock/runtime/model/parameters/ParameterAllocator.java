@@ -94,8 +94,8 @@ public final class ParameterAllocator {
     }
 
     private Pair pair(String name, boolean lookedUp, Sharding shared, boolean trained) {
-        boolean rounds = precision == Precision.BF16 && use != Use.MIRROR;
-        boolean apart = precision == Precision.BF16 && !lookedUp;
+        boolean rounds = precision.copiesWeights() && use != Use.MIRROR;
+        boolean apart = precision.copiesWeights() && !lookedUp;
         var others = new ParameterGroup(name, shared, trained, true, rounds && lookedUp);
         var factors =
                 apart

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.shape;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.cuda.device.DType;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -140,7 +141,15 @@ public record GptSettings(
 
     /** Returns what a shard of a stage holds of the model. */
     public ShardShape shape(StageRole role) {
-        return new ShardShape(shape, role.shard(), grid.tensor(), sequence);
+        return new ShardShape(shape, role.shard(), grid.tensor(), sequence, precision.kept());
+    }
+
+    /**
+     * Returns the type in which queries, keys and values are kept: attention alone reads them, and
+     * what passes round among context parts is F32.
+     */
+    public DType keptQueryKeyValues() {
+        return grid.context() > 1 ? DType.F32 : precision.kept();
     }
 
     /** Returns what a rank holds of the model as a stage. */
@@ -163,7 +172,7 @@ public record GptSettings(
      * one each.
      */
     public long sharedGradientElements(RankPlace place) {
-        var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence);
+        var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence, precision.kept());
         boolean shared = shape.tied() && fineTuning.trains(TOKEN_TABLE);
         long matrix = shared ? (long) own.tokens() * own.width() : 0;
         return Sharding.of(this, place).held(matrix).count();

@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.shape;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.actors.spi.TensorPiece.Strip;
 import dev.penstock.cuda.device.AttentionShape;
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.TokenRange;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,12 +28,13 @@ import java.util.List;
  * @param index of this shard, from 0
  * @param shards number of shards; divides the heads of keys
  * @param sequence whether rows are divided; the shards then divide those of every unit
+ * @param kept type of activations and gradients that only products read: {@link Precision#kept}
  */
-public record ShardShape(ModelShape model, int index, int shards, boolean sequence) {
+public record ShardShape(ModelShape model, int index, int shards, boolean sequence, DType kept) {
 
-    /** Returns the one shard that holds all of a model. */
+    /** Returns the one shard that holds all of a model, and keeps all activations in F32. */
     public static ShardShape whole(ModelShape model) {
-        return new ShardShape(model, 0, 1, false);
+        return new ShardShape(model, 0, 1, false, DType.F32);
     }
 
     /** Returns how many of a unit's rows of the residual stream this shard has. */

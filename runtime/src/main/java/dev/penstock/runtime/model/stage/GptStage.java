@@ -118,9 +118,11 @@ public final class GptStage implements StageProgram {
                 new Compute(
                         kernels,
                         settings.precision().multiply(),
+                        settings.precision().kept(),
                         guard,
                         shards,
-                        buffers.adapters());
+                        buffers.adapters(),
+                        buffers.projected());
         StageParameters parameters = buffers.parameters();
         sharding = Sharding.of(settings, place);
         stream =
@@ -531,7 +533,9 @@ public final class GptStage implements StageProgram {
         if (scratch == null) {
             return buffers.stash().gradients(unit).get(layer);
         }
-        kernels.zero(scratch);
+        if (packed != null || buffers.ring() != null) { // others write all of it
+            kernels.zero(scratch);
+        }
         return scratch;
     }
 

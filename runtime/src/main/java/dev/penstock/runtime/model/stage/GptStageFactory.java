@@ -12,7 +12,6 @@ import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
@@ -214,7 +213,7 @@ public final class GptStageFactory implements StageBuilder {
         long frozen = parameters - trained;
         int zero = settings.zero().stage();
         long moments = zero >= 1 ? trainedShard : trained;
-        boolean rounds = settings.precision() == Precision.BF16;
+        boolean rounds = settings.precision().copiesWeights();
         long copies = rounds ? DType.BF16.bytes() * (zero >= 3 ? shard : parameters) : 0;
         long masters =
                 DType.F32.bytes()

@@ -83,11 +83,11 @@ public final class KernelRehearsal {
         var rehearsal = new KernelRehearsal(settings, role, place, split, kernels);
         rehearsal.train();
         rehearsal.evaluate();
-        for (Parameter parameter : rehearsal.stage.parameters()) {
-            if (parameter.isTrained() && parameter.own().count() > 0) {
-                kernels.squaredNorm(parameter.ownGradient());
-            }
-        }
+        kernels.squaredNorms(
+                rehearsal.stage.parameters().stream()
+                        .filter(p -> p.isTrained() && p.spec().counted() && p.own().count() > 0)
+                        .map(Parameter::ownGradient)
+                        .toList());
         rehearsal.stage.close();
     }
 

@@ -39,6 +39,7 @@ import org.jspecify.annotations.Nullable;
  * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}
  * @param normGradients room for {@link NormGradients}, if there are any
  * @param adapters room of low-rank branches, if there are any
+ * @param projected see {@link dev.penstock.runtime.model.layers.Compute}
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
@@ -54,6 +55,7 @@ record StageBuffers(
         @Nullable Tensor allRows,
         @Nullable Tensor normGradients,
         @Nullable AdapterRoom adapters,
+        @Nullable Tensor projected,
         @Nullable Tensor logits,
         @Nullable InputTokens inputs,
         @Nullable LossLedger ledger) {
@@ -110,6 +112,7 @@ record StageBuffers(
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
                 NormGradients.room(scopes.scratch(), shape, parameters),
                 adapters(scopes, settings, role),
+                projected(scopes, settings, role),
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), batch) : null,
                 role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);
@@ -132,6 +135,18 @@ record StageBuffers(
                                         adapters.rank(),
                                         settings.batchOfPart().largestRows()))
                 .orElse(null);
+    }
+
+    private static @Nullable Tensor projected(
+            StageScopes scopes, GptSettings settings, StageRole role) {
+        return settings.keptQueryKeyValues() == DType.F32 || role.layers() == 0
+                ? null
+                : scopes.scratch()
+                        .tensor(
+                                "queries, keys and values before they are rounded",
+                                DType.F32,
+                                settings.batchOfPart().largestRows(),
+                                settings.shape(role).queryKeyValueColumns());
     }
 
     private static List<Workspace> workspaces(

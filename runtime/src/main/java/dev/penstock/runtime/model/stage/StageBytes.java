@@ -1,6 +1,5 @@
 package dev.penstock.runtime.model.stage;
 
-import dev.penstock.cuda.device.DType;
 import dev.penstock.runtime.model.activations.KeptBlocks;
 import dev.penstock.runtime.model.activations.RecomputedBlocks;
 import dev.penstock.runtime.model.activations.UnitActivations;
@@ -76,7 +75,7 @@ public record StageBytes(
                     carver ->
                             UnitActivations.carve(
                                     carver, shape, role, rows, budget.split(), recomputed));
-            bytes.add(unit.liveBytes() + whole * DType.F32.bytes());
+            bytes.add(unit.liveBytes() + whole * settings.keptQueryKeyValues().bytes());
         }
         return bytes;
     }
@@ -93,6 +92,7 @@ public record StageBytes(
                         unit,
                         settings.shape(role),
                         batch,
+                        settings.keptQueryKeyValues(),
                         recomputed.blocks(),
                         batch.rows(slice));
             }

@@ -132,9 +132,11 @@ class LowRankBranchTest {
                     new Compute(
                             device.kernels(),
                             DType.F32,
+                            DType.F32,
                             new FiniteGuard(device.kernels()),
                             new TensorShards(device.kernels(), ShardShape.whole(shape), null),
-                            room);
+                            room,
+                            null);
             compare(compute, scopes.scratch(), parameters.layers().get(1).queryKeyValue());
         }
     }
@@ -150,7 +152,7 @@ class LowRankBranchTest {
         var blocks = new BatchShape(1, 1, List.of(ROWS), 4).blocks(0);
 
         linear.multiply(x, y);
-        linear.backwardInput(dy, dx, blocks);
+        linear.backwardInput(dy, dx);
         linear.backwardWeight(x, dy, blocks);
         compute.kernels().finish();
 

@@ -281,7 +281,7 @@ class StageMemoryTest {
     @ParameterizedTest
     @MethodSource("families")
     void whatADeviceHoldsAfterTrainingAnyFamilyIsPredictedToTheByte(String family) {
-        for (Precision precision : Precision.values()) {
+        for (Precision precision : TinyRuns.ON_CPUS) {
             for (DeviceSettings.Gemm gemm :
                     List.of(DeviceSettings.Gemm.AUTO, DeviceSettings.Gemm.JAVA)) {
                 DeviceSettings cpu =

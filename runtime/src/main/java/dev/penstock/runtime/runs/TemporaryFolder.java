@@ -1,4 +1,4 @@
-package dev.penstock.runtime.cli.command;
+package dev.penstock.runtime.runs;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -1,4 +1,4 @@
-package dev.penstock.runtime.cli.train;
+package dev.penstock.runtime.training;
 
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
  * What became of a run that began with given weights, where it failed before it had learned
  * anything because a number was not finite: no learning rate had a part in that, the weights had.
  */
-final class NotFiniteStart {
+public final class NotFiniteStart {
     private static final Pattern NOT_FINITE =
             Pattern.compile("not finite|the loss is (NaN|-?Infinity)");
 
@@ -35,7 +35,7 @@ final class NotFiniteStart {
      *
      * @param init the weights
      */
-    static RunOutcome explained(RunOutcome outcome, Path init, RunConfig config) {
+    public static RunOutcome explained(RunOutcome outcome, Path init, RunConfig config) {
         if (!(outcome instanceof RunOutcome.Failed(long step, String reason))
                 || (step > 0 && !reason.contains(ALL_LEFT_OUT))
                 || !NOT_FINITE.matcher(reason).find()) {

@@ -1,4 +1,4 @@
-package dev.penstock.runtime.cli.train;
+package dev.penstock.runtime.training;
 
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.metrics.RunDirectory;

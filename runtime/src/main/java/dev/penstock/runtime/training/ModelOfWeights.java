@@ -1,4 +1,4 @@
-package dev.penstock.runtime.cli.train;
+package dev.penstock.runtime.training;
 
 import com.typesafe.config.ConfigUtil;
 import dev.penstock.runtime.config.run.DraftConfig;
@@ -14,7 +14,7 @@ import java.util.Set;
  * The shape of weights to start from: it is that of the {@code config.json} with them, where a
  * configuration says nothing of its model's.
  */
-final class ModelOfWeights {
+public final class ModelOfWeights {
     /** Does not change what a model is. */
     private static final Set<String> NO_SHAPE = Set.of("context");
 
@@ -23,12 +23,12 @@ final class ModelOfWeights {
     private ModelOfWeights() {}
 
     /** Whether a configuration says nothing of the model but how long sequences are. */
-    static boolean isUnsaid(DraftConfig draft) {
+    public static boolean isUnsaid(DraftConfig draft) {
         return NO_SHAPE.containsAll(draft.draft().writtenIn("model"));
     }
 
     /** Returns the {@code config.json} in a folder of weights, or beside a file of them. */
-    static Optional<Path> configOf(Path weights) {
+    public static Optional<Path> configOf(Path weights) {
         Path place = Files.isDirectory(weights) ? weights : weights.toAbsolutePath().getParent();
         return Optional.ofNullable(place)
                 .map(folder -> folder.resolve(ModelConfig.FILE))
@@ -36,14 +36,14 @@ final class ModelOfWeights {
     }
 
     /** Returns the overrides under which a configuration has the model of this file. */
-    static List<String> settings(Path config, List<String> given) {
+    public static List<String> settings(Path config, List<String> given) {
         List<String> settings = new ArrayList<>(given);
         settings.add("model.from=" + ConfigUtil.quoteString(config.toAbsolutePath().toString()));
         return settings;
     }
 
     /** What to look at where weights have a tokenizer and the configuration names none. */
-    static Optional<String> tokenizerNote(DraftConfig draft, Path config) {
+    public static Optional<String> tokenizerNote(DraftConfig draft, Path config) {
         Path folder = config.toAbsolutePath().getParent();
         boolean has = folder != null && Files.exists(folder.resolve(TOKENIZER_FILE));
         return has && !draft.draft().writtenIn("data").contains("tokenizer")

@@ -1,4 +1,4 @@
-package dev.penstock.runtime.cli.train;
+package dev.penstock.runtime.training;
 
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.LayoutChanges;
@@ -14,7 +14,7 @@ import java.util.Optional;
  * What a run says of its model: all that the folder said that {@code model.from} named, which may
  * be gone when the run goes on.
  */
-final class ModelOfRun {
+public final class ModelOfRun {
     private static final String FROM = "model.from";
 
     private ModelOfRun() {}
@@ -25,7 +25,8 @@ final class ModelOfRun {
      *
      * @param place of the run; empty: the latest of its name
      */
-    static List<String> settings(DraftConfig draft, Optional<Path> place, List<String> given) {
+    public static List<String> settings(
+            DraftConfig draft, Optional<Path> place, List<String> given) {
         RunSection run = draft.draft().config().run();
         Optional<RunDirectory> directory =
                 place.map(RunDirectory::new)

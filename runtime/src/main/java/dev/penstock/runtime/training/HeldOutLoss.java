@@ -1,4 +1,4 @@
-package dev.penstock.runtime.cli.train;
+package dev.penstock.runtime.training;
 
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
@@ -6,24 +6,24 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.HeldCheckpoint;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
-import dev.penstock.runtime.cli.command.RunFailedException;
-import dev.penstock.runtime.cli.command.TemporaryFolder;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.data.GivenTokens;
 import dev.penstock.runtime.inference.FiniteWeights;
-import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.PipelineRun;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
+import dev.penstock.runtime.runs.TemporaryFolder;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.function.Consumer;
 
 /** The loss of a run's checkpoint on what the run holds out, in the run's own pipeline. */
-final class HeldOutLoss {
+public final class HeldOutLoss {
     private HeldOutLoss() {}
 
     /**
@@ -32,7 +32,7 @@ final class HeldOutLoss {
      * @param tokens whose loss was measured
      * @param bytes that these tokens stand for
      */
-    record Answer(
+    public record Answer(
             String checkpoint,
             long step,
             String task,
@@ -44,7 +44,8 @@ final class HeldOutLoss {
             double perplexity,
             double bitsPerToken,
             double bitsPerByte) {
-        String forPeople() {
+        /** One line for people. */
+        public String forPeople() {
             return "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token, %.3f bits per byte (%d tokens, %d bytes, %d batches)"
                     .formatted(
                             step,
@@ -62,16 +63,23 @@ final class HeldOutLoss {
      * Measures it; empty if the user interrupted.
      *
      * @param saved empty if there is none, which the problems say
+     * @param tokens of the program that asks; empty where files have them
      * @param problems found so far
+     * @param onInterrupt given the action that ends it at the user's request
      * @throws dev.penstock.runtime.config.reading.ConfigException with these and all others
+     * @throws RunFailedException if the pipeline fails
      */
-    static Optional<Answer> measure(
-            DraftConfig draft, Optional<SavedCheckpoint> saved, List<Problem> problems) {
+    public static Optional<Answer> measure(
+            DraftConfig draft,
+            Optional<SavedCheckpoint> saved,
+            Optional<GivenTokens> tokens,
+            List<Problem> problems,
+            Consumer<Runnable> onInterrupt) {
         try (HeldCheckpoint held = saved.map(HeldCheckpoint::of).orElse(null)) {
             Optional<Path> read = Optional.ofNullable(held).map(HeldCheckpoint::path);
-            RunStart start = RunStart.evaluationOf(read);
+            RunStart start = RunStart.evaluationOf(read).with(tokens);
             RunParts parts = RunParts.prepare(draft, start, problems);
-            OptionalDouble loss = loss(parts, start, saved.orElseThrow());
+            OptionalDouble loss = loss(parts, start, saved.orElseThrow(), onInterrupt);
             return loss.isEmpty()
                     ? Optional.empty()
                     : Optional.of(answer(saved.orElseThrow(), parts, loss.getAsDouble()));
@@ -105,13 +113,14 @@ final class HeldOutLoss {
      * The loss; empty if the user interrupted. What processes need to start is not written into the
      * run's directory: the run may be under way, and start processes of its own from there.
      */
-    private static OptionalDouble loss(RunParts parts, RunStart start, SavedCheckpoint saved) {
+    private static OptionalDouble loss(
+            RunParts parts, RunStart start, SavedCheckpoint saved, Consumer<Runnable> onInterrupt) {
         var found = new LossListener();
         String name = parts.config().run().name();
         RunOutcome outcome;
         try (var own = TemporaryFolder.make("penstock-evaluation-");
                 var assembly = new RunAssembly(parts, start.in(own.path(), name))) {
-            outcome = new PipelineRun(assembly, found, Interrupts.install()::onInterrupt).run();
+            outcome = new PipelineRun(assembly, found, onInterrupt).run();
         }
         if (outcome instanceof RunOutcome.Failed(_, String reason)) {
             throw new RunFailedException(reason.contains("not finite") ? notFinite(saved) : reason);

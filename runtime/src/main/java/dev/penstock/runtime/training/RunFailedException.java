@@ -1,4 +1,4 @@
-package dev.penstock.runtime.cli.command;
+package dev.penstock.runtime.training;
 
 /** A run ended before it had its result; the message says why, for people. */
 public final class RunFailedException extends RuntimeException {

@@ -1,4 +1,4 @@
-package dev.penstock.runtime.cli.command;
+package dev.penstock.runtime.inference;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
@@ -29,6 +29,9 @@ import java.util.function.Consumer;
 public record TrainedModel(
         ModelConfig config, ModelTensors tensors, Optional<SavedCheckpoint> checkpoint)
         implements AutoCloseable {
+    /** Vocabularies are often padded, to a multiple of this at most. */
+    private static final int PADDING = 128;
+
     /**
      * Opens it, with its adapters merged; the caller closes it.
      *
@@ -136,6 +139,18 @@ public record TrainedModel(
                                 own.vocabulary() == config.shape().vocabulary()
                                         || isPath(own.word()))
                 .map(DataSection.Tokenizer::word);
+    }
+
+    /** The name of the built-in tokenizer that has as many tokens as the model, if one has. */
+    public Optional<String> tokenizerOfItsSize() {
+        int vocabulary = config.shape().vocabulary();
+        int gpt2 = DataSection.Tokenizer.GPT2.vocabulary();
+        if (vocabulary == DataSection.Tokenizer.BYTES.vocabulary()) {
+            return Optional.of("bytes");
+        }
+        return vocabulary >= gpt2 && vocabulary < gpt2 + PADDING
+                ? Optional.of("gpt2")
+                : Optional.empty();
     }
 
     /** The tokenizer's name or path in the configuration of its run; empty where there is none. */
