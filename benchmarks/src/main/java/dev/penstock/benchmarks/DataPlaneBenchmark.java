@@ -86,7 +86,12 @@ public final class DataPlaneBenchmark {
                 }
             }
         }
-        print(bytes, Repeated.median(bare), Repeated.median(plane), Repeated.median(thread), Repeated.median(trip));
+        print(
+                bytes,
+                Repeated.median(bare),
+                Repeated.median(plane),
+                Repeated.median(thread),
+                Repeated.median(trip));
     }
 
     private void print(int bytes, double bare, double plane, double thread, double trip) {

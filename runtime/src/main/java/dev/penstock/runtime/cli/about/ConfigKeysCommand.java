@@ -16,7 +16,11 @@ import picocli.CommandLine.Option;
 @Command(
         name = "keys",
         description = "Lists every key with its meaning, what it takes and its default.",
-        footer = {"  penstock config keys | less", "  penstock config keys --markdown", "  penstock config keys --json"})
+        footer = {
+            "  penstock config keys | less",
+            "  penstock config keys --markdown",
+            "  penstock config keys --json"
+        })
 final class ConfigKeysCommand extends PenstockCommand {
     /**
      * A key, for programs.
