@@ -5,6 +5,9 @@ import dev.penstock.actors.dataplane.aeron.AeronDataPlane;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
+import dev.penstock.runtime.speed.EndpointLink;
+import dev.penstock.runtime.speed.LinkRate;
+import dev.penstock.runtime.speed.Repeated;
 import java.io.PrintStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -89,7 +92,7 @@ public final class CollectiveBenchmark {
         for (int round = 0; round < ROUNDS; round++) {
             rates[round] = sent / group.run(work, count);
         }
-        return DataPlaneBenchmark.median(rates);
+        return Repeated.median(rates);
     }
 
     private static double memcpy(long bytes) {
@@ -106,7 +109,7 @@ public final class CollectiveBenchmark {
                 rates[round] = (double) bytes * count / (System.nanoTime() - begun);
             }
         }
-        return DataPlaneBenchmark.median(rates);
+        return Repeated.median(rates);
     }
 
     /** The rate of a link that carries blocks as large as the collectives'. */
@@ -116,9 +119,9 @@ public final class CollectiveBenchmark {
         AeronSettings settings = AeronSettings.ipc(driver.directory(), 1).withTermLength(TERM);
         double[] rates = new double[ROUNDS];
         try (Arena arena = Arena.ofShared()) {
-            List<MemorySegment> tensors = DataPlaneBenchmark.buffers(arena, bytes);
-            List<MemorySegment> slots = DataPlaneBenchmark.buffers(arena, bytes);
-            List<MemorySegment> back = DataPlaneBenchmark.buffers(arena, bytes);
+            List<MemorySegment> tensors = LinkRate.buffers(arena, bytes);
+            List<MemorySegment> slots = LinkRate.buffers(arena, bytes);
+            List<MemorySegment> back = LinkRate.buffers(arena, bytes);
             try (var joined = new EndpointLink(settings, slots, back)) {
                 joined.transfer(tensors, count, 0);
                 for (int round = 0; round < ROUNDS; round++) {
@@ -128,6 +131,6 @@ public final class CollectiveBenchmark {
                 }
             }
         }
-        return DataPlaneBenchmark.median(rates);
+        return Repeated.median(rates);
     }
 }

@@ -3,10 +3,12 @@ package dev.penstock.benchmarks;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
+import dev.penstock.runtime.speed.EndpointLink;
+import dev.penstock.runtime.speed.LinkRate;
+import dev.penstock.runtime.speed.Repeated;
 import java.io.PrintStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
@@ -17,7 +19,6 @@ import java.util.List;
  */
 public final class DataPlaneBenchmark {
     private static final int TERM = 8 << 20;
-    private static final int BUFFERS = 8;
     private static final int WARM_UP_ROUNDS = 2;
     private static final int ROUNDS = 9;
     private static final long BYTES_PER_ROUND = 384L << 20;
@@ -68,9 +69,9 @@ public final class DataPlaneBenchmark {
         double[] thread = new double[ROUNDS];
         double[] trip = new double[ROUNDS];
         try (Arena arena = Arena.ofShared()) {
-            List<MemorySegment> tensors = buffers(arena, bytes);
-            List<MemorySegment> slots = buffers(arena, bytes);
-            List<MemorySegment> backSlots = buffers(arena, bytes);
+            List<MemorySegment> tensors = LinkRate.buffers(arena, bytes);
+            List<MemorySegment> slots = LinkRate.buffers(arena, bytes);
+            List<MemorySegment> backSlots = LinkRate.buffers(arena, bytes);
             try (BareAeronLink link =
                             BareAeronLink.ipc(driver.directory(), TERM, adaptive.mtuBytes());
                     EndpointLink joined = new EndpointLink(adaptive, slots, backSlots)) {
@@ -85,7 +86,12 @@ public final class DataPlaneBenchmark {
                 }
             }
         }
-        print(bytes, median(bare), median(plane), median(thread), median(trip));
+        print(
+                bytes,
+                Repeated.median(bare),
+                Repeated.median(plane),
+                Repeated.median(thread),
+                Repeated.median(trip));
     }
 
     private void print(int bytes, double bare, double plane, double thread, double trip) {
@@ -95,21 +101,7 @@ public final class DataPlaneBenchmark {
                 size, bare, plane, plane / bare, thread, trip);
     }
 
-    static List<MemorySegment> buffers(Arena arena, int bytes) {
-        List<MemorySegment> buffers = new ArrayList<>();
-        for (int i = 0; i < BUFFERS; i++) {
-            buffers.add(arena.allocate(bytes, 64).fill((byte) i));
-        }
-        return buffers;
-    }
-
     static double rate(int bytes, int count, long nanos) {
         return (double) bytes * count / nanos;
-    }
-
-    static double median(double[] values) {
-        double[] sorted = values.clone();
-        Arrays.sort(sorted);
-        return sorted[sorted.length / 2];
     }
 }

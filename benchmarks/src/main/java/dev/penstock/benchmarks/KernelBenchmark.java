@@ -13,6 +13,8 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.runtime.speed.DeviceRates;
+import dev.penstock.runtime.speed.Repeated;
 import java.io.PrintStream;
 import java.lang.foreign.ValueLayout;
 import java.util.Random;
@@ -46,7 +48,7 @@ public final class KernelBenchmark {
         this.heads = heads;
         this.blocks = new TokenBlocks(1, tokens, 0, 128);
         this.peakGflops = FmaPeak.gflops(threads);
-        this.copyGigabytes = copyGigabytes();
+        this.copyGigabytes = new DeviceRates(device, NANOS_PER_OP, 3).copyBytes() / 1e9;
     }
 
     public static void main(String[] arguments) {
@@ -248,30 +250,8 @@ public final class KernelBenchmark {
                 name, seconds * 1e3, rate, 100 * rate / copyGigabytes);
     }
 
-    /**
-     * Returns the median of as many runs as fit into the time, after a warm-up of the same length.
-     */
     private static double seconds(Runnable op) {
-        long warmUntil = System.nanoTime() + NANOS_PER_OP;
-        int runs = 0;
-        while (System.nanoTime() < warmUntil || runs < 3) {
-            op.run();
-            runs++;
-        }
-        double[] times = new double[runs];
-        for (int i = 0; i < runs; i++) {
-            long start = System.nanoTime();
-            op.run();
-            times[i] = (System.nanoTime() - start) * 1e-9;
-        }
-        java.util.Arrays.sort(times);
-        return times[runs / 2];
-    }
-
-    private double copyGigabytes() {
-        Tensor from = normals(16 << 10, 1 << 10);
-        Tensor to = device.memory().tensor("copy", DType.F32, 16 << 10, 1 << 10);
-        return 2.0 * from.bytes() / seconds(() -> k.copy(from, to)) / 1e9;
+        return Repeated.seconds(op, NANOS_PER_OP, 3);
     }
 
     private Tensor normals(int rows, int columns) {

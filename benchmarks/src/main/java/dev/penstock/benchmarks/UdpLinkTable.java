@@ -3,6 +3,9 @@ package dev.penstock.benchmarks;
 import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.dataplane.aeron.UdpSettings;
+import dev.penstock.runtime.speed.EndpointLink;
+import dev.penstock.runtime.speed.LinkRate;
+import dev.penstock.runtime.speed.Repeated;
 import java.io.PrintStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -61,9 +64,9 @@ final class UdpLinkTable {
         double[] crc = new double[ROUNDS];
         double[] seal = new double[ROUNDS];
         try (Arena arena = Arena.ofShared()) {
-            List<MemorySegment> tensors = DataPlaneBenchmark.buffers(arena, bytes);
-            List<MemorySegment> slots = DataPlaneBenchmark.buffers(arena, bytes);
-            List<MemorySegment> backSlots = DataPlaneBenchmark.buffers(arena, bytes);
+            List<MemorySegment> tensors = LinkRate.buffers(arena, bytes);
+            List<MemorySegment> slots = LinkRate.buffers(arena, bytes);
+            List<MemorySegment> backSlots = LinkRate.buffers(arena, bytes);
             try (BareAeronLink link = BareAeronLink.udp(driver.directory(), udp);
                     EndpointLink plain = new EndpointLink(checked, slots, backSlots);
                     EndpointLink hidden = new EndpointLink(sealed, slots, backSlots)) {
@@ -76,9 +79,9 @@ final class UdpLinkTable {
                 }
             }
         }
-        double base = DataPlaneBenchmark.median(bare);
-        double withCrc = DataPlaneBenchmark.median(crc);
-        double withSeal = DataPlaneBenchmark.median(seal);
+        double base = Repeated.median(bare);
+        double withCrc = Repeated.median(crc);
+        double withSeal = Repeated.median(seal);
         String size = bytes < 1 << 20 ? (bytes >> 10) + " KiB" : (bytes >> 20) + " MiB";
         out.printf(
                 "%8d %10s %10.2f %10.2f %8.2f %12.2f %8.2f%n",

@@ -14,6 +14,7 @@ import dev.penstock.runtime.cli.cluster.RebalanceCommand;
 import dev.penstock.runtime.cli.cluster.RunsCommand;
 import dev.penstock.runtime.cli.cluster.StopCommand;
 import dev.penstock.runtime.cli.data.DataCommand;
+import dev.penstock.runtime.cli.init.InitCommand;
 import dev.penstock.runtime.cli.model.ModelCommand;
 import dev.penstock.runtime.cli.plan.PlanCommand;
 import dev.penstock.runtime.cli.run.ExportCommand;
@@ -37,6 +38,7 @@ import picocli.CommandLine.Option;
         description = "Trains GPTs through a pipeline of actors.",
         versionProvider = VersionProvider.class,
         subcommands = {
+            InitCommand.class,
             TrainCommand.class,
             ChaosCommand.class,
             EvaluateCommand.class,
@@ -68,6 +70,7 @@ import picocli.CommandLine.Option;
         footerHeading = "%nStart here:%n",
         footer = {
             "  penstock train sample-configs/quickstart.conf",
+            "  penstock init my-model",
             "  penstock doctor",
             "  penstock config check sample-configs/quickstart.conf",
         })

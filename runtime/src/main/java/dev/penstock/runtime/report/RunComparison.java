@@ -47,7 +47,28 @@ public final class RunComparison {
     }
 
     /** A figure of both. */
-    private record Figure(String what, String first, String second, String change) {}
+    public record Figure(String what, String first, String second, String change) {}
+
+    /**
+     * The answer for programs.
+     *
+     * @param losses how long they had the same bits
+     * @param settings by key, what either was told
+     */
+    public record Answer(
+            String first,
+            String second,
+            List<Figure> figures,
+            String losses,
+            Map<String, List<String>> settings) {}
+
+    /** For programs. */
+    public Answer answer() {
+        Map<String, List<String>> told = new TreeMap<>();
+        settings.forEach((key, values) -> told.put(key, List.of(values)));
+        return new Answer(
+                first.path().toString(), second.path().toString(), figures(), bits(), told);
+    }
 
     /** For the terminal. */
     public String text() {

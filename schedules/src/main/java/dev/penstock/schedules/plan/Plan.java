@@ -30,6 +30,12 @@ public record Plan(
                     .thenComparingLong(Plan::peakBytes)
                     .thenComparing(Plan::choice, ChoiceOrder.SIMPLER_FIRST);
 
+    /** What needs less memory first; among equals what is simpler, then what is faster. */
+    static final Comparator<Plan> LEANEST_FIRST =
+            Comparator.comparingLong(Plan::peakBytes)
+                    .thenComparing(Plan::choice, ChoiceOrder.SIMPLER_FIRST)
+                    .thenComparing(BEST_FIRST);
+
     public Plan {
         partition = List.copyOf(partition);
         memory = List.copyOf(memory);

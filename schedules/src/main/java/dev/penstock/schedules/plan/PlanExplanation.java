@@ -65,6 +65,16 @@ public final class PlanExplanation {
         long waiting = winner.stepNanos() - winner.busyNanos() - winner.tailNanos();
         difference(reasons, waitingNext - waiting, "waits %s %s");
         difference(reasons, next.tailNanos() - winner.tailNanos(), "reduces and updates %s %s");
+        if (longer < 0) {
+            return "The runner-up, %s, takes %.1f %% less, which is near, and %s."
+                    .formatted(
+                            next.choice().describe(),
+                            -longer,
+                            next.peakBytes() > winner.peakBytes()
+                                    ? "needs %s more memory"
+                                            .formatted(size(next.peakBytes() - winner.peakBytes()))
+                                    : "is less simple");
+        }
         return "The runner-up, %s, takes %.1f %% longer%s."
                 .formatted(
                         next.choice().describe(),

@@ -7,7 +7,7 @@ import java.util.Optional;
 /**
  * What a search found.
  *
- * @param plans proved plans, best first; empty if none fits
+ * @param plans proved plans, in the order that was asked for; empty if none fits
  * @param refusals choices that might be faster than the first plan but do not fit, one of each kind
  *     of schedule, the most promising first; without plans, the choice that comes nearest to
  *     fitting

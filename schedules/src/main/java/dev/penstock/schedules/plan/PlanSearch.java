@@ -7,7 +7,6 @@ import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.RankHardware;
 import dev.penstock.schedules.plan.work.RankMemory;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -16,8 +15,8 @@ import java.util.TreeSet;
 
 /**
  * Best first: always opens what has the lowest bound, a layout into splits, a split into
- * candidates, a candidate into a proved plan. When the lowest bound is above the last plan that is
- * wanted, no better one is left, so the result is that of trying everything.
+ * candidates, a candidate into a proved plan. When the lowest bound is above all that may be
+ * listed, no better one is left, so the result is that of trying everything.
  */
 final class PlanSearch {
     /** Something that may hold plans. */
@@ -58,7 +57,13 @@ final class PlanSearch {
     private long bounded;
     private long proved;
 
-    PlanSearch(PlanRequest request, SearchSpace space, SearchLimits limits) {
+    private final Ranking ranking;
+
+    /** No plan that takes longer is wanted; empty while there are too few. */
+    private Optional<Long> slowest = Optional.empty();
+
+    PlanSearch(PlanRequest request, SearchSpace space, SearchLimits limits, Ranking ranking) {
+        this.ranking = ranking;
         this.request = request;
         this.space = space;
         this.limits = limits;
@@ -86,7 +91,7 @@ final class PlanSearch {
     }
 
     private boolean mayImprove(long leastNanos) {
-        return plans.size() < limits.plans() || leastNanos <= plans.last().stepNanos();
+        return slowest.isEmpty() || leastNanos <= slowest.get();
     }
 
     private boolean isExhausted() {
@@ -178,9 +183,11 @@ final class PlanSearch {
         proved++;
         switch (prover.prove(candidate)) {
             case Prover.Verdict.Proved(Plan plan) -> {
-                plans.add(plan);
-                if (plans.size() > limits.plans()) {
-                    plans.pollLast();
+                if (mayImprove(plan.stepNanos()) && plans.add(plan)) {
+                    slowest = ranking.slowest(plans, limits.plans());
+                    while (!mayImprove(plans.last().stepNanos())) {
+                        plans.pollLast();
+                    }
                 }
             }
             case Prover.Verdict.TooLarge tooLarge -> cutAnew(candidate, tooLarge);
@@ -215,7 +222,7 @@ final class PlanSearch {
     private PlanReport report() {
         Optional<Long> leastOpen =
                 open.stream().map(Node::leastNanos).filter(this::mayImprove).min(Long::compare);
-        var best = new ArrayList<>(plans);
+        List<Plan> best = ranking.first(plans, limits.plans());
         List<Refusal> shown =
                 best.isEmpty()
                         ? new LeastMemory(request, space, families).find()

@@ -1,6 +1,12 @@
 package dev.penstock.schedules.plan;
 
+import dev.penstock.schedules.plan.work.LayoutHardware;
+import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * Searches stages x tensor x data x ZeRO stage x schedule x chunks x micro-batches x slices x
@@ -28,12 +34,58 @@ public final class Planner {
         return plan(request, SearchSpace.everything(), SearchLimits.interactive(plans));
     }
 
+    /** The same, listed in another order. */
+    public static PlanReport plan(PlanRequest request, int plans, Ranking ranking) {
+        return plan(request, SearchSpace.everything(), SearchLimits.interactive(plans), ranking);
+    }
+
     /**
-     * The best plans of a space.
+     * The best plans of a space, the fastest first.
      *
      * @return without plans if nothing fits; says if it stopped before everything was decided
      */
     public static PlanReport plan(PlanRequest request, SearchSpace space, SearchLimits limits) {
-        return new PlanSearch(request, space, limits).run();
+        return plan(request, space, limits, Ranking.BY_TIME);
+    }
+
+    /** The same, listed in another order. */
+    public static PlanReport plan(
+            PlanRequest request, SearchSpace space, SearchLimits limits, Ranking ranking) {
+        return new PlanSearch(request, space, limits, ranking).run();
+    }
+
+    /**
+     * What one choice would make of it, on the partition of layers that is fastest: the same time
+     * that it has as a plan of a search.
+     *
+     * @return empty if it does not fit, or there is no such order
+     */
+    public static Optional<Plan> predict(PlanRequest request, PlanChoice choice) {
+        Optional<ScheduleFamily> family =
+                ScheduleFamily.all(List.of(choice.kind()), List.of(choice.chunks())).stream()
+                        .findFirst();
+        if (family.isEmpty()) {
+            return Optional.empty();
+        }
+        var split =
+                new Split(
+                        LayoutHardware.of(request.cluster(), choice.layout()),
+                        choice.microBatches(),
+                        request.batch() / choice.layout().data() / choice.microBatches(),
+                        choice.sliceLengths(),
+                        choice.chunks(),
+                        family.get().vShaped(),
+                        choice.recompute());
+        List<Candidate> candidates = new ArrayList<>();
+        SplitCandidates.of(request, split, family.get())
+                .each(family.get(), List.of(choice.zero()), candidates::add, _ -> {});
+        return candidates.stream()
+                .map(new Prover()::prove)
+                .flatMap(
+                        verdict ->
+                                verdict instanceof Prover.Verdict.Proved(Plan plan)
+                                        ? Stream.of(plan)
+                                        : Stream.empty())
+                .findFirst();
     }
 }

@@ -77,6 +77,11 @@ class DescriptionsTest {
                 () -> new SearchLimits(1, 0, 1),
                 () -> new SearchLimits(1, 1, 0));
         assertLeast(
+                () -> new Ranking(0, 1),
+                () -> new Ranking(-0.01, 1),
+                () -> new Ranking(1, 1),
+                () -> new Ranking(0, 0));
+        assertLeast(
                 () -> new TrainingBytes(1, 1, 0, 1),
                 () -> new TrainingBytes(0, 1, 0, 1),
                 () -> new TrainingBytes(1, 0, 0, 1),

@@ -25,6 +25,7 @@ import dev.penstock.schedules.plan.work.ZeroStage;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.EnumSet;
@@ -32,6 +33,7 @@ import java.util.List;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class PlannerTest {
@@ -72,6 +74,73 @@ class PlannerTest {
                                         p.choice(), p.partition(), p.stepNanos(), p.peakBytes()))
                 .isEqualTo(best);
         return report;
+    }
+
+    /**
+     * Bands and families as they are told, over everything that there is: of what is left, the
+     * fastest and what is near to it, leanest first.
+     */
+    private static List<BruteForcePlanner.Found> listed(
+            PlanRequest request, SearchSpace space, Ranking ranking, int most) {
+        var left = new ArrayList<>(new BruteForcePlanner(request, space).all());
+        var listed = new ArrayList<BruteForcePlanner.Found>();
+        while (!left.isEmpty()) {
+            long fastest =
+                    left.stream().mapToLong(BruteForcePlanner.Found::stepNanos).min().orElseThrow();
+            List<BruteForcePlanner.Found> band =
+                    left.stream()
+                            .filter(
+                                    f ->
+                                            f.stepNanos() - fastest
+                                                    <= (long) (ranking.near() * fastest))
+                            .sorted(
+                                    Comparator.comparingLong(BruteForcePlanner.Found::peakBytes)
+                                            .thenComparing(
+                                                    BruteForcePlanner.Found::choice,
+                                                    ChoiceOrder.SIMPLER_FIRST))
+                            .toList();
+            left.removeAll(band);
+            for (BruteForcePlanner.Found plan : band) {
+                long before =
+                        listed.stream()
+                                .map(BruteForcePlanner.Found::choice)
+                                .filter(choice -> choice.kind().equals(plan.choice().kind()))
+                                .filter(choice -> choice.stages() == plan.choice().stages())
+                                .count();
+                if (before < ranking.ofAFamily()) {
+                    listed.add(plan);
+                }
+            }
+        }
+        return listed.subList(0, Math.min(most, listed.size()));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "40, 0.02, 2, 5",
+        "4000, 0.02, 2, 5",
+        "4000, 0.02, 1, 3",
+        "4000, 0.2, 1, 8",
+        "4000, 0.02, 1000, 6",
+        "100, 0.1, 3, 12",
+        "4000, 0.02, 2, 1"
+    })
+    void listsWhatTryingEverythingLists(long memory, double near, int ofAFamily, int most) {
+        Hardware cluster = Clusters.laptops(memory * MIB, memory / 2 * MIB, 2 * memory * MIB);
+        var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 4);
+        SearchSpace space = space(List.of(1, 2), List.of(1, 2));
+        var ranking = new Ranking(near, ofAFamily);
+
+        PlanReport report = Planner.plan(request, space, limitless(most), ranking);
+
+        assertThat(report.leastOpenNanos()).isEmpty();
+        assertThat(report.plans())
+                .map(
+                        p ->
+                                new BruteForcePlanner.Found(
+                                        p.choice(), p.partition(), p.stepNanos(), p.peakBytes()))
+                .isEqualTo(listed(request, space, ranking, most));
+        assertThat(PlanExplanation.of(report)).noneMatch(line -> line.contains(" -"));
     }
 
     @ParameterizedTest
@@ -310,5 +379,21 @@ class PlannerTest {
             before = step;
         }
         assertThat(before).isLessThan(Long.MAX_VALUE);
+    }
+
+    @Test
+    void aNearPlanThatIsFasterIsSaidToComeSecondForAReason() {
+        Hardware cluster = Clusters.laptops(60 * MIB, 40 * MIB, 60 * MIB);
+        var request = new PlanRequest(SMALL, TrainingBytes.FP32, cluster, 8);
+        var ranking = new Ranking(0.9, 1);
+
+        PlanReport report =
+                Planner.plan(request, space(List.of(1), List.of(1)), limitless(4), ranking);
+
+        assertThat(report.plans().get(1).stepNanos())
+                .isLessThan(report.plans().getFirst().stepNanos());
+        assertThat(String.join("\n", PlanExplanation.of(report)))
+                .containsPattern(
+                        "takes [0-9.]+ % less, which is near, and (is less simple|needs [0-9.]+ [KM]iB more memory)[.]");
     }
 }

@@ -52,6 +52,7 @@ class DocumentsIT {
     /** Commands that end on their own and need nothing but files. */
     private static final Set<String> RUN_HERE =
             Set.of(
+                    "init",
                     "train",
                     "chaos",
                     "evaluate",

@@ -17,6 +17,7 @@ import dev.penstock.schedules.plan.Plan;
 import dev.penstock.schedules.plan.PlanExplanation;
 import dev.penstock.schedules.plan.PlanReport;
 import dev.penstock.schedules.plan.Planner;
+import dev.penstock.schedules.plan.Ranking;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import java.nio.file.Path;
@@ -30,9 +31,12 @@ import picocli.CommandLine.Option;
 /** Says how to train a model on given hardware. */
 @Command(
         name = "plan",
-        description =
-                "Says how to train a model on given hardware: stages, shards, replicas, order and"
-                        + " layers, proved and simulated, fastest first.",
+        description = {
+            "Says how to train a model on given hardware: stages, shards, replicas, order and"
+                    + " layers, proved and simulated, fastest first.",
+            "Of plans that differ by 2 %% or less in time, the one that needs least memory comes"
+                    + " first, then the simplest."
+        },
         footer = {
             "  penstock plan --hardware sample-configs/hardware/4-laptops.conf \\",
             "    --model gpt2-124m --batch 16",
@@ -95,6 +99,13 @@ public final class PlanCommand extends PenstockCommand {
             description = "How many plans to show (default: ${DEFAULT-VALUE}).")
     private int top;
 
+    @Option(
+            names = "--all",
+            description =
+                    "Show all plans with the same kind of schedule and number of stages, not only"
+                            + " the first two.")
+    private boolean all;
+
     @Option(names = "--json", description = "Print one JSON document.")
     private boolean json;
 
@@ -106,7 +117,8 @@ public final class PlanCommand extends PenstockCommand {
     @Override
     public Integer call() {
         PlanRequest request = request();
-        PlanReport report = Planner.plan(request, top);
+        PlanReport report =
+                Planner.plan(request, top, all ? Ranking.FOR_PEOPLE.withAll() : Ranking.FOR_PEOPLE);
         List<String> explanation = new ArrayList<>(measured);
         explanation.addAll(PlanExplanation.of(report));
         if (report.plans().isEmpty()) {

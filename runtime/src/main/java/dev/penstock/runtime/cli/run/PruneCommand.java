@@ -40,6 +40,21 @@ import picocli.CommandLine.Parameters;
             "  penstock prune runs/quickstart-1 runs/quickstart-2 --whole --yes"
         })
 public final class PruneCommand extends PenstockCommand {
+    /**
+     * The answer for programs.
+     *
+     * @param removed whether it is gone; else it would go
+     * @param bytes of all runs that are or would become free
+     */
+    record Answer(boolean removed, long bytes, List<Pruned> runs) {}
+
+    /**
+     * What goes and what stays of a run.
+     *
+     * @param goes files and folders below the run's
+     */
+    record Pruned(String run, List<String> goes, long bytes, List<String> stays) {}
+
     @Parameters(
             arity = "1..*",
             paramLabel = "RUN_DIR",
@@ -54,6 +69,9 @@ public final class PruneCommand extends PenstockCommand {
 
     @Option(names = "--yes", description = "Remove it.")
     private boolean yes;
+
+    @Option(names = "--json", description = "Print one JSON document.")
+    private boolean json;
 
     @Override
     public Integer call() {
@@ -70,11 +88,11 @@ public final class PruneCommand extends PenstockCommand {
         if (!problems.isEmpty()) {
             throw new ConfigException(problems);
         }
-        long bytes = 0;
-        for (RunDirectory run : runs) {
-            bytes += prune(run);
-        }
-        if (!yes) {
+        List<Pruned> pruned = runs.stream().map(this::prune).toList();
+        long bytes = pruned.stream().mapToLong(Pruned::bytes).sum();
+        if (json) {
+            printJson(new Answer(yes, bytes, pruned));
+        } else if (!yes) {
             out().printf(
                             "nothing was removed; --yes removes this and frees %s%n",
                             Quantities.bytes(bytes));
@@ -137,17 +155,24 @@ public final class PruneCommand extends PenstockCommand {
         return Optional.of(Problem.atOption("RUN_DIR", expected, got, advice));
     }
 
-    /** Shows what goes, and lets it go if that was asked for; returns its bytes. */
-    private long prune(RunDirectory run) {
+    /** Shows what goes, and lets it go if that was asked for. */
+    private Pruned prune(RunDirectory run) {
+        String path = run.path().toString();
         try {
             Optional<RunRemoval.Plan> plan =
                     whole ? Optional.of(everything(run)) : checkpoints(run);
             if (plan.isEmpty()) {
-                out().printf("%s: no checkpoint is whole, so all stay%n", run.path());
-                return 0;
+                say("%s: no checkpoint is whole, so all stay".formatted(path));
+                return new Pruned(path, List.of(), 0, List.of());
             }
-            out().println(told(run, plan.get()));
-            return plan.get().bytes();
+            say(told(run, plan.get()));
+            return new Pruned(
+                    path,
+                    plan.get().goes().stream()
+                            .map(goes -> run.path().relativize(goes).toString())
+                            .toList(),
+                    plan.get().bytes(),
+                    plan.get().stays());
         } catch (IOException e) {
             throw new BadInputException(
                     "prune: cannot read or remove files: %s".formatted(FileCause.withFile(e)));
@@ -184,6 +209,12 @@ public final class PruneCommand extends PenstockCommand {
                                 : (yes ? "; stays: " : "; would stay: ")
                                         + String.join(", ", plan.stays()))
                 .replaceAll("\\p{Cntrl}", "?");
+    }
+
+    private void say(String line) {
+        if (!json) {
+            out().println(line);
+        }
     }
 
     private void warn(String line) {

@@ -39,7 +39,8 @@ import picocli.CommandLine.Parameters;
         },
         footer = {
             "  penstock report runs/quickstart-1",
-            "  penstock report runs/quickstart-1 runs/quickstart-2 --output both.html"
+            "  penstock report runs/quickstart-1 runs/quickstart-2 --output both.html",
+            "  penstock report runs/quickstart-1 runs/quickstart-2 --json"
         })
 public final class ReportCommand extends PenstockCommand {
     @Parameters(index = "0", paramLabel = "RUN_DIR", description = "Directory of a run.")
@@ -60,9 +61,20 @@ public final class ReportCommand extends PenstockCommand {
                             + " Of two: write a page as well, with both loss curves.")
     private @Nullable Path output;
 
+    @Option(names = "--json", description = "Of two: print one JSON document.")
+    private boolean json;
+
     @Override
     public Integer call() {
         List<Problem> problems = new ArrayList<>();
+        if (json && second == null) {
+            problems.add(
+                    Problem.atOption(
+                            "--json",
+                            "OTHER_DIR beside it",
+                            "one run",
+                            "penstock runs RUN_DIR --json tells of one"));
+        }
         RunDirectory a = run("RUN_DIR", first, problems);
         Path other = second;
         Optional<RunDirectory> b =
@@ -93,9 +105,15 @@ public final class ReportCommand extends PenstockCommand {
 
     private void compare(RunDirectory a, RunDirectory b, @Nullable Path file) throws IOException {
         RunComparison comparison = RunComparison.of(a, b);
-        out().print(comparison.text());
         if (file != null) {
             Files.writeString(file, comparison.html());
+        }
+        if (json) {
+            printJson(comparison.answer());
+            return;
+        }
+        out().print(comparison.text());
+        if (file != null) {
             out().println("wrote " + file.toAbsolutePath());
         }
     }

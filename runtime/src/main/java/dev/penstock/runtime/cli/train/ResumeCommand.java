@@ -1,10 +1,10 @@
 package dev.penstock.runtime.cli.train;
 
+import dev.penstock.runtime.cli.command.ShellWord;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /** The command line that goes on with a run, made of the one that started it. */
@@ -13,7 +13,6 @@ final class ResumeCommand {
     private static final Set<String> LEFT_OUT = Set.of("--init", "--run-dir", "--dump-gradients");
 
     private static final String RESUME = "--resume";
-    private static final Pattern PLAIN = Pattern.compile("[\\p{L}\\p{N}_@%+=:,./-]+");
 
     private ResumeCommand() {}
 
@@ -35,10 +34,6 @@ final class ResumeCommand {
             }
         }
         kept.addAll(List.of("--run-dir", run.toString(), RESUME));
-        return kept.stream().map(ResumeCommand::quoted).collect(Collectors.joining(" "));
-    }
-
-    private static String quoted(String word) {
-        return PLAIN.matcher(word).matches() ? word : "'" + word.replace("'", "'\\''") + "'";
+        return kept.stream().map(ShellWord::quoted).collect(Collectors.joining(" "));
     }
 }

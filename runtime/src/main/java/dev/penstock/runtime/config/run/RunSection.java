@@ -23,7 +23,7 @@ public record RunSection(
                 Path directory) {
 
     /** The name nearest to {@code text} that can be part of a file's name. */
-    static String fileName(String text) {
+    public static String fileName(String text) {
         String plain =
                 Normalizer.normalize(text, Normalizer.Form.NFKD)
                         .replaceAll("\\p{M}+", "") // accents

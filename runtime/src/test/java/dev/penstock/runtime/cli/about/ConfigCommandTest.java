@@ -150,6 +150,22 @@ class ConfigCommandTest {
                 .contains("data-plane {");
     }
 
+    @Test
+    void keysAnswerProgramsInJson() throws IOException {
+        JsonNode keys = JSON.readTree(Cli.run("config", "keys", "--json").out()).get("keys");
+
+        assertThat(keys.findValuesAsText("key")).contains("run.seed", "data-plane.term-length");
+        for (JsonNode key : keys) {
+            if (key.get("key").asText().equals("model.layers")) {
+                assertThat(key.get("standard").asText()).isEqualTo("4");
+                assertThat(key.get("takes").asText()).startsWith("an integer");
+                assertThat(key.get("meaning").asText()).isEqualTo("transformer blocks");
+            }
+        }
+        assertThat(Cli.run("config", "keys", "--json", "--markdown").exitCode())
+                .isEqualTo(ExitCode.BAD_INPUT);
+    }
+
     private String write(String name, String text) throws IOException {
         return Files.writeString(folder.resolve(name), text).toString();
     }

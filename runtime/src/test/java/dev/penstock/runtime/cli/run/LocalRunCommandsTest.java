@@ -149,6 +149,13 @@ class LocalRunCommandsTest {
                 .contains("would remove checkpoints/step-000008", "would stay: step-000012")
                 .contains("nothing was removed; --yes");
         assertThat(dry.out()).isEqualTo(shown.out());
+        JsonNode answer =
+                new ObjectMapper().readTree(Cli.run("prune", run.toString(), "--json").out());
+        assertThat(answer.get("removed").asBoolean()).isFalse();
+        assertThat(answer.get("bytes").asLong()).isPositive();
+        assertThat(answer.at("/runs/0/run").asText()).isEqualTo(run.toString());
+        assertThat(answer.at("/runs/0/goes").toString()).contains("checkpoints/step-000008");
+        assertThat(answer.at("/runs/0/stays/0").asText()).startsWith("step-000012");
         assertThat(run.resolve("checkpoints/step-000004")).isDirectory();
 
         Cli done = Cli.run("prune", run.toString(), "--yes");

@@ -2,6 +2,8 @@ package dev.penstock.runtime.cli.run;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.command.ExitCode;
@@ -39,6 +41,24 @@ class ReportCommandTest {
                 .contains("run.steps")
                 .contains("<svg")
                 .doesNotContain("<script");
+    }
+
+    @Test
+    void aComparisonAnswersProgramsInJson() throws IOException {
+        Path a = run("a", "run { seed = 1, steps = 20 }", 20);
+        Path b = run("b", "run { seed = 1, steps = 30 }", 30);
+
+        Cli report = Cli.run("report", a.toString(), b.toString(), "--json");
+        JsonNode answer = JsonMapper.builder().build().readTree(report.out());
+
+        assertThat(answer.get("first").asText()).isEqualTo(a.toString());
+        assertThat(answer.at("/settings/run.steps/1").asText()).isEqualTo("30");
+        assertThat(answer.at("/figures/0/what").asText()).isEqualTo("steps");
+        assertThat(answer.at("/figures/0/second").asText()).isEqualTo("30");
+        assertThat(answer.get("losses").asText()).contains("all 20 steps");
+        Cli alone = Cli.run("report", a.toString(), "--json");
+        assertThat(alone.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(alone.err()).contains("--json: expected OTHER_DIR beside it");
     }
 
     @Test

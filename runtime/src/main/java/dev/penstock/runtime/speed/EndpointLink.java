@@ -1,4 +1,4 @@
-package dev.penstock.benchmarks;
+package dev.penstock.runtime.speed;
 
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
@@ -20,7 +20,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Rank 0 and rank 1 connected by the data plane, as in a pipeline of two stages in one process. */
-final class EndpointLink implements AutoCloseable {
+public final class EndpointLink implements AutoCloseable {
     private static final ChannelKey FORWARD = new ChannelKey(FrameKind.ACTIVATION, 0, 1);
     private static final ChannelKey BACKWARD = new ChannelKey(FrameKind.GRADIENT, 1, 0);
     private static final int SPINS = 100;
@@ -37,7 +37,8 @@ final class EndpointLink implements AutoCloseable {
      * @param slots the slots of rank 1; all but one are credits
      * @param backSlots the slots of rank 0
      */
-    EndpointLink(AeronSettings settings, List<MemorySegment> slots, List<MemorySegment> backSlots) {
+    public EndpointLink(
+            AeronSettings settings, List<MemorySegment> slots, List<MemorySegment> backSlots) {
         int credits = slots.size() - 1;
         plane = AeronDataPlane.start(settings);
         sender =
@@ -59,7 +60,7 @@ final class EndpointLink implements AutoCloseable {
      * arrives: only the data plane, with as many threads as a bare loop. Returns the nanoseconds
      * until the last was taken.
      */
-    long stream(List<MemorySegment> tensors, int count, long step) {
+    public long stream(List<MemorySegment> tensors, int count, long step) {
         long start = System.nanoTime();
         CountDownLatch taken = new CountDownLatch(count);
         receiverWaits.onArrival =
@@ -81,7 +82,7 @@ final class EndpointLink implements AutoCloseable {
      * Sends the tensors round and round to a thread of rank 1, which waits for each as an actor
      * would. Returns the nanoseconds until the last was taken.
      */
-    long transfer(List<MemorySegment> tensors, int count, long step) {
+    public long transfer(List<MemorySegment> tensors, int count, long step) {
         long start = System.nanoTime();
         CompletableFuture<Void> receiving =
                 onThread(
@@ -103,7 +104,7 @@ final class EndpointLink implements AutoCloseable {
     }
 
     /** Sends a tensor there and back; returns the nanoseconds of all trips. */
-    long roundTrips(MemorySegment tensor, int count, long step) {
+    public long roundTrips(MemorySegment tensor, int count, long step) {
         CompletableFuture<Void> echo =
                 onThread(
                         () -> {
