@@ -1,4 +1,4 @@
-// Matrix products c = op(a) op(b) or c += op(a) op(b) for when there is no cuBLAS. A factor may be transposed, F32 or
+// Matrix products c = op(a) op(b) or c += op(a) op(b) for when there is no cuBLAS, and of shapes that it is slow with. A factor may be transposed, F32 or
 // bf16, of any size and stride. Sums are F32 and go over k in rising order (or the given order of rows), one element in
 // one thread, so that how rows are split into calls does not matter to the bits of an F32 product.
 #include "tensors.cuh"
@@ -230,6 +230,37 @@ extern "C" __global__ void __launch_bounds__(HALF_THREADS)
                     c.at(rowOf(i, e), columnOf(j, e)) = sum[i][j][e];
                 }
             }
+        }
+    }
+}
+
+// ---- bf16, few columns: c[i, j] = a[i] . b[j], a warp per row of a; k runs along the rows of both ---------------------
+
+extern "C" __global__ void dotsOfHalves(View<const unsigned short> a, View<const unsigned short> b, Floats c, int rows,
+                                        int columns, int depth, int accumulate) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (row >= rows) {
+        return;
+    }
+    const unsigned short* x = a.row(row);
+    int fours = isAligned(a) && isAligned(b) ? depth / 4 : 0;
+    for (int j = 0; j < columns; j++) {
+        const unsigned short* y = b.row(j);
+        float sum = 0;
+#pragma unroll 8
+        for (int k = lane; k < fours; k += 32) {
+            ushort4 u = reinterpret_cast<const ushort4*>(x)[k], v = reinterpret_cast<const ushort4*>(y)[k];
+            sum += fromBFloat16(u.x) * fromBFloat16(v.x);
+            sum += fromBFloat16(u.y) * fromBFloat16(v.y);
+            sum += fromBFloat16(u.z) * fromBFloat16(v.z);
+            sum += fromBFloat16(u.w) * fromBFloat16(v.w);
+        }
+        for (int k = 4 * fours + lane; k < depth; k += 32) {
+            sum += fromBFloat16(x[k]) * fromBFloat16(y[k]);
+        }
+        sum = warpSum(sum);
+        if (lane == 0) {
+            c.at(row, j) = accumulate ? c.at(row, j) + sum : sum;
         }
     }
 }

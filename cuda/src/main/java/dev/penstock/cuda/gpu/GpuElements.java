@@ -11,6 +11,7 @@ import jcuda.driver.JCudaDriver;
 /** The kernels of {@code elements.cu}. */
 final class GpuElements {
     private static final int THREADS = 256;
+    private static final int DOTS_THREADS = 128;
 
     /** Elements of each thread: four loads of four. */
     private static final int PER_THREAD = 16;
@@ -42,6 +43,7 @@ final class GpuElements {
     private final GpuModule.Function copyHalves;
     private final GpuModule.Function narrow;
     private final GpuModule.Function widen;
+    private final GpuModule.Function dotsOfHalves;
     private final GpuModule.Function adamW;
 
     GpuElements(GpuContext gpu, GpuModule module, Launch launch) {
@@ -66,6 +68,7 @@ final class GpuElements {
         copyHalves = module.function("copyHalves");
         narrow = module.function("narrow");
         widen = module.function("widen");
+        dotsOfHalves = module.function("dotsOfHalves");
         adamW = module.function("adamW");
     }
 
@@ -160,6 +163,28 @@ final class GpuElements {
     void narrow(Tensor x, long to, int stride) {
         launch.begin().view(x).view(to, stride).integer(x.rows()).integer(x.columns());
         overMatrix(narrow, x.rows(), x.columns());
+    }
+
+    /**
+     * Products of rows of bf16 in memory that need be no tensor's: {@code c[i, j] = a[i] . b[j]},
+     * or added to what is there. The bits of a row do not depend on how many there are.
+     *
+     * @param m rows of a
+     * @param n rows of b, a few
+     * @param k columns of both
+     */
+    void dots(
+            CublasProducts.Operand a,
+            CublasProducts.Operand b,
+            CublasProducts.Operand c,
+            int m,
+            int n,
+            int k,
+            boolean accumulate) {
+        launch.begin().view(a.address(), a.stride()).view(b.address(), b.stride());
+        launch.view(c.address(), c.stride()).integer(m).integer(n).integer(k);
+        launch.integer(accumulate ? 1 : 0);
+        launch.run(dotsOfHalves, Math.ceilDiv(m, DOTS_THREADS / 32), DOTS_THREADS);
     }
 
     /** Of two tensors of one shape; without gaps they are one long row. */
