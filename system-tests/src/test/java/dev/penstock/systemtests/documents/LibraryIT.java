@@ -50,7 +50,7 @@ class LibraryIT {
             List<String> sources =
                     files.map(Path::toString).filter(file -> file.endsWith(".java")).toList();
             List<String> arguments = new ArrayList<>(List.of("-d", classes.toString()));
-            arguments.addAll(List.of("-proc:none", "-cp", System.getProperty("java.class.path")));
+            arguments.addAll(List.of("-proc:none", "-cp", classPath()));
             arguments.addAll(sources);
             var said = new ByteArrayOutputStream();
             int code =
@@ -59,6 +59,12 @@ class LibraryIT {
 
             assertThat(code).as(said::toString).isZero();
         }
+    }
+
+    /** Of this build: other tests of this JVM set the system's to that of the packaged program. */
+    private static String classPath() {
+        return System.getProperty(
+                "surefire.test.class.path", System.getProperty("java.class.path"));
     }
 
     @Test
@@ -237,7 +243,7 @@ class LibraryIT {
                 .filter(flag -> flag.startsWith(options))
                 .forEach(command::add);
         command.add("-cp");
-        command.add(System.getProperty("java.class.path") + ":" + classes);
+        command.add(classPath() + ":" + classes);
         command.add(main);
         command.add(argument.toString());
         return new ProcessBuilder(command)
