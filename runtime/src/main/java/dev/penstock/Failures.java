@@ -10,8 +10,11 @@ import java.util.regex.Pattern;
 
 /** What the classes below throw, as the one exception of this package, in its words. */
 final class Failures {
-    /** {@code --set key=value}, as the command line has it. */
-    private static final Pattern SET = Pattern.compile("--set ([\\w.-]+)=([^\\s;]+)");
+    /**
+     * {@code --set key=value}, as the command line has it, up to the colon of what is said of it.
+     */
+    private static final Pattern SET =
+            Pattern.compile("--set ([\\w.-]+)=([^\\s;]+?)(?=:?(?:[\\s;]|$))");
 
     private static final Map<String, String> WORDS =
             Map.of(

@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +47,7 @@ public final class Model implements AutoCloseable {
     private final @Nullable Tokenizer tokenizer;
     private final Optional<String> tokenizerName;
     private final PipelineInference pipeline;
+    private final AtomicBoolean closed = new AtomicBoolean();
 
     private Model(
             Path place,
@@ -309,9 +311,11 @@ public final class Model implements AutoCloseable {
                                 address, place, trained, tokenizerName, tokenizer(), pipeline));
     }
 
-    /** Lets go of the weights. */
+    /** Lets go of the weights; once more does nothing. */
     @Override
     public void close() {
-        trained.close();
+        if (!closed.getAndSet(true)) {
+            trained.close();
+        }
     }
 }

@@ -3,6 +3,7 @@ package dev.penstock;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
@@ -200,7 +201,7 @@ class PenstockTest {
 
         assertThat(refused.problems())
                 .hasSizeGreaterThanOrEqualTo(3)
-                .anyMatch(problem -> problem.contains("model.width") && problem.contains("-1"))
+                .anyMatch(problem -> problem.startsWith("with(\"model.width\", -1): "))
                 .anyMatch(problem -> problem.contains("did you mean run.steps?"))
                 .anyMatch(problem -> problem.contains("data.source"))
                 .noneMatch(problem -> problem.contains("--"));
@@ -266,6 +267,17 @@ class PenstockTest {
             assertThat(Penstock.evaluate(run).loss()).isEqualTo(heldOut.get("loss").asDouble());
             assertThat(model.step()).hasValue(8);
         }
+    }
+
+    @Test
+    void aModelIsClosedAgainInPeace() throws IOException {
+        Path run = folder.resolve("run");
+        Penstock.ofText(TINY).with("data.source", text()).in(run).train();
+        Model model = Penstock.open(run);
+
+        model.close();
+
+        assertThatCode(model::close).doesNotThrowAnyException();
     }
 
     @Test
