@@ -62,7 +62,7 @@ final class ToldListeners {
             return;
         }
         try {
-            listeners.forEach(what);
+            training.telling(() -> listeners.forEach(what));
         } catch (RuntimeException e) {
             thrown = e;
             training.stop();

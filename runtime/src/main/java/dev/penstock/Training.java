@@ -1,6 +1,9 @@
 package dev.penstock;
 
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -8,6 +11,10 @@ import java.util.function.Function;
 /** A training under way. Safe to use from any thread. */
 public final class Training implements AutoCloseable {
     private final CompletableFuture<TrainingEnd> end = new CompletableFuture<>();
+
+    /** Threads on which a listener is told something now. */
+    private final Set<Thread> telling = ConcurrentHashMap.newKeySet();
+
     private Runnable stop = () -> {};
     private boolean asked;
 
@@ -48,14 +55,35 @@ public final class Training implements AutoCloseable {
     /**
      * Waits for its end.
      *
-     * @throws PenstockException if it cannot begin, or fails
+     * @throws PenstockException if it cannot begin, or fails; from a listener of its own, for which
+     *     its end waits
      * @throws InterruptedException if the waiting thread is interrupted; the training goes on
      */
     public TrainingEnd await() throws InterruptedException {
+        requireNoListener();
         try {
             return end.get();
         } catch (ExecutionException e) {
             throw Failures.elsewhere(e.getCause() == null ? e : e.getCause());
+        }
+    }
+
+    /** Tells listeners something, on this thread. */
+    void telling(Runnable what) {
+        telling.add(Thread.currentThread());
+        try {
+            what.run();
+        } finally {
+            telling.remove(Thread.currentThread());
+        }
+    }
+
+    private void requireNoListener() {
+        if (telling.contains(Thread.currentThread()) && !hasEnded()) {
+            throw new PenstockException(
+                    List.of(
+                            "a listener waits for the end of its training, which waits for the listener; call stop(), or wait on another thread"),
+                    null);
         }
     }
 
@@ -67,10 +95,13 @@ public final class Training implements AutoCloseable {
     /**
      * Stops it and waits for its end, which may be a failure: {@link #await} says so. An interrupt
      * of the waiting thread ends the wait.
+     *
+     * @throws PenstockException from a listener of its own, for which its end waits
      */
     @Override
     public void close() {
         stop();
+        requireNoListener();
         try {
             var _ = end.handle((_, _) -> true).get();
         } catch (InterruptedException e) {

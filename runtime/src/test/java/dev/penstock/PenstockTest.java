@@ -187,6 +187,30 @@ class PenstockTest {
     }
 
     @Test
+    void aListenerThatWaitsForTheEndIsRefused() throws IOException {
+        Training[] begun = new Training[1];
+        Penstock described =
+                Penstock.ofText(TINY).with("data.source", text()).in(folder.resolve("run"));
+
+        assertThatThrownBy(
+                        () ->
+                                described.train(
+                                        new TrainingListener() {
+                                            @Override
+                                            public void onBegin(Training training) {
+                                                begun[0] = training;
+                                            }
+
+                                            @Override
+                                            public void onStep(TrainingStep step) {
+                                                begun[0].close();
+                                            }
+                                        }))
+                .isInstanceOf(PenstockException.class)
+                .hasMessageContaining("call stop(), or wait on another thread");
+    }
+
+    @Test
     void allProblemsAreToldAtOnceAndNothingIsLeftBehind() {
         Path run = folder.resolve("run");
 
