@@ -94,6 +94,9 @@ function style(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
+/** Distances of an axis' lines that are round numbers of KiB, MiB and so on. */
+const BINARY = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
 /**
  * A chart that follows its data.
  *
@@ -115,8 +118,8 @@ function chart(title, series, data, words = count, logarithmic = false) {
   const plot = new uPlot({
     width: holder.clientWidth || 400, height: CHART_HEIGHT, cursor: { sync: { key: "run" } },
     scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
-    axes: [axis(28), { ...axis(58), values: (_, ticks) => ticks.map(tick => tick === null ? "" : words(tick)) }],
-    legend: { markers: { width: 0, fill: (_, i) => color(series[i - 1][1]) } },
+    axes: [axis(28), { ...axis(58), ...(words === bytes && { incrs: BINARY }), values: (_, ticks) => ticks.map(tick => tick === null ? "" : words(tick)) }],
+    legend: { markers: { width: 0, fill: (_, i) => series[i - 1][2] === "faint" ? faint(series[i - 1][1]) : color(series[i - 1][1]) } },
     series: [{ label: "\u00a0", value: (_, step) => step === null || step === undefined ? "" : "step " + step }, ...series.map(([label, name, kind]) => ({
       label, stroke: () => kind === "faint" ? faint(name) : color(name), width: kind === "dots" ? 0 : kind === "faint" ? 1 : 1.7, spanGaps: true,
       points: kind === "dots" ? { show: true, size: 7, fill: () => color(name), stroke: () => style("panel") } : { show: false },
