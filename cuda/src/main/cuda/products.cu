@@ -264,3 +264,32 @@ extern "C" __global__ void dotsOfHalves(View<const unsigned short> a, View<const
         }
     }
 }
+
+// ---- bf16, few rows: c[i, j] = column i of a . column j of b; a block takes 32 columns of b ----------------------------
+//
+// Thread (part, column) adds up rows part, part + 32, .. of both; then one warp adds up the 32 parts in their order.
+
+extern "C" __global__ void columnDotsOfHalves(View<const unsigned short> a, View<const unsigned short> b, Floats c,
+                                              int rows, int columns, int depth, int accumulate) {
+    __shared__ float sums[32][33];
+    int lane = threadIdx.x % 32, part = threadIdx.x / 32, column = blockIdx.x * 32 + lane;
+    for (int i = 0; i < rows; i++) {
+        float sum = 0;
+        if (column < columns) {
+#pragma unroll 8
+            for (int k = part; k < depth; k += 32) {
+                sum += fromBFloat16(a.row(k)[i]) * fromBFloat16(b.row(k)[column]);
+            }
+        }
+        sums[part][lane] = sum;
+        __syncthreads();
+        if (part == 0 && column < columns) {
+            float whole = sums[0][lane];
+            for (int p = 1; p < 32; p++) {
+                whole += sums[p][lane];
+            }
+            c.at(i, column) = accumulate ? c.at(i, column) + whole : whole;
+        }
+        __syncthreads();
+    }
+}

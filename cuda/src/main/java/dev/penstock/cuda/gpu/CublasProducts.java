@@ -127,6 +127,15 @@ final class CublasProducts implements GpuProducts {
                     product.n(),
                     product.k(),
                     product.accumulate());
+        } else if (product.isOfFewRows()) {
+            elements.columnDots(
+                    product.a(),
+                    product.b(),
+                    product.c(),
+                    product.m(),
+                    product.n(),
+                    product.k(),
+                    product.accumulate());
         } else if (gpu.collects()) {
             product.write(numbers);
             gpu.collect(collected, numbers, numbers.length);
@@ -196,13 +205,16 @@ final class CublasProducts implements GpuProducts {
          * a vocabulary of 50,257.
          */
         boolean isOfFewColumns() {
-            return factors == DType.BF16
-                    && !transposeA
-                    && transposeB
-                    && n < STRIDE_UNIT
-                    && m > 0
-                    && n > 0
-                    && k > 0;
+            return !transposeA && transposeB && n < STRIDE_UNIT && isOfHalves();
+        }
+
+        /** The gradient of that column's weights, for which cuBLAS takes 200 µs. */
+        boolean isOfFewRows() {
+            return transposeA && !transposeB && m < STRIDE_UNIT && isOfHalves();
+        }
+
+        private boolean isOfHalves() {
+            return factors == DType.BF16 && m > 0 && n > 0 && k > 0;
         }
 
         private static boolean isLongAndOdd(int side) {

@@ -44,6 +44,7 @@ final class GpuElements {
     private final GpuModule.Function narrow;
     private final GpuModule.Function widen;
     private final GpuModule.Function dotsOfHalves;
+    private final GpuModule.Function columnDotsOfHalves;
     private final GpuModule.Function adamW;
 
     GpuElements(GpuContext gpu, GpuModule module, Launch launch) {
@@ -69,6 +70,7 @@ final class GpuElements {
         narrow = module.function("narrow");
         widen = module.function("widen");
         dotsOfHalves = module.function("dotsOfHalves");
+        columnDotsOfHalves = module.function("columnDotsOfHalves");
         adamW = module.function("adamW");
     }
 
@@ -185,6 +187,28 @@ final class GpuElements {
         launch.view(c.address(), c.stride()).integer(m).integer(n).integer(k);
         launch.integer(accumulate ? 1 : 0);
         launch.run(dotsOfHalves, Math.ceilDiv(m, DOTS_THREADS / 32), DOTS_THREADS);
+    }
+
+    /**
+     * Products of columns of bf16: {@code c[i, j] = (column i of a) . (column j of b)}, or added to
+     * what is there.
+     *
+     * @param m columns of a, a few
+     * @param n columns of b
+     * @param k rows of both
+     */
+    void columnDots(
+            CublasProducts.Operand a,
+            CublasProducts.Operand b,
+            CublasProducts.Operand c,
+            int m,
+            int n,
+            int k,
+            boolean accumulate) {
+        launch.begin().view(a.address(), a.stride()).view(b.address(), b.stride());
+        launch.view(c.address(), c.stride()).integer(m).integer(n).integer(k);
+        launch.integer(accumulate ? 1 : 0);
+        launch.run(columnDotsOfHalves, Math.ceilDiv(n, 32), 32 * 32);
     }
 
     /** Of two tensors of one shape; without gaps they are one long row. */
