@@ -1,5 +1,7 @@
 package dev.penstock;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.reading.BadInputException;
@@ -42,6 +44,8 @@ import org.jspecify.annotations.Nullable;
  * {@snippet file="dev/penstock/examples/GenerateExample.java" region="example"}
  */
 public final class Model implements AutoCloseable {
+    private static final int MOST_PORT = 65_535;
+
     private final Path place;
     private final TrainedModel trained;
     private final @Nullable Tokenizer tokenizer;
@@ -108,6 +112,7 @@ public final class Model implements AutoCloseable {
      *     model does not know, or the model has no tokenizer
      */
     public Generated generate(String prompt, Generation how) {
+        requireNonNull(prompt, "prompt");
         return generate(List.of(prompt), how).getFirst();
     }
 
@@ -118,6 +123,8 @@ public final class Model implements AutoCloseable {
      * @throws PenstockException as of one text
      */
     public List<Generated> generate(List<String> prompts, Generation how) {
+        requireNonNull(prompts, "prompts");
+        requireNonNull(how, "how");
         return Failures.telling(
                 () -> {
                     Tokenizer known = tokenizer();
@@ -137,6 +144,9 @@ public final class Model implements AutoCloseable {
      * @throws PenstockException as of one text
      */
     public Generated generate(String prompt, Generation how, Predicate<String> onToken) {
+        requireNonNull(prompt, "prompt");
+        requireNonNull(how, "how");
+        requireNonNull(onToken, "onToken");
         return Failures.telling(
                 () -> {
                     Tokenizer known = tokenizer();
@@ -160,6 +170,8 @@ public final class Model implements AutoCloseable {
      * @throws PenstockException as of a text, but for the tokenizer
      */
     public int[] generate(int[] prompt, Generation how) {
+        requireNonNull(prompt, "prompt");
+        requireNonNull(how, "how");
         return Failures.telling(
                 () -> {
                     check(prompt);
@@ -230,6 +242,7 @@ public final class Model implements AutoCloseable {
      * @throws PenstockException if they cannot be read, or the model has no tokenizer
      */
     public Measured evaluate(Path source) {
+        requireNonNull(source, "source");
         return measure(source, TaskRequest.PLAIN_TEXT);
     }
 
@@ -241,6 +254,9 @@ public final class Model implements AutoCloseable {
      * @throws PenstockException also if the task has no such protocol
      */
     public Measured evaluate(Path source, String task, String protocol) {
+        requireNonNull(source, "source");
+        requireNonNull(task, "task");
+        requireNonNull(protocol, "protocol");
         List<DataProblem> problems = new ArrayList<>();
         Optional<TaskRequest> request =
                 TaskRequest.read(task, protocol, null, name -> name, problems);
@@ -301,14 +317,22 @@ public final class Model implements AutoCloseable {
      * @param key of 1 to 1000 visible ASCII characters
      */
     public ModelServer serve(InetAddress address, int port, String key) {
+        requireNonNull(address, "address");
+        requireNonNull(key, "key");
         return serve(new ServeAddress(address, port, Optional.of(key)));
     }
 
     private ModelServer serve(ServeAddress address) {
         return Failures.telling(
-                () ->
-                        ModelServer.start(
-                                address, place, trained, tokenizerName, tokenizer(), pipeline));
+                () -> {
+                    if (address.port() < 0 || address.port() > MOST_PORT) {
+                        throw new BadInputException(
+                                "port: expected 0 to %d, got %d; try 0 for any that is free"
+                                        .formatted(MOST_PORT, address.port()));
+                    }
+                    return ModelServer.start(
+                            address, place, trained, tokenizerName, tokenizer(), pipeline);
+                });
     }
 
     /** Lets go of the weights; once more does nothing. */

@@ -3,11 +3,14 @@ package dev.penstock;
 import static java.util.Objects.requireNonNull;
 
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.training.GivenTokensOfRun;
 import dev.penstock.runtime.training.HeldOutLoss;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -28,8 +31,9 @@ import org.jspecify.annotations.Nullable;
  * them on.
  *
  * <p>Whatever goes wrong is a {@link PenstockException} with all problems. Nothing here ends the
- * JVM, takes over signals or writes to the terminal; warnings go to SLF4J. A training has its own
- * threads, shared memory and directory, so several can run in one process.
+ * JVM, takes over signals or writes to the terminal; warnings go to SLF4J. A null argument is a
+ * {@link NullPointerException} that names it. A training has its own threads, shared memory and
+ * directory, so several can run in one process.
  */
 public final class Penstock {
     private final Settings settings;
@@ -54,7 +58,8 @@ public final class Penstock {
      * @param file HOCON; relative paths in it lead to its folder first
      */
     public static Penstock ofFile(Path file) {
-        return new Penstock(new Settings(requireNonNull(file), null, List.of()), null, null, null);
+        return new Penstock(
+                new Settings(requireNonNull(file, "file"), null, List.of()), null, null, null);
     }
 
     /**
@@ -64,7 +69,8 @@ public final class Penstock {
      *     directory
      */
     public static Penstock ofText(String hocon) {
-        return new Penstock(new Settings(null, requireNonNull(hocon), List.of()), null, null, null);
+        return new Penstock(
+                new Settings(null, requireNonNull(hocon, "hocon"), List.of()), null, null, null);
     }
 
     /**
@@ -73,6 +79,7 @@ public final class Penstock {
      * @param keys as for {@link #with}
      */
     public static Penstock of(Map<String, ?> keys) {
+        requireNonNull(keys, "keys");
         Penstock described = ofText("");
         for (Map.Entry<String, ?> each : keys.entrySet()) {
             described = described.with(each.getKey(), each.getValue());
@@ -89,12 +96,16 @@ public final class Penstock {
      * @throws IllegalArgumentException for a value of another type
      */
     public Penstock with(String key, Object value) {
-        return new Penstock(settings.with(key, value), tokens, weights, directory);
+        return new Penstock(
+                settings.with(requireNonNull(key, "key"), requireNonNull(value, "value")),
+                tokens,
+                weights,
+                directory);
     }
 
     /** The same on these tokens instead of files: leave {@code data.source} out. */
     public Penstock withTokens(TokenSource source) {
-        return new Penstock(settings, requireNonNull(source), weights, directory);
+        return new Penstock(settings, requireNonNull(source, "source"), weights, directory);
     }
 
     /**
@@ -104,7 +115,7 @@ public final class Penstock {
      *     config.json} with it says the model's shape where the configuration says none
      */
     public Penstock startingWith(Path start) {
-        return new Penstock(settings, tokens, requireNonNull(start), directory);
+        return new Penstock(settings, tokens, requireNonNull(start, "start"), directory);
     }
 
     /**
@@ -112,7 +123,8 @@ public final class Penstock {
      * run.directory}.
      */
     public Penstock in(Path runDirectory) {
-        return new Penstock(settings, tokens, weights, requireNonNull(runDirectory));
+        return new Penstock(
+                settings, tokens, weights, requireNonNull(runDirectory, "runDirectory"));
     }
 
     /**
@@ -143,7 +155,7 @@ public final class Penstock {
      *     training failed
      */
     public TrainingEnd train(TrainingListener... listeners) {
-        return run(new Training(), false, List.of(listeners));
+        return run(new Training(), false, all(listeners));
     }
 
     /**
@@ -153,17 +165,24 @@ public final class Penstock {
      * @throws PenstockException also if there is no such run, or it was trained on other tokens
      */
     public TrainingEnd resume(TrainingListener... listeners) {
-        return run(new Training(), true, List.of(listeners));
+        return run(new Training(), true, all(listeners));
     }
 
     /** Trains a new run on a thread of its own; what {@link #train} throws, its end throws. */
     public Training start(TrainingListener... listeners) {
-        return begin(false, List.of(listeners));
+        return begin(false, all(listeners));
     }
 
     /** Continues a run on a thread of its own; what {@link #resume} throws, its end throws. */
     public Training startResumed(TrainingListener... listeners) {
-        return begin(true, List.of(listeners));
+        return begin(true, all(listeners));
+    }
+
+    private static List<TrainingListener> all(TrainingListener... listeners) {
+        for (TrainingListener each : requireNonNull(listeners, "listeners")) {
+            requireNonNull(each, "listener");
+        }
+        return List.of(listeners);
     }
 
     private Training begin(boolean resumes, List<TrainingListener> listeners) {
@@ -178,14 +197,15 @@ public final class Penstock {
     private TrainingEnd run(Training training, boolean resumes, List<TrainingListener> listeners) {
         var told = new ToldListeners(listeners, training);
         return training.run(
-                _ ->
-                        Failures.telling(
-                                () -> {
-                                    JavaOptions.require();
-                                    TrainingEnd end = call(resumes).train(training, told);
-                                    told.requireNoneThrew();
-                                    return end;
-                                }),
+                _ -> {
+                    try {
+                        JavaOptions.require();
+                        return Failures.telling(() -> call(resumes).train(training, told));
+                    } catch (PenstockException e) {
+                        told.awaitTold();
+                        throw e;
+                    }
+                },
                 told::onEnd);
     }
 
@@ -203,28 +223,43 @@ public final class Penstock {
      * pipeline.
      *
      * @param run its directory
-     * @throws PenstockException if that cannot be measured
+     * @throws PenstockException if that cannot be measured; of a run on tokens of a program, which
+     *     have to be given
      */
     public static HeldOut evaluate(Path run) {
         return evaluate(run, Optional.empty());
     }
 
     /**
-     * The same of a run that was trained on tokens of a program.
+     * Measures the loss of a run's newest checkpoint on the part of a program's tokens that a run
+     * on them would hold out. They may be others than those that the run was trained on, which
+     * {@link HeldOut#measuredOn} says, as long as the model knows each of them.
      *
-     * @param source as the run was trained on
+     * @throws PenstockException if that cannot be measured, as of tokens from {@code
+     *     model.vocabulary} on
      */
     public static HeldOut evaluate(Path run, TokenSource source) {
-        return evaluate(run, Optional.of(source));
+        return evaluate(run, Optional.of(requireNonNull(source, "source")));
     }
 
     private static HeldOut evaluate(Path run, Optional<TokenSource> source) {
+        requireNonNull(run, "run");
         JavaOptions.require();
         return Failures.telling(
                 () -> {
                     RunDirectory folder = RunDirectory.open(run);
                     DraftConfig draft =
-                            ConfigLoader.draftOfRun(folder.resolvedConfiguration(), List.of());
+                            ConfigLoader.draftOfRun(
+                                    folder.resolvedConfiguration(),
+                                    source.isPresent() ? OwnTokens.ALONE : List.of());
+                    DataSection data = draft.draft().config().data();
+                    if (source.isEmpty() && data.format() == DataSection.Format.GIVEN) {
+                        throw new BadInputException(
+                                "evaluate(run, source): expected the tokens of a program (%s), as data.format = given in %s says, got none"
+                                        .formatted(
+                                                GivenTokensOfRun.in(folder).orElse("of no name"),
+                                                folder.resolvedConfiguration()));
+                    }
                     HeldOutLoss.Answer answer =
                             HeldOutLoss.measure(
                                             draft,
@@ -234,7 +269,12 @@ public final class Penstock {
                                             _ -> {})
                                     .orElseThrow();
                     return new HeldOut(
-                            answer.step(), answer.tokens(), answer.loss(), answer.perplexity());
+                            answer.step(),
+                            answer.tokens(),
+                            answer.loss(),
+                            answer.perplexity(),
+                            source.map(each -> OwnTokens.of(each).identity())
+                                    .orElseGet(() -> data.source().toString()));
                 });
     }
 
@@ -255,6 +295,8 @@ public final class Penstock {
      * @param device {@code auto}, {@code cpu}, {@code reference}, {@code cuda} or {@code cuda:N}
      */
     public static Model open(Path place, String device) {
+        requireNonNull(place, "place");
+        requireNonNull(device, "device");
         JavaOptions.require();
         return Failures.telling(() -> Model.at(place, device));
     }

@@ -1,6 +1,5 @@
 package dev.penstock;
 
-import com.typesafe.config.ConfigUtil;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
@@ -97,9 +96,7 @@ record TrainingCall(
         }
         first.addAll(settings.overrides());
         if (tokens.isPresent()) {
-            Path root = Path.of("").toAbsolutePath().getRoot(); // exists, and nobody reads it
-            first.add("data.source=" + ConfigUtil.quoteString(root.toString()));
-            first.add("data.format=given");
+            first.addAll(OwnTokens.SETTINGS);
         }
         return first;
     }
@@ -171,7 +168,7 @@ record TrainingCall(
                 completed,
                 step,
                 place.path(),
-                told.loss(),
+                told.loss(step),
                 told.heldOutLoss(),
                 CheckpointFolders.newestOf(place.path(), _ -> {}).map(SavedCheckpoint::path),
                 place.report());

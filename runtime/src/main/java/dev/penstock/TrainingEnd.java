@@ -11,7 +11,7 @@ import java.util.OptionalDouble;
  *     resumed
  * @param step the last one that was done
  * @param directory of the run
- * @param loss of the last step; empty if none was done now
+ * @param loss of that step; empty if none was done now
  * @param heldOutLoss the last that was measured now, if any
  * @param checkpoint the newest one, if the run saves any
  * @param report a page about the run

@@ -3,9 +3,12 @@ package dev.penstock;
 import java.nio.file.Path;
 
 /**
- * Watches a training. Called in the order of events, on one thread at a time, which is not the one
- * that trains: a listener that is slow delays nothing but itself, up to a thousand events and at
- * the end. One that throws stops the training, which then throws what it threw.
+ * Watches a training. Called in the order of events, on a thread of the training that does nothing
+ * else. A listener that is slow does not delay training: what it has yet to hear waits in memory,
+ * some hundred bytes an event. The training's end waits until it has heard everything, says so in
+ * the log every ten seconds, and is itself the run's own, whatever was heard when; an interrupt of
+ * the training thread ends that wait. A listener that throws, even an {@link Error}, stops the
+ * training, which then throws what it threw.
  */
 public interface TrainingListener {
     /**

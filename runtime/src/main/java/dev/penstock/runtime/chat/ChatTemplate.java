@@ -285,6 +285,29 @@ public final class ChatTemplate {
     }
 
     /**
+     * Returns texts of which each ends an answer and is no part of it: the template's mark, or where
+     * it has none the line's end with the beginning of another message, which no message of a chat
+     * contains. An answer may then have several lines.
+     *
+     * @param separator what stands between documents, if it is no token that ends a text: it comes
+     *     after the line's end of a chat's last answer; empty for one that is
+     */
+    public List<String> ends(String separator) {
+        String end = end();
+        if (end.isEmpty() || !end.isBlank()) {
+            return end.isEmpty() ? List.of() : List.of(end);
+        }
+        List<String> ends = new ArrayList<>(marks());
+        if (ends.isEmpty()) {
+            return List.of(end);
+        }
+        if (!separator.isEmpty()) {
+            ends.add(end + separator);
+        }
+        return List.copyOf(ends);
+    }
+
+    /**
      * Returns a chat as text, divided into answers and what is around them. An answer begins where
      * a model is asked for one, and ends where the next message does not yet begin.
      *

@@ -152,21 +152,22 @@ public final class CheckpointFolders {
      * @param run folder of the run, to which nobody publishes
      * @param ignored as for {@link #latest}
      * @return empty if the run ended before it had saved any
-     * @throws StoredFileException if there are checkpoints and none is whole
+     * @throws StoredFileException if there are checkpoints and none is whole, with what is wrong
+     *     with each, which {@code ignored} does not receive then
      */
     public static Optional<SavedCheckpoint> newestOf(Path run, Consumer<String> ignored) {
         Path root = run.resolve(FOLDER);
         restoreReplaced(root);
-        Optional<SavedCheckpoint> newest = latest(root, ignored);
+        List<String> passedOver = new ArrayList<>();
+        Optional<SavedCheckpoint> newest = latest(root, passedOver::add);
         boolean saved =
                 newestFirst(root).stream()
                         .map(Folder::state)
                         .anyMatch(state -> state.isEmpty() || state.equals(REPLACED));
         if (newest.isEmpty() && saved) {
-            throw new StoredFileException(
-                    root,
-                    "none of the checkpoints here is usable; restore one from a copy, or train from the beginning without --resume");
+            throw noneUsable(root, ", or train from the beginning without --resume", passedOver);
         }
+        passedOver.forEach(ignored);
         return newest;
     }
 
@@ -175,27 +176,51 @@ public final class CheckpointFolders {
      * of a run's folder or a folder of checkpoints. Reads it in full.
      *
      * @param ignored as for {@link #latest}
-     * @throws StoredFileException if there is none, or the named one is damaged
+     * @throws StoredFileException if there is none, or the named one is damaged; if there are some
+     *     and none is whole, with what is wrong with each, which {@code ignored} does not receive
+     *     then
      */
     public static SavedCheckpoint find(Path path, Consumer<String> ignored) {
         if (Files.exists(path.resolve(Manifest.FILE))) {
             SavedCheckpoint named = SavedCheckpoint.open(path);
             List<StoredFileException> problems = named.verify();
+            if (problems.size() > 1) {
+                throw new StoredFileException(
+                        path,
+                        "damaged:" + lines(problems.stream().map(Throwable::getMessage).toList()));
+            }
             if (!problems.isEmpty()) {
-                problems.stream().skip(1).forEach(more -> ignored.accept(more.getMessage()));
                 throw problems.getFirst();
             }
             return named;
         }
         Path inRun = path.resolve(FOLDER);
-        return latest(Files.isDirectory(inRun) ? inRun : path, ignored)
-                .orElseThrow(
-                        () ->
-                                new StoredFileException(
-                                        path,
-                                        "no checkpoint here; expected a run's folder, its "
-                                                + FOLDER
-                                                + " or one of them, such as step-000100"));
+        Path root = Files.isDirectory(inRun) ? inRun : path;
+        List<String> passedOver = new ArrayList<>();
+        Optional<SavedCheckpoint> newest = latest(root, passedOver::add);
+        if (newest.isEmpty() && !passedOver.isEmpty()) {
+            throw noneUsable(root, "", passedOver);
+        }
+        passedOver.forEach(ignored);
+        return newest.orElseThrow(
+                () ->
+                        new StoredFileException(
+                                path,
+                                "no checkpoint here; expected a run's folder, its "
+                                        + FOLDER
+                                        + " or one of them, such as step-000100"));
+    }
+
+    private static StoredFileException noneUsable(
+            Path root, String otherwise, List<String> passedOver) {
+        return new StoredFileException(
+                root,
+                "none of the checkpoints here is usable; restore one from a copy%s:%s"
+                        .formatted(otherwise, lines(passedOver)));
+    }
+
+    private static String lines(List<String> problems) {
+        return "\n  " + String.join("\n  ", problems);
     }
 
     private static String passedOver(StoredFileException problem) {

@@ -35,15 +35,28 @@ final class GivenCorpus implements TrainingData {
                     "documents",
                     "leave it out");
         }
+        requireName(given);
         requireSameTwice(spec, given);
-        return new GivenCorpus(given, TextCorpus.of(spec, new Row(given, spec.vocabulary())));
+        return new GivenCorpus(
+                given, TextCorpus.of(spec, new Row(given, spec.vocabulary()), given.identity()));
+    }
+
+    /** It is a line of a file of the run's, and says whether later tokens are the same. */
+    private static void requireName(GivenTokens given) {
+        if (given.identity().isBlank() || given.identity().lines().count() > 1) {
+            throw refusal(
+                    "data.source",
+                    "an identity of one line that is not blank",
+                    given.identity().isBlank() ? "a blank one" : "one of several lines",
+                    "name what the tokens are, such as sensor log 2026-03");
+        }
     }
 
     /** The first ones, which costs nothing and finds what was forgotten most often. */
     private static void requireSameTwice(DataSpec spec, GivenTokens given) {
         int count = (int) Math.min(given.size(), spec.context() + 1L);
         if (given.size() < 0) {
-            throw refusal("data.source", "tokens", given.size() + " of them", "");
+            throw refusal("data.source", "a size of 0 or more", "" + given.size(), "");
         }
         int[] once = new int[count];
         int[] again = new int[count];

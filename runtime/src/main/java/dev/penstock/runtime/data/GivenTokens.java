@@ -5,6 +5,9 @@ package dev.penstock.runtime.data;
  * token whenever it is read, so that a run that resumes or recovers reads what it read before.
  */
 public interface GivenTokens {
+    /** Where they come from, for problems with them. */
+    String METHOD = "withTokens(source)";
+
     /** Returns the name by which a run that continues knows that they are the same. */
     String identity();
 

@@ -128,9 +128,15 @@ final class TextCorpus implements TrainingData {
         }
     }
 
-    /** Opens a row that is there already, of which nothing else is known. */
-    static TextCorpus of(DataSpec spec, TokenRow tokens) {
-        return of(spec, tokens, null, new Texts(1, 0, 0), new ArrayList<>());
+    /**
+     * Opens a row that is there already, of which nothing else is known.
+     *
+     * @param name for problems
+     */
+    static TextCorpus of(DataSpec spec, TokenRow tokens, String name) {
+        long heldOut = heldOut(spec, tokens);
+        requireNone(problems(spec, name, tokens.size(), heldOut));
+        return new TextCorpus(spec, tokens, null, new Texts(1, 0, 0), tokens.size() - heldOut);
     }
 
     private static TextCorpus of(
@@ -139,15 +145,23 @@ final class TextCorpus implements TrainingData {
             @Nullable TokenRow marks,
             Texts texts,
             List<DataProblem> problems) {
-        long heldOut = (long) Math.floor(tokens.size() * spec.validationFraction());
-        problems.addAll(problems(spec, tokens.size(), heldOut));
-        if (!problems.isEmpty()) {
-            throw new DataException(problems);
-        }
+        long heldOut = heldOut(spec, tokens);
+        problems.addAll(problems(spec, spec.source().toString(), tokens.size(), heldOut));
+        requireNone(problems);
         return new TextCorpus(spec, tokens, marks, texts, tokens.size() - heldOut);
     }
 
-    private static List<DataProblem> problems(DataSpec spec, long size, long heldOut) {
+    private static long heldOut(DataSpec spec, TokenRow tokens) {
+        return (long) Math.floor(tokens.size() * spec.validationFraction());
+    }
+
+    private static void requireNone(List<DataProblem> problems) {
+        if (!problems.isEmpty()) {
+            throw new DataException(problems);
+        }
+    }
+
+    private static List<DataProblem> problems(DataSpec spec, String name, long size, long heldOut) {
         List<DataProblem> problems = new ArrayList<>();
         int wanted = spec.context() + 1;
         if (spec.validationFraction() < 1 && size - heldOut < wanted) {
@@ -155,7 +169,7 @@ final class TextCorpus implements TrainingData {
                     new DataProblem(
                             "data.source",
                             "at least %d tokens to train on (model.context + 1)".formatted(wanted),
-                            "%s with only %d".formatted(spec.source(), size - heldOut),
+                            "%s with only %d".formatted(name, size - heldOut),
                             "use more text or a smaller model.context"));
         }
         if (spec.validationFraction() > 0 && heldOut < wanted) {

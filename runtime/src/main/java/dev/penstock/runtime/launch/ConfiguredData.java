@@ -46,7 +46,7 @@ final class ConfiguredData {
             throw new ConfigException(
                     e.problems().stream()
                             .filter(problem -> draft.sound(problem.key()))
-                            .map(problem -> at(loaded, problem))
+                            .map(problem -> at(loaded, problem, given != null))
                             .toList());
         } catch (TokenizerFileException e) {
             throw new ConfigException(
@@ -104,7 +104,12 @@ final class ConfiguredData {
         }
     }
 
-    private static Problem at(LoadedConfig loaded, DataProblem problem) {
+    /** Where a program gives the tokens, no key names them. */
+    private static Problem at(LoadedConfig loaded, DataProblem problem, boolean given) {
+        if (given && problem.key().equals("data.source")) {
+            return Problem.atOption(
+                    GivenTokens.METHOD, problem.expected(), problem.got(), problem.advice());
+        }
         return loaded.problem(problem.key(), problem.expected(), problem.got(), problem.advice());
     }
 }

@@ -25,12 +25,17 @@ final class ClientAnswer {
 
     private final HttpExchange exchange;
     private final boolean stream;
+    private final WriteLimit limit;
     private @Nullable OutputStream out;
     private long lastNanos = System.nanoTime();
 
-    ClientAnswer(HttpExchange exchange, boolean stream) {
+    /**
+     * @param limit of each write
+     */
+    ClientAnswer(HttpExchange exchange, boolean stream, WriteLimit limit) {
         this.exchange = exchange;
         this.stream = stream;
+        this.limit = limit;
     }
 
     /** Returns how long to wait for more before {@link #keepAlive}. */
@@ -65,8 +70,11 @@ final class ClientAnswer {
         byte[] body = bytes(answer);
         if (out == null) {
             exchange.getResponseHeaders().set("Content-Type", "application/json");
-            exchange.sendResponseHeaders(200, body.length);
-            exchange.getResponseBody().write(body);
+            limit.write(
+                    () -> {
+                        exchange.sendResponseHeaders(200, body.length);
+                        exchange.getResponseBody().write(body);
+                    });
         } else {
             write(body);
         }
@@ -79,21 +87,32 @@ final class ClientAnswer {
 
     /** Ends what has begun as a whole answer. */
     void end() throws IOException {
-        if (out != null) {
-            out.close();
+        OutputStream begun = out;
+        if (begun != null) {
+            limit.write(begun::close);
         }
     }
 
     private void write(byte[] bytes) throws IOException {
-        if (out == null) {
+        limit.write(
+                () -> {
+                    OutputStream begun = begun();
+                    begun.write(bytes);
+                    begun.flush();
+                });
+        lastNanos = System.nanoTime();
+    }
+
+    private OutputStream begun() throws IOException {
+        OutputStream begun = out;
+        if (begun == null) {
             exchange.getResponseHeaders()
                     .set("Content-Type", stream ? "text/event-stream" : "application/json");
             exchange.sendResponseHeaders(200, 0);
-            out = exchange.getResponseBody();
+            begun = exchange.getResponseBody();
+            out = begun;
         }
-        out.write(bytes);
-        out.flush();
-        lastNanos = System.nanoTime();
+        return begun;
     }
 
     static byte[] bytes(JsonNode answer) {

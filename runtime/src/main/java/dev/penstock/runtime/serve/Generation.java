@@ -49,7 +49,7 @@ final class Generation implements AutoCloseable {
      * @throws ApiException if there is no room, or the server ends
      */
     Generation(JoiningTexts texts, TextOrder order, Tokenizer tokenizer) {
-        order.texts().forEach(_ -> choices.add(new GrowingText(tokenizer, order.stops())));
+        order.texts().forEach(_ -> choices.add(new GrowingText(tokenizer, order.stops(), order.closing())));
         growing = choices.size();
         try {
             cancels =
@@ -114,7 +114,7 @@ final class Generation implements AutoCloseable {
         return switch (event.end()) {
             case STOPPED -> throw ApiException.ending();
             case LENGTH -> piece(event.choice(), text, text.end(), Finish.LENGTH);
-            case END_OF_TEXT -> piece(event.choice(), text, text.end(), Finish.STOP);
+            case END_OF_TEXT -> piece(event.choice(), text, text.endOfText(), Finish.STOP);
         };
     }
 

@@ -3,6 +3,7 @@ package dev.penstock.runtime.serve;
 import dev.penstock.runtime.tokenizer.StreamingDecoder;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * The text of a choice as its tokens come. What may be the beginning of a text that ends it is held
@@ -10,13 +11,30 @@ import java.util.List;
  */
 final class GrowingText {
     private final StreamingDecoder decoder;
+    /** Stands for the end of a text in {@link #heldBack}; no text has it. */
+    private static final String END = "\uffff";
+
     private final List<String> stops;
+    private final String closing;
+
+    /** Texts whose beginnings are held back: the stops, and what closes a text with its end. */
+    private final List<String> heldBack;
+
     private final StringBuilder held = new StringBuilder();
     private boolean stopped;
 
     GrowingText(Tokenizer tokenizer, List<String> stops) {
+        this(tokenizer, stops, "");
+    }
+
+    /**
+     * @param closing what stands between the text and the token that ends it
+     */
+    GrowingText(Tokenizer tokenizer, List<String> stops, String closing) {
         decoder = new StreamingDecoder(tokenizer);
         this.stops = stops;
+        this.closing = closing;
+        heldBack = closing.isEmpty() ? stops : Stream.concat(stops.stream(), Stream.of(closing + END)).toList();
     }
 
     /** Returns the text that is known to belong to the choice by now. */
@@ -27,6 +45,14 @@ final class GrowingText {
     /** Returns the rest when no token follows. */
     String end() {
         return take(decoder.end(), true);
+    }
+
+    /** Returns the rest when the model has ended the text. */
+    String endOfText() {
+        String rest = end();
+        return !closing.isEmpty() && rest.endsWith(closing)
+                ? rest.substring(0, rest.length() - closing.length())
+                : rest;
     }
 
     /** Returns whether a text that ends it has come. */
@@ -50,7 +76,7 @@ final class GrowingText {
     /** Returns the length of the longest end of the text that begins one of the stops. */
     private int heldBack() {
         int most = 0;
-        for (String stop : stops) {
+        for (String stop : heldBack) {
             int longest = Math.min(stop.length() - 1, held.length());
             for (int length = longest; length > most; length--) {
                 if (stop.startsWith(held.substring(held.length() - length))) {

@@ -5,6 +5,7 @@ import dev.penstock.runtime.chat.ChatMessage;
 import dev.penstock.runtime.chat.TemplateException;
 import dev.penstock.runtime.inference.TextRequest;
 import dev.penstock.runtime.model.generation.Sampling;
+import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
@@ -57,7 +58,7 @@ final class RequestReader {
         int count =
                 fields.number("max_tokens", 1, Integer.MAX_VALUE)
                         .orElse(Math.min(USUAL_TOKENS, model.tokens() - most));
-        return order(fields, prompts, count, List.of());
+        return order(fields, prompts, count, List.of(), "");
     }
 
     /**
@@ -78,7 +79,8 @@ final class RequestReader {
                 fields.number("max_completion_tokens", 1, Integer.MAX_VALUE)
                         .or(() -> fields.number("max_tokens", 1, Integer.MAX_VALUE))
                         .orElse(model.tokens() - prompt.length);
-        return order(fields, List.of(prompt), count, stops());
+        String end = model.template().end();
+        return order(fields, List.of(prompt), count, stops(), end.isBlank() ? end : "");
     }
 
     private void requireModel(RequestFields fields) {
@@ -99,7 +101,11 @@ final class RequestReader {
     }
 
     private TextOrder order(
-            RequestFields fields, List<int[]> prompts, int count, List<String> moreStops) {
+            RequestFields fields,
+            List<int[]> prompts,
+            int count,
+            List<String> moreStops,
+            String closing) {
         fields.requireUnsaid("logit_bias");
         fields.requireUnsaid("presence_penalty", "0", "0.0");
         fields.requireUnsaid("frequency_penalty", "0", "0.0");
@@ -130,6 +136,7 @@ final class RequestReader {
                 texts,
                 prompts.stream().mapToInt(prompt -> prompt.length).sum(),
                 stops(fields, moreStops),
+                closing,
                 fields.flag("stream"),
                 usage(fields));
     }
@@ -255,7 +262,12 @@ final class RequestReader {
 
     /** What ends an answer, apart from the model's end-of-text token. */
     private List<String> stops() {
-        return Optional.of(model.template().end()).filter(end -> !end.isEmpty()).stream().toList();
+        Tokenizer tokenizer = model.tokenizer();
+        return model.template()
+                .ends(
+                        tokenizer.endOfText().isPresent()
+                                ? ""
+                                : tokenizer.decode(new int[] {tokenizer.documentSeparator()}));
     }
 
     /** Part by part, as the chats of a training run are. */

@@ -9,6 +9,7 @@ import java.util.List;
  * @param texts one for each choice of the answer
  * @param promptTokens of all prompts, each counted once
  * @param stops texts that end a choice; they are no part of it
+ * @param closing what stands between a text and the token that ends it, and is no part of it
  * @param stream whether the answer comes as it grows
  * @param usage whether a stream ends with the counts of tokens
  */
@@ -16,5 +17,6 @@ record TextOrder(
         List<TextRequest> texts,
         int promptTokens,
         List<String> stops,
+        String closing,
         boolean stream,
         boolean usage) {}

@@ -6,23 +6,29 @@ import dev.penstock.runtime.serve.AnswerFormat.Choice;
 import dev.penstock.runtime.serve.Generation.Finish;
 import dev.penstock.runtime.serve.Generation.Piece;
 import java.io.IOException;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** Answers requests for texts. Safe to share. */
 final class TextService {
     private static final int LARGE_BODY_BYTES = 256 << 10;
 
+    /** For a large body to be read, and for a client to read what is written to it. */
+    private static final Duration MOST_WAIT = Duration.ofSeconds(30);
+
     private final ServedModel model;
     private final JoiningTexts texts;
     private final ServeMetrics metrics;
     private final RequestReader reader;
     private final InstantSource clock;
+    private final WriteLimit limit = new WriteLimit(MOST_WAIT);
 
     /** Bodies of megabytes are read one by one: in pieces they take a hundred times their room. */
     private final Semaphore largeBodies = new Semaphore(1);
@@ -55,7 +61,7 @@ final class TextService {
                         kind.prefix() + UUID.randomUUID().toString().replace("-", ""),
                         model.name(),
                         clock.instant().getEpochSecond());
-        var answer = new ClientAnswer(exchange, order.stream());
+        var answer = new ClientAnswer(exchange, order.stream(), limit);
         long since = System.nanoTime();
         try (var generation = new Generation(texts, order, model.tokenizer())) {
             metrics.began(order.promptTokens());
@@ -88,7 +94,14 @@ final class TextService {
         if (body.length <= LARGE_BODY_BYTES) {
             return read(kind, body);
         }
-        largeBodies.acquire();
+        if (!largeBodies.tryAcquire(MOST_WAIT.toSeconds(), TimeUnit.SECONDS)) {
+            throw new ApiException(
+                    429,
+                    "rate_limit_exceeded",
+                    null,
+                    "other requests of more than %d KiB are being read; try again later"
+                            .formatted(LARGE_BODY_BYTES >> 10));
+        }
         try {
             return read(kind, body);
         } finally {

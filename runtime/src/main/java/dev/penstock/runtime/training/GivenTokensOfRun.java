@@ -9,13 +9,13 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /** Which tokens a program gave to a run when it last trained it. */
-final class GivenTokensOfRun {
+public final class GivenTokensOfRun {
     private static final String FILE = "token-source.txt";
 
     private GivenTokensOfRun() {}
 
     /** Returns their identity; empty if files have the run's tokens. */
-    static Optional<String> in(RunDirectory directory) {
+    public static Optional<String> in(RunDirectory directory) {
         try {
             Path file = file(directory);
             return Files.exists(file)

@@ -6,6 +6,7 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.FileCause;
 import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.ExposedDataPlane;
 import dev.penstock.runtime.config.run.LayoutChanges;
@@ -188,6 +189,7 @@ public final class TrainingStart {
         RunDirectory directory = earlierRun().orElseThrow(this::refusal);
         try (RunLock lock = lock(directory)) {
             lock.onLost(() -> trainer.onLost(directory));
+            requireGivenTokens(directory);
             RunStart start = startIn(directory);
             requireSameTokens(directory);
             RunParts parts = RunParts.prepareHere(request.draft(), start, problems);
@@ -274,8 +276,8 @@ public final class TrainingStart {
     /** The layout may be another, the meaning of the tokens may not. */
     private void tellOfOtherLayout(RunDirectory directory, long step) {
         Path earlier = directory.resolvedConfiguration();
-        if (!Files.exists(earlier)) {
-            return;
+        if (!Files.exists(earlier) || !request.draft().problems().isEmpty()) {
+            return; // nothing starts, and what is broken cannot be compared
         }
         RunConfig now = request.draft().draft().config();
         try {
@@ -322,19 +324,32 @@ public final class TrainingStart {
                                                                                         .tokenizer()))));
     }
 
+    /** Without its tokens nothing else about such a run can be checked. */
+    private void requireGivenTokens(RunDirectory directory) {
+        Optional<String> before = GivenTokensOfRun.in(directory);
+        DataSection.Format format = request.draft().draft().config().data().format();
+        if (before.isPresent()
+                && request.tokens().isEmpty()
+                && format != DataSection.Format.GIVEN) { // which is told of where data is opened
+            problem(
+                    GivenTokens.METHOD,
+                    "the tokens of the run to go on with, " + before.get(),
+                    "none",
+                    "give them, or start a new run");
+            throw new ConfigException(problems);
+        }
+    }
+
     /** Tokens that a program gives are known by a name alone. */
     private void requireSameTokens(RunDirectory directory) {
         Optional<String> before = GivenTokensOfRun.in(directory);
         Optional<String> now = request.tokens().map(GivenTokens::identity);
         if (before.isPresent() && now.isPresent() && !before.equals(now)) {
-            problems.add(
-                    request.draft()
-                            .draft()
-                            .problem(
-                                    "data.source",
-                                    "the tokens of the run to go on with, " + before.get(),
-                                    now.get(),
-                                    "give the same tokens, or start a new run"));
+            problem(
+                    GivenTokens.METHOD,
+                    "the tokens of the run to go on with, " + before.get(),
+                    now.get(),
+                    "give the same tokens, or start a new run");
         }
     }
 

@@ -35,6 +35,11 @@ class PromptTest {
                 .isEqualTo(
                         "system: Be brief.\nuser: hi\nassistant: yes?\nuser: go on\nassistant: ");
         assertThat(named("plain").end()).isEqualTo("\n");
+        assertThat(named("plain").ends("\n"))
+                .contains("\nuser:", "\nassistant:", "\nsystem:", "\n\n")
+                .doesNotContain("\n");
+        assertThat(named("plain").ends("")).contains("\nuser:").doesNotContain("\n\n");
+        assertThat(named("chatml").ends("\n")).containsExactly("<|im_end|>");
     }
 
     @Test

@@ -2,6 +2,7 @@ package dev.penstock.runtime.serve;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.util.List;
 import java.util.Random;
@@ -54,6 +55,39 @@ class GrowingTextTest {
             }
         }
         return text;
+    }
+
+    @Test
+    void anAnswerOfAPlainDialogueHasLinesUntilAnotherMessageBegins() {
+        List<String> ends = ChatTemplate.of("plain", null).ends("\n");
+
+        assertThat(said("one\ntwo: 2\nuser: next", ends)).isEqualTo("one\ntwo: 2");
+        assertThat(said("one\nusers\nassistant:", ends)).isEqualTo("one\nusers");
+        assertThat(said("one\ntwo\n\nuser: a new chat", ends)).isEqualTo("one\ntwo");
+    }
+
+    @Test
+    void theLinesEndBeforeTheEndOfTextTokenIsNoPartOfAnAnswer() {
+        List<String> ends = ChatTemplate.of("plain", null).ends("");
+        var ended = new GrowingText(BYTES, ends, "\n");
+        var cut = new GrowingText(BYTES, ends, "\n");
+        var shown = new StringBuilder();
+        for (char next : "a\n\nb\n".toCharArray()) {
+            shown.append(ended.next(next));
+            assertThat(cut.next(next)).isNotNull();
+        }
+
+        assertThat(shown + ended.endOfText()).isEqualTo("a\n\nb");
+        assertThat(cut.end()).isEqualTo("\n");
+    }
+
+    private static String said(String text, List<String> ends) {
+        var growing = new GrowingText(BYTES, ends, "\n");
+        var shown = new StringBuilder();
+        for (char next : text.toCharArray()) {
+            shown.append(growing.next(next));
+        }
+        return shown + growing.end();
     }
 
     @Test

@@ -5,9 +5,13 @@ import static org.awaitility.Awaitility.await;
 
 import dev.penstock.runtime.inference.JoiningTexts;
 import java.io.IOException;
+import java.net.Socket;
+import java.net.URI;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -56,6 +60,23 @@ class LimitedServerTest {
             assertThat(answer.statusCode()).isEqualTo(400);
             assertThat(answer.body())
                     .contains("prompt: expected Unicode, got half a surrogate pair");
+        }
+    }
+
+    @Test
+    void thousandsOfSilentConnectionsKeepNobodyOut() throws IOException {
+        List<Socket> silent = new ArrayList<>();
+        try (ServedRun served = ServedRun.withKey(folder, "correct-horse")) {
+            URI address = URI.create(served.server.url());
+            for (int i = 0; i < 2_000; i++) {
+                silent.add(new Socket(address.getHost(), address.getPort()));
+            }
+
+            assertThat(served.get("health").statusCode()).isEqualTo(200);
+        } finally {
+            for (Socket each : silent) {
+                each.close();
+            }
         }
     }
 
