@@ -44,6 +44,26 @@ public record BatchShape(
         return new BatchShape(sequences, microBatches, List.of(context), reductionBlock);
     }
 
+    /**
+     * Returns the same batch with shorter sequences, whose slices are the same shares of them.
+     *
+     * @param tokens of a sequence, at most the context
+     */
+    public BatchShape ofTokens(int tokens) {
+        int context = context();
+        if (tokens > context || sliceLengths.stream().anyMatch(n -> (long) n * tokens % context != 0)) {
+            throw new IllegalArgumentException(
+                    "expected sequences of at most %d tokens that can be cut like %s, got %d"
+                            .formatted(context, sliceLengths, tokens));
+        }
+        return new BatchShape(
+                sequences,
+                microBatches,
+                sliceLengths.stream().map(n -> (int) ((long) n * tokens / context)).toList(),
+                reductionBlock,
+                logits);
+    }
+
     public int slices() {
         return sliceLengths.size();
     }
