@@ -379,7 +379,8 @@ public final class PipelineDriver implements AutoCloseable {
         int most = stage.boundaryRows(unit.slice());
         return boundaryTensors
                 .computeIfAbsent(
-                        name, _ -> boundaries.tensor(name, DType.F32, most, stage.boundaryColumns()))
+                        name,
+                        _ -> boundaries.tensor(name, DType.F32, most, stage.boundaryColumns()))
                 .rows(0, stage.boundaryRows(unit));
     }
 

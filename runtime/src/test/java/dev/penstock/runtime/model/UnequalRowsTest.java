@@ -41,7 +41,7 @@ class UnequalRowsTest {
         Map<String, Object> shorter = outcome(CPU, family, false, 2, List.of(CONTEXT), 16);
 
         assertThat(shorter.keySet()).isEqualTo(padded.keySet());
-        padded.forEach((name, expected) -> assertClose(name, shorter.get(name), expected));
+        padded.forEach((name, expected) -> assertClose(name, of(shorter, name), expected));
     }
 
     @ParameterizedTest
@@ -53,7 +53,11 @@ class UnequalRowsTest {
         Map<String, Object> padded = outcome(device, "qwen3", true, 1, List.of(CONTEXT), 4);
         Map<String, Object> sliced = outcome(device, "qwen3", false, 2, List.of(32, 32), 4);
 
-        padded.forEach((name, expected) -> assertClose(name, sliced.get(name), expected));
+        padded.forEach((name, expected) -> assertClose(name, of(sliced, name), expected));
+    }
+
+    private static Object of(Map<String, Object> outcome, String name) {
+        return Objects.requireNonNull(outcome.get(name));
     }
 
     private static void assertClose(String name, Object actual, Object expected) {
@@ -73,7 +77,7 @@ class UnequalRowsTest {
     }
 
     private static float[] floats(Object bits) {
-        int[] ints = ((IntBuffer) Objects.requireNonNull(bits)).array();
+        int[] ints = ((IntBuffer) bits).array();
         float[] floats = new float[ints.length];
         for (int i = 0; i < ints.length; i++) {
             floats[i] = Float.intBitsToFloat(ints[i]);
@@ -141,7 +145,11 @@ class UnequalRowsTest {
             DeviceSettings device, GptSettings settings, Schedule order, Rows rows) {
         try (var pipeline =
                 new PipelineDriver(
-                                Devices.open(device), settings, order, rows, TinyRuns.roughWeights())
+                                Devices.open(device),
+                                settings,
+                                order,
+                                rows,
+                                TinyRuns.roughWeights())
                         .clippingTo(1)) {
             Map<String, Object> outcome = new TreeMap<>();
             for (int step = 1; step <= 2; step++) {
@@ -236,7 +244,7 @@ class UnequalRowsTest {
         }
 
         private static int longest(long step, int microBatch) {
-            return List.of(48, 16, 32, 64, 16).get((int) (step + 2 * microBatch) % 5);
+            return List.of(48, 16, 32, 64, 16).get((int) ((step + 2L * microBatch) % 5));
         }
 
         /** Targets of the row with this token: none shorter than half of the longest. */

@@ -37,8 +37,7 @@ public final class MicroBatchRows {
     }
 
     /** Copies the rows of a unit into a tensor of the micro-batch. */
-    public static void scatter(
-            Kernels kernels, Tensor rows, TokenBlocks unit, Tensor microBatch) {
+    public static void scatter(Kernels kernels, Tensor rows, TokenBlocks unit, Tensor microBatch) {
         if (adjacent(microBatch, unit)) {
             kernels.copy(rows, of(microBatch, unit));
             return;

@@ -361,7 +361,11 @@ public final class GptStage implements StageProgram {
                 .mapToObj(
                         slice ->
                                 UnitShape.of(
-                                        ofMicroBatch, slice, shape, logitsRows, buffers.workspace()))
+                                        ofMicroBatch,
+                                        slice,
+                                        shape,
+                                        logitsRows,
+                                        buffers.workspace()))
                 .toList();
     }
 
