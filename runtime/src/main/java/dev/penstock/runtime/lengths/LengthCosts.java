@@ -17,13 +17,23 @@ public final class LengthCosts implements CostModel {
     private final int context;
     private final double[][] shares;
     private final int[] tokens;
+    private final long parts;
 
     /**
      * @param whole costs of whole sequences
      * @param tokens of a sequence of each micro-batch
      */
     public LengthCosts(CostModel whole, ModelShape model, StagePartition partition, int[] tokens) {
+        this(whole, model, partition, tokens, 1);
+    }
+
+    /**
+     * @param parts factor on all costs, so that shares of small ones are told apart
+     */
+    LengthCosts(
+            CostModel whole, ModelShape model, StagePartition partition, int[] tokens, long parts) {
         this.whole = whole;
+        this.parts = parts;
         this.context = model.context();
         this.tokens = tokens.clone();
         shares = new double[partition.stages()][tokens.length];
@@ -60,7 +70,7 @@ public final class LengthCosts implements CostModel {
 
     @Override
     public long nanos(int rank, int position, Op op) {
-        long nanos = whole.nanos(rank, position, op);
+        long nanos = parts * whole.nanos(rank, position, op);
         return switch (op) {
             case Op.Compute compute -> Math.round(nanos * share(compute.unit()));
             case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
@@ -80,16 +90,16 @@ public final class LengthCosts implements CostModel {
 
     @Override
     public long latencyNanos(Channel channel) {
-        return whole.latencyNanos(channel);
+        return parts * whole.latencyNanos(channel);
     }
 
     @Override
     public long occupancyNanos(Channel channel, WorkUnit unit) {
-        return Math.round(whole.occupancyNanos(channel, unit) * shareOfTokens(unit));
+        return Math.round(parts * whole.occupancyNanos(channel, unit) * shareOfTokens(unit));
     }
 
     @Override
     public long backgroundNanos(int rank, Op op) {
-        return whole.backgroundNanos(rank, op);
+        return parts * whole.backgroundNanos(rank, op);
     }
 }

@@ -3,12 +3,14 @@ package dev.penstock.runtime.cli.train;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -73,6 +75,26 @@ class UnequalTrainingTest {
 
             assertEqual(trained.losses(), losses);
         }
+    }
+
+    @Test
+    void theSimulatorTellsTheTimeBesideThatOfPaddedRows() throws IOException {
+        Training training = onLines("simulated").set(LENGTHS);
+        Trained trained = training.set("run.steps=1").complete();
+        String[] simulate = {"schedule", "simulate", training.configuration().toString()};
+        List<String> all = new ArrayList<>(List.of(simulate));
+        training.settings().forEach(setting -> all.addAll(List.of("--set", setting)));
+
+        Cli simulated = Cli.run(all.toArray(String[]::new));
+
+        assertThat(trained.out())
+                .containsPattern(
+                        "lengths: a simulated step takes [1-9]\\d % of the time of padded");
+        assertThat(simulated.out())
+                .containsPattern(
+                        "of unequal micro-batches: makespan \\d+\\.\\d on average of 8 steps")
+                .containsPattern("hill \\d+ %, rising \\d+ %, falling \\d+ %, valley \\d+ %");
+        assertThat(simulated.exitCode()).isZero();
     }
 
     @Test
