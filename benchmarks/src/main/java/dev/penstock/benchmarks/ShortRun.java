@@ -38,10 +38,37 @@ final class ShortRun {
      */
     static <T> T of(
             TrainingMeasurement.Setup setup, BiFunction<RunAssembly, List<StepReport>, T> summary) {
+        return of(
+                setup.name(),
+                setup.settings(),
+                directory -> configuration(setup, directory),
+                summary);
+    }
+
+    /** Writes what a run reads. */
+    interface Preparation {
+        /** Returns the configuration. */
+        Path write(Path directory) throws IOException;
+    }
+
+    /**
+     * Trains to the end.
+     *
+     * @param settings of {@code --set}
+     * @param preparation writes the configuration and the data into the run's folder
+     * @param summary as of {@link #of(TrainingMeasurement.Setup, BiFunction)}
+     */
+    static <T> T of(
+            String name,
+            List<String> settings,
+            Preparation preparation,
+            BiFunction<RunAssembly, List<StepReport>, T> summary) {
         try {
             Path directory = Files.createTempDirectory("penstock-benchmark-");
             try {
-                return train(setup, directory, summary);
+                LoadedConfig loaded =
+                        ConfigLoader.loadWithOrigins(preparation.write(directory), settings);
+                return train(name, loaded, directory, summary);
             } finally {
                 delete(directory);
             }
@@ -51,12 +78,10 @@ final class ShortRun {
     }
 
     private static <T> T train(
-            TrainingMeasurement.Setup setup,
+            String name,
+            LoadedConfig loaded,
             Path directory,
-            BiFunction<RunAssembly, List<StepReport>, T> summary)
-            throws IOException {
-        LoadedConfig loaded =
-                ConfigLoader.loadWithOrigins(configuration(setup, directory), setup.settings());
+            BiFunction<RunAssembly, List<StepReport>, T> summary) {
         var options =
                 new RunOptions(
                         RunOptions.newRunId("benchmark"),
@@ -69,7 +94,7 @@ final class ShortRun {
         try (RunAssembly assembly = RunAssembly.of(loaded, options)) {
             RunOutcome outcome = new PipelineRun(assembly, steps, _ -> {}).run();
             if (!(outcome instanceof RunOutcome.Completed)) {
-                throw new IllegalStateException(setup.name() + ": " + outcome);
+                throw new IllegalStateException(name + ": " + outcome);
             }
             return summary.apply(assembly, steps.reports);
         }

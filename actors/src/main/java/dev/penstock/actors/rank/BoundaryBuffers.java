@@ -13,6 +13,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -101,13 +102,13 @@ final class BoundaryBuffers {
         outbound.forEach(direct::send);
     }
 
-    /** Returns a slot as the boundary tensor of this token slice. */
-    Tensor slot(ChannelKey channel, int slot, int slice) {
-        return view(channel.stage(), known(slots, channel).get(slot), slice);
+    /** Returns a slot as the boundary tensor of this unit. */
+    Tensor slot(ChannelKey channel, int slot, WorkUnit unit) {
+        return view(channel.stage(), known(slots, channel).get(slot), unit);
     }
 
-    Tensor takeOutput(int stage, int slice) {
-        return view(stage, known(outputs, stage).pop(), slice);
+    Tensor takeOutput(WorkUnit unit) {
+        return view(unit.stage(), known(outputs, unit.stage()).pop(), unit);
     }
 
     void returnOutput(int stage, Tensor tensor) {
@@ -140,17 +141,17 @@ final class BoundaryBuffers {
         }
     }
 
-    Tensor takeInputGradient(int stage, int slice) {
-        return view(stage, known(inputGradients, stage).pop(), slice);
+    Tensor takeInputGradient(WorkUnit unit) {
+        return view(unit.stage(), known(inputGradients, unit.stage()).pop(), unit);
     }
 
     void returnInputGradient(int stage, Tensor tensor) {
         known(inputGradients, stage).push(tensor.buffer());
     }
 
-    private Tensor view(int stage, DeviceBuffer buffer, int slice) {
+    private Tensor view(int stage, DeviceBuffer buffer, WorkUnit unit) {
         StageProgram program = known(programs, stage);
-        return Tensor.of(buffer, DType.F32, program.boundaryRows(slice), program.boundaryColumns());
+        return Tensor.of(buffer, DType.F32, program.boundaryRows(unit), program.boundaryColumns());
     }
 
     private void receive(

@@ -116,7 +116,7 @@ final class BoundaryLinks {
     }
 
     private HeldTensor.Received received(WorkUnit unit, ChannelKey channel, int slot) {
-        return new HeldTensor.Received(buffers.slot(channel, slot, unit.slice()), channel, slot);
+        return new HeldTensor.Received(buffers.slot(channel, slot, unit), channel, slot);
     }
 
     /** Gives the slot of a received tensor back to its channel. */
@@ -156,7 +156,7 @@ final class BoundaryLinks {
         FrameKey key = frame(unit, channel);
         int slot = endpoint.arrived(key);
         if (slot >= 0 && broughtEarly.add(key)) {
-            Tensor tensor = buffers.slot(channel, slot, unit.slice());
+            Tensor tensor = buffers.slot(channel, slot, unit);
             tensor.buffer().beginToDevice(tensor.bytes());
         }
     }

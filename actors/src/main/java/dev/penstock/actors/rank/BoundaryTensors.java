@@ -71,7 +71,7 @@ final class BoundaryTensors {
     @Nullable Tensor takeOutput(WorkUnit unit) {
         int stage = unit.stage();
         buffers.reclaim(endpoint, stage);
-        return topology.isLast(stage) ? null : buffers.takeOutput(stage, unit.slice());
+        return topology.isLast(stage) ? null : buffers.takeOutput(unit);
     }
 
     /**
@@ -127,7 +127,7 @@ final class BoundaryTensors {
     @Nullable Tensor takeInputGradient(WorkUnit unit) {
         int stage = unit.stage();
         buffers.reclaim(endpoint, stage);
-        return stage == 0 ? null : buffers.takeInputGradient(stage, unit.slice());
+        return stage == 0 ? null : buffers.takeInputGradient(unit);
     }
 
     /** Hands a gradient to the previous stage if that lives here, or else keeps it for its send. */

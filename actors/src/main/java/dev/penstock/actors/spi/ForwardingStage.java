@@ -32,6 +32,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public int boundaryRows(WorkUnit unit) {
+        return stage.boundaryRows(unit);
+    }
+
+    @Override
     public int boundaryColumns() {
         return stage.boundaryColumns();
     }

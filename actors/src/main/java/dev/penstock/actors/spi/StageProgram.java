@@ -22,8 +22,17 @@ public interface StageProgram extends AutoCloseable {
     /** The global index of this stage. */
     int stage();
 
-    /** Rows of a boundary tensor of this token slice. */
+    /** Rows of a boundary tensor of this token slice, at most. */
     int boundaryRows(int slice);
+
+    /**
+     * Rows of a unit's boundary tensor in the step that has begun: fewer than {@link
+     * #boundaryRows(int)} where its micro-batch has shorter sequences. The stage at the other end
+     * of a link says the same.
+     */
+    default int boundaryRows(WorkUnit unit) {
+        return boundaryRows(unit.slice());
+    }
 
     /** Columns of every boundary tensor. */
     int boundaryColumns();

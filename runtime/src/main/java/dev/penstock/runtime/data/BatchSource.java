@@ -28,6 +28,23 @@ public interface BatchSource {
      */
     void read(StepKind kind, long step, int microBatch, int[] tokens);
 
+    /** Returns whether {@link #tokens} are not always those of the context. */
+    default boolean unequal() {
+        return false;
+    }
+
+    /**
+     * Returns how many tokens the sequences of a micro-batch have, the first ones of their rows:
+     * what follows are inputs of no target that counts.
+     *
+     * @param kind as of {@link #read}, and so are the others
+     * @param context how many they have unless all of them are shorter
+     * @return at least 1
+     */
+    default int tokens(StepKind kind, long step, int microBatch, int context) {
+        return context;
+    }
+
     /** Returns whether the documents in a row are to be trained on each for itself. */
     default boolean packed() {
         return false;

@@ -1,7 +1,9 @@
 package dev.penstock.runtime.data;
 
+import dev.penstock.runtime.data.rows.RowsApart;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.nio.file.Path;
+import java.util.Optional;
 
 /**
  * A run's requirements of its data.
@@ -20,6 +22,7 @@ import java.nio.file.Path;
  * @param steps of the run
  * @param seed decides the order of the training windows
  * @param marking what else is to be known of the tokens
+ * @param apart how rows of one document each come together; empty where rows are stretches of text
  */
 public record DataSpec(
         Path source,
@@ -34,7 +37,8 @@ public record DataSpec(
         boolean smallerLast,
         long steps,
         long seed,
-        Marking marking) {
+        Marking marking,
+        Optional<RowsApart> apart) {
     /** Data of whose tokens nothing else is asked. */
     public DataSpec(
             Path source,
@@ -62,7 +66,8 @@ public record DataSpec(
                 smallerLast,
                 steps,
                 seed,
-                Marking.NONE);
+                Marking.NONE,
+                Optional.empty());
     }
 
     /** Returns the same with this asked of its tokens. */
@@ -80,7 +85,27 @@ public record DataSpec(
                 smallerLast,
                 steps,
                 seed,
-                asked);
+                asked,
+                apart);
+    }
+
+    /** Returns the same with one document in a row. */
+    public DataSpec apart(RowsApart rows) {
+        return new DataSpec(
+                source,
+                format,
+                field,
+                tokenizer,
+                vocabulary,
+                validationFraction,
+                context,
+                sequences,
+                microBatches,
+                smallerLast,
+                steps,
+                seed,
+                marking,
+                Optional.of(rows));
     }
 
     /** Returns the sequences of one micro-batch. */

@@ -32,7 +32,7 @@ final class GivenCorpus implements TrainingData {
             throw refusal(
                     "data.packing",
                     "none where a program gives the tokens",
-                    "documents",
+                    spec.apart().isPresent() ? "one document in a row" : "documents",
                     "leave it out");
         }
         requireName(given);

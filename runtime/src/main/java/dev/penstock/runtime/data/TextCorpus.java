@@ -1,6 +1,8 @@
 package dev.penstock.runtime.data;
 
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.runtime.data.rows.Permutation;
+import dev.penstock.runtime.data.rows.Windows;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -54,9 +56,29 @@ final class TextCorpus implements TrainingData {
      * @param chats 0 of what is not chats
      * @param silent chats without an answer
      */
-    private record Texts(int files, long chats, long silent) {}
+    record Texts(int files, long chats, long silent) {
+        /** Returns for people how much there is. */
+        String description(DataSpec spec, long tokens) {
+            return "%,d tokens (%s) of %d %s"
+                    .formatted(
+                            tokens, spec.tokenizer().name(), files, files == 1 ? "file" : "files");
+        }
 
-    static TextCorpus open(DataSpec spec) {
+        /** Returns for people what is to be said of chats; empty where there are none. */
+        String ofChats(Optional<CountedTargets> counted) {
+            if (chats == 0) {
+                return "";
+            }
+            return "; %,d %s".formatted(chats, chats == 1 ? "chat" : "chats")
+                    + counted.map(
+                                    all ->
+                                            ", %,d answer tokens to train on count"
+                                                    .formatted(all.targets()))
+                            .orElse("");
+        }
+    }
+
+    static TrainingData open(DataSpec spec) {
         if (PreparedTokens.areIn(spec.source())) {
             throw new DataException(
                     List.of(
@@ -75,11 +97,23 @@ final class TextCorpus implements TrainingData {
                         files.size(),
                         chats ? reader.documents() : 0,
                         chats ? reader.silentDocuments() : 0);
-        return of(spec, tokens, reader.marks(), texts, new ArrayList<>());
+        return either(spec, tokens, reader.marks(), texts, new ArrayList<>());
+    }
+
+    /** Rows of text, or of one document each. */
+    private static TrainingData either(
+            DataSpec spec,
+            TokenRow tokens,
+            @Nullable TokenRow marks,
+            Texts texts,
+            List<DataProblem> problems) {
+        return marks != null && spec.apart().isPresent()
+                ? DocumentCorpus.of(spec, tokens, marks, texts, problems)
+                : of(spec, tokens, marks, texts, problems);
     }
 
     /** Opens what {@link DataPreparation} made; takes no heap. */
-    static TextCorpus openPrepared(DataSpec spec) {
+    static TrainingData openPrepared(DataSpec spec) {
         PreparedTokens tokens = PreparedTokens.open(spec.source());
         List<DataProblem> problems = new ArrayList<>();
         if (!tokens.fingerprint().equals(spec.tokenizer().fingerprint())) {
@@ -112,7 +146,7 @@ final class TextCorpus implements TrainingData {
                 spec.marking().documents() && end.isPresent()
                         ? new Endings(tokens, end.getAsInt())
                         : null;
-        return of(spec, tokens, marks, new Texts(tokens.shards(), 0, 0), problems);
+        return either(spec, tokens, marks, new Texts(tokens.shards(), 0, 0), problems);
     }
 
     /** The marks of tokens among which one ends a document wherever it is. */
@@ -182,9 +216,15 @@ final class TextCorpus implements TrainingData {
                                     ? "use a larger fraction or more text, or 0 to hold out none"
                                     : "use more text"));
         }
+        problems.addAll(vocabularyProblems(spec));
+        return problems;
+    }
+
+    /** Returns whether there is no room for the tokenizer's tokens. */
+    static List<DataProblem> vocabularyProblems(DataSpec spec) {
         boolean ofTokenizer = spec.format() != DataFormat.GIVEN;
         if (ofTokenizer && spec.vocabulary() < spec.tokenizer().vocabulary()) {
-            problems.add(
+            return List.of(
                     new DataProblem(
                             "model.vocabulary",
                             "at least %d, the number of tokens of %s"
@@ -193,7 +233,7 @@ final class TextCorpus implements TrainingData {
                             Integer.toString(spec.vocabulary()),
                             "omit model.vocabulary"));
         }
-        return problems;
+        return List.of();
     }
 
     @Override
@@ -378,28 +418,11 @@ final class TextCorpus implements TrainingData {
 
     @Override
     public String description() {
-        return "%,d tokens (%s) of %d %s: %,d to train on, %,d held out%s"
+        return "%s: %,d to train on, %,d held out%s"
                 .formatted(
-                        tokens.size(),
-                        spec.tokenizer().name(),
-                        texts.files,
-                        texts.files == 1 ? "file" : "files",
+                        texts.description(spec, tokens.size()),
                         trainingTokens,
                         heldOutTokens(),
-                        ofChats());
-    }
-
-    private String ofChats() {
-        if (texts.chats == 0) {
-            return "";
-        }
-        String chats = "; %,d %s".formatted(texts.chats, texts.chats == 1 ? "chat" : "chats");
-        return chats
-                + counted()
-                        .map(
-                                all ->
-                                        ", %,d answer tokens to train on count"
-                                                .formatted(all.targets()))
-                        .orElse("");
+                        texts.ofChats(counted()));
     }
 }

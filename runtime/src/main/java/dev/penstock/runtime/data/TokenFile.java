@@ -43,6 +43,15 @@ final class TokenFile implements TrainingData {
     }
 
     static TokenFile open(DataSpec spec) {
+        if (spec.apart().isPresent()) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.packing",
+                                    "none or documents, as the file says what is in a row",
+                                    "one document in a row",
+                                    "read the text itself, or prepare it with penstock data prepare")));
+        }
         if (Files.isDirectory(spec.source())) {
             throw new DataException(
                     List.of(

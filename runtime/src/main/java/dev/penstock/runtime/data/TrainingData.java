@@ -50,6 +50,15 @@ public interface TrainingData extends BatchSource {
     /** Returns the training steps until the data begins again or ends, at least 1. */
     long stepsOfEpoch();
 
+    /**
+     * Returns how many tokens of a row are trained on, on average.
+     *
+     * @param context all of them, where rows are full
+     */
+    default double meanTokens(int context) {
+        return context;
+    }
+
     /** Returns the total number of tokens to train on. */
     long trainingTokens();
 

@@ -16,6 +16,11 @@ import dev.penstock.runtime.data.DataSpec;
 import dev.penstock.runtime.data.GivenTokens;
 import dev.penstock.runtime.data.Marking;
 import dev.penstock.runtime.data.TrainingData;
+import dev.penstock.runtime.data.rows.Arrangement;
+import dev.penstock.runtime.data.rows.RowsApart;
+import dev.penstock.runtime.lengths.LengthCosts;
+import dev.penstock.runtime.lengths.SimulatedArrangement;
+import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import java.nio.file.Path;
@@ -35,13 +40,18 @@ final class ConfiguredData {
      * possible is, so that what is wrong with the files themselves is still found.
      *
      * @param given by the program that trains; null where files have the tokens
+     * @param schedule of the run; empty if there is none, and nothing is trained
      * @param draft with a sound source, format, field and tokenizer
      * @throws ConfigException with all problems, at their keys
      */
-    static TrainingData open(DraftConfig draft, @Nullable GivenTokens given) {
+    static TrainingData open(
+            DraftConfig draft, Optional<ProvedSchedule> schedule, @Nullable GivenTokens given) {
         LoadedConfig loaded = draft.draft();
         try {
-            return TrainingData.open(spec(draft, loaded.config()), given);
+            DataSpec spec = spec(draft, loaded.config());
+            boolean apart = loaded.config().data().packing().apart();
+            return TrainingData.open(
+                    apart ? spec.apart(rows(draft, loaded.config(), schedule)) : spec, given);
         } catch (DataException e) {
             throw new ConfigException(
                     e.problems().stream()
@@ -63,7 +73,7 @@ final class ConfiguredData {
         Tokenizer tokenizer = ConfiguredModel.tokenizer(config);
         var marking =
                 new Marking(
-                        config.data().packing() == DataSection.Packing.DOCUMENTS,
+                        config.data().packing() != DataSection.Packing.NONE,
                         config.data().loss() == DataSection.Loss.ANSWERS,
                         template(config.data()));
         return new DataSpec(
@@ -81,7 +91,44 @@ final class ConfiguredData {
                 config.batch().last() == BatchSection.Last.SMALLER,
                 config.run().steps(),
                 config.run().seed(),
-                marking);
+                marking,
+                Optional.empty());
+    }
+
+    private static RowsApart rows(
+            DraftConfig draft, RunConfig config, Optional<ProvedSchedule> schedule) {
+        boolean padded = config.data().packing() == DataSection.Packing.PADDED;
+        BatchSection batch = config.batch();
+        boolean known =
+                schedule.isPresent()
+                        && draft.sound("model", "data.tokenizer", "batch", "pipeline", "device");
+        if (padded || !known) {
+            return new RowsApart(padded, 1, 1, tokens -> Arrangement.hill(tokens.length));
+        }
+        GptSettings sizes = ConfiguredModel.sizes(config, schedule.get());
+        int shards = sizes.sequence() ? sizes.grid().tensor() : 1;
+        return new RowsApart(
+                false,
+                sizes.batch().lengthStep(batch.lengthStep(), shards),
+                config.parallel().data(),
+                arrangement(batch.arrangement(), sizes, schedule.get()));
+    }
+
+    private static Arrangement arrangement(
+            BatchSection.Arrangement asked, GptSettings sizes, ProvedSchedule schedule) {
+        return switch (asked) {
+            case HILL -> tokens -> Arrangement.hill(tokens.length);
+            case VALLEY -> tokens -> Arrangement.valley(tokens.length);
+            case RISING -> tokens -> Arrangement.rising(tokens.length);
+            case FALLING -> tokens -> Arrangement.falling(tokens.length);
+            case SIMULATED ->
+                    new SimulatedArrangement(
+                            schedule.training(),
+                            schedule.inFlight(),
+                            sizes.shape(),
+                            sizes.partition(),
+                            LengthCosts.whole(sizes.shape(), sizes.partition()));
+        };
     }
 
     private static Optional<ChatTemplate> template(DataSection data) {

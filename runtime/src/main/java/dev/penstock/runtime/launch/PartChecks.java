@@ -126,7 +126,7 @@ final class PartChecks {
                         "data.packing",
                         "data.loss",
                         "data.template")
-                ? attempt(() -> ConfiguredData.open(draft, asked.tokens().orElse(null)))
+                ? attempt(() -> ConfiguredData.open(draft, schedule, asked.tokens().orElse(null)))
                 : Optional.empty();
     }
 

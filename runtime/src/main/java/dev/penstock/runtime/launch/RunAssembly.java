@@ -217,11 +217,13 @@ public final class RunAssembly implements AutoCloseable {
     /** What the metrics of a run say of its steps. */
     public ConfiguredSteps steps() {
         int sequences = config().batch().sequences();
-        long full = model().tokensPerStep();
+        int context = config().model().context();
+        double share = data().meanTokens(context) / context;
+        long full = Math.max(sequences, Math.round(share * model().tokensPerStep()));
         long stepsOfEpoch = data().stepsOfEpoch();
         int left = data().sequences(StepKind.TRAIN, stepsOfEpoch, sequences);
         return new ConfiguredSteps(
-                new StepTokens(full, stepsOfEpoch, full / sequences * left),
+                new StepTokens(full, stepsOfEpoch, full * left / sequences),
                 model().optimizer().learningRate()::at,
                 RankLayout.of(config().resolved()));
     }

@@ -5,14 +5,17 @@ import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
+import dev.penstock.runtime.lengths.UnequalSteps;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.lang.management.ManagementFactory;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
@@ -27,6 +30,8 @@ public record RunParts(
         ProvedSchedule schedule,
         GptSettings model,
         StartingPoint start) {
+    /** Steps whose lengths stand for all. */
+    private static final int SIMULATED_STEPS = 8;
 
     /**
      * Reads data, order and weights and checks that all fits together.
@@ -70,6 +75,29 @@ public record RunParts(
         ProvedSchedule schedule = ProvedSchedule.of(loaded, order);
         GptSettings sizes = ConfiguredModel.sizes(loaded.config(), schedule);
         return PlannedTraffic.of(loaded.config(), schedule, sizes).ofAllRanks();
+    }
+
+    /**
+     * The first steps of a configuration whose micro-batches are unequal; empty if they are equal.
+     *
+     * @param order that it asks for
+     * @throws ConfigException if the judge refuses it or the data cannot be read
+     */
+    public static Optional<UnequalSteps> unequalSteps(
+            LoadedConfig loaded, ConfiguredSchedule order) {
+        if (loaded.config().data().packing() != DataSection.Packing.LENGTHS) {
+            return Optional.empty();
+        }
+        ProvedSchedule schedule = ProvedSchedule.of(loaded, order);
+        TrainingData data = ConfiguredData.open(loaded.asDraft(), Optional.of(schedule), null);
+        GptSettings sizes = ConfiguredModel.sizes(loaded.config(), schedule);
+        return unequalSteps(data, sizes);
+    }
+
+    static Optional<UnequalSteps> unequalSteps(TrainingData data, GptSettings sizes) {
+        return data.unequal() && data.trainingTokens() > 0
+                ? Optional.of(UnequalSteps.of(data, sizes, SIMULATED_STEPS))
+                : Optional.empty();
     }
 
     /**

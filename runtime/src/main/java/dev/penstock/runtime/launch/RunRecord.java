@@ -8,6 +8,8 @@ import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.dashboard.DashboardServer;
 import dev.penstock.runtime.events.EventLog;
 import dev.penstock.runtime.events.RunEvent;
+import dev.penstock.runtime.lengths.LengthCosts;
+import dev.penstock.runtime.lengths.UnequalSteps;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -23,6 +25,7 @@ import dev.penstock.runtime.report.RunFacts;
 import dev.penstock.runtime.report.RunRecorder;
 import dev.penstock.runtime.report.RunReport;
 import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.simulate.InFlight;
 import java.io.IOException;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -191,6 +194,9 @@ public final class RunRecord implements AutoCloseable {
             assembly.model().vocabularyNote().ifPresent(note -> lines.add("note: " + note));
             CollectivesNote.of(config).ifPresent(lines::add);
         }
+        RunParts.unequalSteps(assembly.data(), assembly.model())
+                .map(steps -> "lengths: " + simulated(steps).words())
+                .ifPresent(lines::add);
         List<Integer> slices = assembly.plan().training().shape().sliceLengths();
         if (slices.size() > 1) {
             lines.add("token slices: " + slices);
@@ -202,6 +208,13 @@ public final class RunRecord implements AutoCloseable {
             lines.add("dashboard: " + dashboard.url());
         }
         return lines;
+    }
+
+    private UnequalSteps.Times simulated(UnequalSteps steps) {
+        return steps.simulate(
+                assembly.plan().training(),
+                LengthCosts.whole(assembly.model().shape(), assembly.model().partition()),
+                InFlight.auto(assembly.plan().training()));
     }
 
     /**

@@ -376,9 +376,12 @@ public final class PipelineDriver implements AutoCloseable {
 
     private Tensor boundary(String name, WorkUnit unit) {
         GptStage stage = stages.get(unit.stage());
-        int rows = stage.boundaryRows(unit.slice());
-        return boundaryTensors.computeIfAbsent(
-                name, _ -> boundaries.tensor(name, DType.F32, rows, stage.boundaryColumns()));
+        int most = stage.boundaryRows(unit.slice());
+        return boundaryTensors
+                .computeIfAbsent(
+                        name,
+                        _ -> boundaries.tensor(name, DType.F32, most, stage.boundaryColumns()))
+                .rows(0, stage.boundaryRows(unit));
     }
 
     private boolean isLast(WorkUnit unit) {

@@ -4,13 +4,16 @@ import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.launch.RunParts;
+import dev.penstock.runtime.lengths.UnequalSteps;
 import dev.penstock.runtime.planning.SentBytes;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CriticalPathSummary;
+import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -53,7 +56,9 @@ final class ScheduleSimulateCommand extends PenstockCommand {
         Schedule schedule = lowering.asRun(given);
         ScheduleValidator.validate(schedule).orThrow();
         List<StepTraffic> traffic = traffic(given);
-        var answer = SimulationAnswer.of(schedule, given.config(), costs, traffic);
+        var answer =
+                SimulationAnswer.of(schedule, given.config(), costs, traffic)
+                        .with(unequal(given, schedule));
         if (json) {
             printJson(answer);
         } else {
@@ -69,10 +74,31 @@ final class ScheduleSimulateCommand extends PenstockCommand {
                 : List.of();
     }
 
+    /** Of a configuration's run as it is; null where its micro-batches are equal. */
+    private UnequalSteps.@Nullable Times unequal(GivenOrder given, Schedule schedule) {
+        if (!lowering.isPlain() || costs.namesModel() || given.loaded().isEmpty()) {
+            return null;
+        }
+        return RunParts.unequalSteps(given.loaded().get(), given.configured())
+                .map(
+                        steps ->
+                                steps.simulate(
+                                        schedule,
+                                        costs.model(schedule, given.config()),
+                                        InFlight.unbounded()))
+                .orElse(null);
+    }
+
     private void print(SimulationAnswer answer, List<StepTraffic> traffic) {
         out().printf(
                         "%s: makespan %d, bubble %.1f %%%n",
                         answer.name(), answer.makespan(), 100 * answer.bubble());
+        UnequalSteps.Times unequal = answer.unequal();
+        if (unequal != null) {
+            out().printf(
+                            "of unequal micro-batches: makespan %.1f on average of %d steps; %s%n",
+                            unequal.arranged(), unequal.steps(), unequal.words());
+        }
         Long usual = answer.makespanWithoutStragglers();
         if (usual != null) {
             out().printf(

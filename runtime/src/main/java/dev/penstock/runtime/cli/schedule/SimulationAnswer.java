@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli.schedule;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.cli.plan.PlanAnswer;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.lengths.UnequalSteps;
 import dev.penstock.runtime.planning.SentBytes;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
@@ -29,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param sentBytes by rank of the configuration's run, all its shards and replicas: what it sends
  *     to others in a training step, by use; empty without a configuration, or with another model or
  *     other ops than its own
+ * @param unequal of the first steps of a run with unequal micro-batches; null where they are equal
  */
 record SimulationAnswer(
         String name,
@@ -38,7 +40,8 @@ record SimulationAnswer(
         List<RankAnswer> ranks,
         CriticalPathSummary criticalPath,
         List<LinkAnswer> links,
-        List<Map<String, Long>> sentBytes) {
+        List<Map<String, Long>> sentBytes,
+        UnequalSteps.@Nullable Times unequal) {
 
     /**
      * @param idle all time without computation
@@ -114,7 +117,21 @@ record SimulationAnswer(
                                                 link.toRank(),
                                                 Volume.of(link.volume(), sizes.isPresent())))
                         .toList(),
-                SentBytes.byUse(traffic));
+                SentBytes.byUse(traffic),
+                null);
+    }
+
+    SimulationAnswer with(UnequalSteps.@Nullable Times times) {
+        return new SimulationAnswer(
+                name,
+                makespan,
+                makespanWithoutStragglers,
+                bubble,
+                ranks,
+                criticalPath,
+                links,
+                sentBytes,
+                times);
     }
 
     private static RankAnswer rank(

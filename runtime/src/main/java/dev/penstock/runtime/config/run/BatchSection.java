@@ -7,6 +7,8 @@ import dev.penstock.runtime.config.reading.Setting;
  *
  * @param sequences sequences of a step, a multiple of {@code microBatches}
  * @param microBatches parts that follow each other through the pipeline
+ * @param lengthStep tokens of which the length of an unequal micro-batch is a multiple
+ * @param arrangement the order of unequal micro-batches
  * @param last what becomes of a step for which an epoch, or the data, has too few sequences left
  */
 public record BatchSection(
@@ -21,11 +23,38 @@ public record BatchSection(
                         doc = "parts of a step that follow each other through the pipeline")
                 int microBatches,
         @Setting(
+                        is = "16",
+                        range = "[1, 1000000]",
+                        doc =
+                                "data.packing = lengths: tokens of which the length of a"
+                                        + " micro-batch is a multiple; with token slices, at least"
+                                        + " their number of device.reduction-block")
+                int lengthStep,
+        @Setting(
+                        is = "hill",
+                        doc =
+                                "data.packing = lengths: micro-batches of a step with the long"
+                                        + " ones in the middle (hill), at both ends (valley), last"
+                                        + " (rising) or first (falling); simulated: of these, for"
+                                        + " each step, that with which the order takes the least"
+                                        + " time in the simulator")
+                Arrangement arrangement,
+        @Setting(
                         is = "full",
                         doc =
                                 "an epoch's last step: full goes on with the next epoch, smaller"
                                         + " has the sequences that are left")
                 Last last) {
+
+    /** In which order unequal micro-batches go through the pipeline. */
+    public enum Arrangement {
+        HILL,
+        VALLEY,
+        RISING,
+        FALLING,
+        /** That of the others with which the run's order takes the least time in the simulator. */
+        SIMULATED
+    }
 
     /** What becomes of a step for which an epoch has too few sequences left. */
     public enum Last {

@@ -32,6 +32,7 @@ final class Consistency {
         consistency.whatIsTrainedExists();
         consistency.vocabularyHoldsTheTokens();
         consistency.documentsAreWhole();
+        consistency.rowsOfDocumentsAreAllThere();
         consistency.answersAreKnown();
         consistency.parametersOfAGroupCanBeCounted();
         consistency.tokensOfAMicroBatchCanBeCounted();
@@ -135,11 +136,32 @@ final class Consistency {
         require(
                 config.data().packing() == DataSection.Packing.NONE
                         || config.parallel().context() == 1,
-                "1 where data.packing = documents: context parts do not know their borders",
+                "1 where data.packing = %s: context parts do not know their borders"
+                        .formatted(config.data().packing().word()),
                 config.parallel().context(),
                 "try token slices instead (schedule.kind = seq1f1b), or data.packing = none",
                 "parallel.context",
                 "data.packing");
+    }
+
+    /** Which rows do not exist is said by their places in the step, and these are sorted. */
+    private void rowsOfDocumentsAreAllThere() {
+        require(
+                !config.data().packing().apart() || config.batch().last() == BatchSection.Last.FULL,
+                "full where data.packing = %s: rows of all lengths come together in every step"
+                        .formatted(config.data().packing().word()),
+                "smaller",
+                "leave it out",
+                "batch.last",
+                "data.packing");
+        require(
+                !config.data().packing().apart()
+                        || config.data().format() != DataSection.Format.GIVEN,
+                "none where a program gives the tokens",
+                config.data().packing().word(),
+                "leave it out",
+                "data.packing",
+                "data.format");
     }
 
     private void answersAreKnown() {

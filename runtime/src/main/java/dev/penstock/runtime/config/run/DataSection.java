@@ -48,7 +48,10 @@ public record DataSection(
                         is = "none",
                         doc =
                                 "documents: positions and attention begin anew with each document"
-                                        + " of a row; none: rows are text like any other")
+                                        + " of a row; lengths: one document in a row, and"
+                                        + " micro-batches as long as their longest; padded: the"
+                                        + " same, all as long as model.context; none: rows are"
+                                        + " text like any other")
                 Packing packing,
         @Setting(
                         is = "all",
@@ -88,10 +91,26 @@ public record DataSection(
         GIVEN
     }
 
-    /** Whether documents that share a row are trained on each for itself. */
+    /** Whether documents share a row, and whether they are then trained on each for itself. */
     public enum Packing {
+        /** They do, as one text. */
         NONE,
-        DOCUMENTS
+        /** They do, each for itself. */
+        DOCUMENTS,
+        /** Each has a row of its own, as long as the context. */
+        PADDED,
+        /** Each has a row of its own, about as long as itself. */
+        LENGTHS;
+
+        /** Returns the name as a configuration has it. */
+        public String word() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+
+        /** Returns whether each document has a row of its own. */
+        public boolean apart() {
+            return this == PADDED || this == LENGTHS;
+        }
     }
 
     /** How a chat is written as text. */

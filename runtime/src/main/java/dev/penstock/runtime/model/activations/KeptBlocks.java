@@ -8,8 +8,6 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.ShardShape;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -18,18 +16,21 @@ import java.util.TreeMap;
  * Room for the {@link RecomputedBlocks} of one unit from its backward for the input, which computes
  * them again, to its backward for the weights, which reads them.
  *
- * @param bySlice entry s: a unit of slice s, by the block's index in the stage
+ * @param largest of the largest unit that fits here, by the block's index in the stage
+ * @param shape of what is kept
  * @param queryKeyValues by the block's index; empty where sequences are cut: there they are kept
  *     from the forward on
  */
 public record KeptBlocks(
-        List<Map<Integer, LayerActivations>> bySlice, Map<Integer, Tensor> queryKeyValues) {
+        Map<Integer, LayerActivations> largest,
+        ShardShape shape,
+        Map<Integer, Tensor> queryKeyValues) {
 
     /**
      * Allocates what these blocks keep.
      *
      * @param queryKeyValue type of queries, keys and values
-     * @param rows of the largest unit that fits here; larger slices are never requested
+     * @param rows of the largest unit that fits here; larger ones are never requested
      */
     public static KeptBlocks allocate(
             DeviceScope activations,
@@ -50,13 +51,6 @@ public record KeptBlocks(
                             }
                             return layers;
                         });
-        List<Map<Integer, LayerActivations>> bySlice = new ArrayList<>();
-        for (int slice = 0; slice < batch.slices(); slice++) {
-            int n = Math.min(batch.rows(slice), rows);
-            Map<Integer, LayerActivations> layers = new TreeMap<>();
-            largest.forEach((block, layer) -> layers.put(block, layer.first(n, shape.ownRows(n))));
-            bySlice.add(layers);
-        }
         Map<Integer, Tensor> queryKeyValues = new TreeMap<>();
         for (int block : batch.sliced() ? Set.<Integer>of() : blocks) {
             queryKeyValues.put(
@@ -67,10 +61,11 @@ public record KeptBlocks(
                             batch.microBatchRows(),
                             shape.queryKeyValueColumns()));
         }
-        return new KeptBlocks(bySlice, queryKeyValues);
+        return new KeptBlocks(largest, shape, queryKeyValues);
     }
 
-    LayerActivations layer(int slice, int block) {
-        return requireNonNull(bySlice.get(slice).get(block));
+    /** Returns the activations of a block of a unit of n rows. */
+    LayerActivations layer(int rows, int block) {
+        return requireNonNull(largest.get(block)).first(rows, shape.ownRows(rows));
     }
 }

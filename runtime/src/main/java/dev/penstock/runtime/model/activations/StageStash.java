@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.runtime.model.shape.StepShapes;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,22 +24,29 @@ import org.jspecify.annotations.Nullable;
  */
 public final class StageStash {
     private final BatchShape batch;
+    private final StepShapes shapes;
     private final List<SlotPool<UnitSlot>> unitsBySlice;
-    private final SlotPool<List<Tensor>> queryKeyValues;
-    private final SlotPool<List<Tensor>> gradients;
+    private final SlotPool<MicroBatchSlot> queryKeyValues;
+    private final SlotPool<MicroBatchSlot> gradients;
     private final RecomputedBlocks recomputed;
 
     /** The number of units whose backward is still to come, by micro-batch. */
     private final int[] units;
 
-    /** Allocates all slots of a stage's budget. */
+    /**
+     * Allocates all slots of a stage's budget.
+     *
+     * @param shapes of the current step
+     */
     public StageStash(
+            StepShapes shapes,
             StageScopes scopes,
             GptSettings settings,
             StageRole role,
             StageBudget budget,
             RecomputedBlocks recomputed) {
-        batch = settings.batchOfPart();
+        this.shapes = shapes;
+        batch = shapes.whole();
         this.recomputed = recomputed;
         units = new int[batch.microBatches()];
         unitsBySlice = unitPools(scopes.activations(), settings, role, budget, recomputed);
@@ -131,12 +139,12 @@ public final class StageStash {
                                             rows,
                                             budget.split(),
                                             recomputed));
-            slots.add(UnitSlot.of(largest, settings.shape(role), batch, rows));
+            slots.add(new UnitSlot(largest, settings.shape(role)));
         }
         return new SlotPool<>("activations of units", slots, batch.microBatches() * batch.slices());
     }
 
-    private SlotPool<List<Tensor>> microBatchPool(
+    private SlotPool<MicroBatchSlot> microBatchPool(
             DeviceScope scope,
             String content,
             StageRole role,
@@ -144,7 +152,7 @@ public final class StageStash {
             DType type,
             int columns,
             RecomputedBlocks recomputed) {
-        List<List<Tensor>> slots = new ArrayList<>();
+        List<MicroBatchSlot> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             List<Tensor> layers = new ArrayList<>();
             for (int layer = 0; layer < role.layers(); layer++) {
@@ -159,7 +167,7 @@ public final class StageStash {
                                         batch.microBatchRows(),
                                         columns));
             }
-            slots.add(List.copyOf(layers));
+            slots.add(new MicroBatchSlot(layers));
         }
         return new SlotPool<>(content, slots, batch.microBatches());
     }
@@ -193,11 +201,11 @@ public final class StageStash {
     }
 
     private UnitActivations lend(WorkUnit unit) {
-        return unitsBySlice.get(unit.slice()).take(key(unit)).at(unit.slice());
+        return unitsBySlice.get(unit.slice()).take(key(unit)).of(rows(unit));
     }
 
     public UnitActivations unit(WorkUnit unit) {
-        return unitsBySlice.get(unit.slice()).get(key(unit)).at(unit.slice());
+        return unitsBySlice.get(unit.slice()).get(key(unit)).of(rows(unit));
     }
 
     /** Takes room for what the first part of a backward computes again, until {@link #freeUnit}. */
@@ -211,14 +219,16 @@ public final class StageStash {
     /** Returns a block's activations for its backward, recomputed if necessary. */
     public LayerActivations layer(WorkUnit unit, int block) {
         KeptBlocks kept = kept(unit, block);
-        return kept == null ? unit(unit).layers().get(block) : kept.layer(unit.slice(), block);
+        return kept == null ? unit(unit).layers().get(block) : kept.layer(rows(unit), block);
     }
 
     /** Same as {@link #layer}, for queries, keys and values of the micro-batch. */
     public Tensor queryKeyValues(WorkUnit unit, int block) {
         KeptBlocks kept = kept(unit, block);
         Tensor own = kept == null ? null : kept.queryKeyValues().get(block);
-        return own == null ? queryKeyValues(unit).get(block) : own;
+        return own == null
+                ? queryKeyValues(unit).get(block)
+                : own.rows(0, shapes.of(unit.microBatch()).microBatchRows());
     }
 
     private @Nullable KeptBlocks kept(WorkUnit unit, int block) {
@@ -247,7 +257,7 @@ public final class StageStash {
      * forward.
      */
     public List<Tensor> queryKeyValues(WorkUnit unit) {
-        return queryKeyValues.get(unit.microBatch());
+        return ofMicroBatch(queryKeyValues.get(unit.microBatch()), unit);
     }
 
     public void freeQueryKeyValues(WorkUnit unit) {
@@ -258,11 +268,11 @@ public final class StageStash {
      * Returns the gradients of a micro-batch, per layer, not zeroed; only where sequences are cut.
      */
     public List<Tensor> takeGradients(WorkUnit unit) {
-        return gradients.take(unit.microBatch());
+        return ofMicroBatch(gradients.take(unit.microBatch()), unit);
     }
 
     public List<Tensor> gradients(WorkUnit unit) {
-        return gradients.get(unit.microBatch());
+        return ofMicroBatch(gradients.get(unit.microBatch()), unit);
     }
 
     public void freeGradients(WorkUnit unit) {
@@ -279,6 +289,14 @@ public final class StageStash {
             kept.freeAll();
         }
         Arrays.fill(units, 0);
+    }
+
+    private List<Tensor> ofMicroBatch(MicroBatchSlot slot, WorkUnit unit) {
+        return slot.of(shapes.of(unit.microBatch()).microBatchRows());
+    }
+
+    private int rows(WorkUnit unit) {
+        return shapes.of(unit.microBatch()).rows(unit.slice());
     }
 
     private int key(WorkUnit unit) {

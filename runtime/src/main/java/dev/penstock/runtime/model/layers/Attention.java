@@ -6,9 +6,6 @@ import dev.penstock.runtime.model.activations.LayerActivations;
 
 /** Attention of a unit's queries, wherever the keys and values of their sequences lie. */
 public interface Attention {
-    /** Returns the number of tokens of a sequence that this rank holds. */
-    int tokens();
-
     /**
      * Attends, and keeps in {@code a} what the backward needs.
      *

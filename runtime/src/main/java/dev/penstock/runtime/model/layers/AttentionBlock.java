@@ -28,7 +28,6 @@ final class AttentionBlock {
     private final Norm norm;
     private final ColumnLinear queryKeyValue;
     private final RowLinear output;
-    private final MicroBatchRows microBatchRows;
     private final Attention attention;
     private final @Nullable HeadNorms headNorms;
     private final @Nullable HeadTurns turns;
@@ -51,7 +50,6 @@ final class AttentionBlock {
         turning = shape.headColumns() + shape.keyColumns();
         queryKeyValue = new ColumnLinear(compute, parameters.queryKeyValue());
         output = new RowLinear(compute, parameters.attentionOutput());
-        microBatchRows = new MicroBatchRows(attention.tokens());
         this.attention = attention;
     }
 
@@ -78,15 +76,15 @@ final class AttentionBlock {
 
     private void project(LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         Tensor normed = queryKeyValue.gather(a.norm1());
-        if (microBatchRows.adjacent(blocks)) {
-            project(normed, microBatchRows.of(qkv, blocks), a.headMoments(), blocks);
+        if (MicroBatchRows.adjacent(qkv, blocks)) {
+            project(normed, MicroBatchRows.of(qkv, blocks), a.headMoments(), blocks);
             return;
         }
         for (int b = 0; b < blocks.sequences(); b++) {
             HeadMoments kept = a.headMoments();
             project(
                     MicroBatchRows.inUnit(normed, blocks, b),
-                    microBatchRows.of(qkv, blocks, b),
+                    MicroBatchRows.of(qkv, blocks, b),
                     kept == null ? null : kept.of(b * blocks.tokens(), blocks.tokens()),
                     blocks);
         }
@@ -185,7 +183,7 @@ final class AttentionBlock {
         output.backwardInput(dStream, work.dAttended(), work, blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         Tensor dProjected = dProjected(a, dQkv, work, blocks);
-        microBatchRows.scatter(kernels, dProjected, blocks, qkv);
+        MicroBatchRows.scatter(kernels, dProjected, blocks, qkv);
         Tensor factor = queryKeyValue.backwardBias(dProjected, work, blocks);
         Tensor dNorm = queryKeyValue.backwardInput(factor, work.dModel());
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
@@ -198,11 +196,11 @@ final class AttentionBlock {
     }
 
     private Tensor unitRows(Tensor dQkv, Workspace work, TokenBlocks blocks) {
-        if (microBatchRows.adjacent(blocks)) {
-            return microBatchRows.of(dQkv, blocks);
+        if (MicroBatchRows.adjacent(dQkv, blocks)) {
+            return MicroBatchRows.of(dQkv, blocks);
         }
         Tensor gathered = requireNonNull(work.dQueryKeyValue());
-        microBatchRows.gather(kernels, dQkv, blocks, gathered);
+        MicroBatchRows.gather(kernels, dQkv, blocks, gathered);
         return gathered;
     }
 }

@@ -4,26 +4,20 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.StepShapes;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.List;
 
 /** The first stage's tokens of a step, those of a unit side by side. */
 public final class InputTokens {
-    private final BatchShape batch;
+    private final StepShapes shapes;
     private final Tensor all;
-    private final List<Tensor> units = new ArrayList<>();
 
-    public InputTokens(DeviceScope scope, BatchShape batch) {
-        this.batch = batch;
-        all = scope.tensor("tokens", DType.I32, 1, batch.tokensPerStep());
-        int first = 0;
-        for (int m = 0; m < batch.microBatches(); m++) {
-            for (int s = 0; s < batch.slices(); s++) {
-                units.add(all.columns(first, batch.rows(s)));
-                first += batch.rows(s);
-            }
-        }
+    /**
+     * @param shapes of the current step
+     */
+    public InputTokens(DeviceScope scope, StepShapes shapes) {
+        this.shapes = shapes;
+        all = scope.tensor("tokens", DType.I32, 1, shapes.whole().tokensPerStep());
     }
 
     /**
@@ -32,13 +26,18 @@ public final class InputTokens {
      * @param tokens {@code [B][T]}
      */
     public void fill(int microBatch, int[] tokens) {
+        BatchShape batch = shapes.of(microBatch);
         int rows = batch.microBatchRows();
-        int[] byUnits = batch.slices() == 1 ? tokens : byUnits(tokens);
-        all.columns(microBatch * rows, rows)
+        int[] byUnits = batch.slices() == 1 ? tokens : byUnits(batch, tokens);
+        all.columns(first(microBatch), rows)
                 .writeIndices(MemorySegment.ofArray(byUnits).asSlice(0, 4L * rows));
     }
 
-    private int[] byUnits(int[] tokens) {
+    private int first(int microBatch) {
+        return microBatch * shapes.whole().microBatchRows();
+    }
+
+    private static int[] byUnits(BatchShape batch, int[] tokens) {
         int[] byUnits = new int[batch.microBatchRows()];
         int to = 0;
         for (int s = 0; s < batch.slices(); s++) {
@@ -54,6 +53,8 @@ public final class InputTokens {
 
     /** Returns the tokens {@code [1, n]}, sequence by sequence. */
     public Tensor of(int microBatch, int slice) {
-        return units.get(microBatch * batch.slices() + slice);
+        BatchShape batch = shapes.of(microBatch);
+        int before = batch.sequences() * batch.firstToken(slice);
+        return all.columns(first(microBatch) + before, batch.rows(slice));
     }
 }

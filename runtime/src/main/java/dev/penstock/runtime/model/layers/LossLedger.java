@@ -8,6 +8,7 @@ import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.StepShapes;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.BitSet;
@@ -19,7 +20,7 @@ import java.util.BitSet;
 public final class LossLedger {
     private static final String PLACE = "loss";
 
-    private final BatchShape batch;
+    private final StepShapes shapes;
     private final Tensor targets;
     private final Tensor losses;
 
@@ -35,8 +36,12 @@ public final class LossLedger {
     private int sequences;
     private double meanOver;
 
-    public LossLedger(DeviceScope scope, ShardShape shape, BatchShape batch) {
-        this.batch = batch;
+    /**
+     * @param shapes of the current step
+     */
+    public LossLedger(DeviceScope scope, ShardShape shape, StepShapes shapes) {
+        this.shapes = shapes;
+        BatchShape batch = shapes.whole();
         range = shape.range();
         shard = shape.index();
         targets = scope.tensor("targets", DType.I32, 1, batch.tokensPerStep());
@@ -63,7 +68,7 @@ public final class LossLedger {
     }
 
     private boolean isHere(int microBatch, HeadChunk chunk, int b) {
-        return microBatch * batch.sequences() + chunk.firstSequence() + b < sequences;
+        return microBatch * shapes.whole().sequences() + chunk.firstSequence() + b < sequences;
     }
 
     /**
@@ -73,10 +78,10 @@ public final class LossLedger {
      */
     public void fill(int microBatch, int[] tokens) {
         int first = index(microBatch, 0, 0);
-        for (int i = 0; i < batch.microBatchRows(); i++) {
+        int rows = shapes.of(microBatch).microBatchRows();
+        for (int i = 0; i < rows; i++) {
             uncounted.set(first + i, tokens[i] < 0);
         }
-        int rows = batch.microBatchRows();
         targets.columns(first, rows)
                 .writeIndices(MemorySegment.ofArray(tokens).asSlice(0, 4L * rows));
     }
@@ -214,15 +219,19 @@ public final class LossLedger {
     /** Returns the mean loss of the tokens that count, see {@link #begin}. */
     public double mean() {
         MemorySegment segment = losses.contents();
-        int tokens = batch.tokensPerStep();
         double sum = 0;
-        for (int i = 0; i < tokens; i++) {
-            sum += segment.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+        for (int m = 0; m < shapes.whole().microBatches(); m++) {
+            int first = index(m, 0, 0);
+            for (int i = first; i < first + shapes.of(m).microBatchRows(); i++) {
+                sum += segment.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+            }
         }
         return sum / meanOver;
     }
 
     private int index(int microBatch, int sequence, int token) {
-        return (microBatch * batch.sequences() + sequence) * batch.context() + token;
+        return microBatch * shapes.whole().microBatchRows()
+                + sequence * shapes.of(microBatch).context()
+                + token;
     }
 }

@@ -95,11 +95,6 @@ public final class RingAttention implements Attention {
     }
 
     @Override
-    public int tokens() {
-        return tokens;
-    }
-
-    @Override
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
         RingBuffers moving = load(qkv, blocks);
         Collective pass = ring.pass(moving.keyValues().get(0), moving.keyValues().get(1));

@@ -6,18 +6,21 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.LayerActivations;
+import dev.penstock.runtime.model.shape.MicroBatchRows;
 
 /** Attention over sequences that this rank holds as a whole. */
-public record WholeAttention(Kernels kernels, DType multiply, AttentionShape shape, int tokens)
+public record WholeAttention(Kernels kernels, DType multiply, AttentionShape shape)
         implements Attention {
     @Override
     public void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
+        int tokens = MicroBatchRows.tokens(qkv, blocks);
         kernels.attention(multiply, qkv, a.attended(), a.logSumExp(), shape, tokens, blocks);
     }
 
     @Override
     public void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
+        int tokens = MicroBatchRows.tokens(qkv, blocks);
         if (blocks.tokens() == tokens) {
             kernels.wholeAttentionBackward(
                     multiply,

@@ -44,6 +44,57 @@ public record BatchShape(
         return new BatchShape(sequences, microBatches, List.of(context), reductionBlock);
     }
 
+    /**
+     * Returns the same batch with shorter sequences, whose slices are the same shares of them.
+     *
+     * @param tokens of a sequence, at most the context
+     */
+    public BatchShape ofTokens(int tokens) {
+        int context = context();
+        if (tokens > context
+                || sliceLengths.stream().anyMatch(n -> (long) n * tokens % context != 0)) {
+            throw new IllegalArgumentException(
+                    "expected sequences of at most %d tokens that can be cut like %s, got %d"
+                            .formatted(context, sliceLengths, tokens));
+        }
+        return new BatchShape(
+                sequences,
+                microBatches,
+                sliceLengths.stream().map(n -> (int) ((long) n * tokens / context)).toList(),
+                reductionBlock,
+                logits);
+    }
+
+    /**
+     * Returns the least multiple of {@code wanted} such that sequences whose lengths are multiples
+     * of it can be cut like these: every slice is its share, and where the edges of slices are on
+     * the grid they stay there, so that sums are taken as for whole sequences.
+     *
+     * @param shards that divide the rows of a unit
+     * @return at most the context
+     */
+    public int lengthStep(int wanted, int shards) {
+        int context = context();
+        long common = context;
+        boolean onGrid = true;
+        for (int slice = 0; slice < slices(); slice++) {
+            common = greatestCommonDivisor(common, sliceLengths.get(slice));
+            onGrid &= firstToken(slice) % grid() == 0;
+        }
+        long pieces = context / common;
+        long step = pieces * (sliced() && onGrid ? grid() : 1);
+        step = multiple(step, pieces * shards);
+        return (int) Math.min(context, multiple(step, wanted));
+    }
+
+    private static long multiple(long a, long b) {
+        return a / greatestCommonDivisor(a, b) * b;
+    }
+
+    private static long greatestCommonDivisor(long a, long b) {
+        return b == 0 ? a : greatestCommonDivisor(b, a % b);
+    }
+
     public int slices() {
         return sliceLengths.size();
     }

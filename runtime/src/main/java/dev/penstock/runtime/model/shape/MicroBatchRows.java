@@ -9,24 +9,26 @@ import dev.penstock.cuda.device.TokenBlocks;
  * sequence, or uncut sequences, they are contiguous; otherwise each sequence has its own run.
  */
 public final class MicroBatchRows {
-    private final int context;
+    private MicroBatchRows() {}
 
-    public MicroBatchRows(int context) {
-        this.context = context;
+    public static boolean adjacent(Tensor microBatch, TokenBlocks unit) {
+        return unit.sequences() == 1 || unit.tokens() == tokens(microBatch, unit);
     }
 
-    public boolean adjacent(TokenBlocks unit) {
-        return unit.sequences() == 1 || unit.tokens() == context;
+    /** Returns how many tokens of each sequence the tensor has. */
+    public static int tokens(Tensor microBatch, TokenBlocks unit) {
+        return microBatch.rows() / unit.sequences();
     }
 
     /** Returns all rows of a unit whose rows are {@link #adjacent}. */
-    public Tensor of(Tensor microBatch, TokenBlocks unit) {
+    public static Tensor of(Tensor microBatch, TokenBlocks unit) {
         return microBatch.rows(unit.firstToken(), unit.rows());
     }
 
     /** Returns the rows of one sequence of a unit. */
-    public Tensor of(Tensor microBatch, TokenBlocks unit, int sequence) {
-        return microBatch.rows(sequence * context + unit.firstToken(), unit.tokens());
+    public static Tensor of(Tensor microBatch, TokenBlocks unit, int sequence) {
+        int first = sequence * tokens(microBatch, unit) + unit.firstToken();
+        return microBatch.rows(first, unit.tokens());
     }
 
     /** Returns the rows of one sequence in the unit's own tensors. */
@@ -35,8 +37,8 @@ public final class MicroBatchRows {
     }
 
     /** Copies the rows of a unit into a tensor of the micro-batch. */
-    public void scatter(Kernels kernels, Tensor rows, TokenBlocks unit, Tensor microBatch) {
-        if (adjacent(unit)) {
+    public static void scatter(Kernels kernels, Tensor rows, TokenBlocks unit, Tensor microBatch) {
+        if (adjacent(microBatch, unit)) {
             kernels.copy(rows, of(microBatch, unit));
             return;
         }
@@ -46,7 +48,7 @@ public final class MicroBatchRows {
     }
 
     /** Copies the rows of a unit out of a tensor of the micro-batch. */
-    public void gather(Kernels kernels, Tensor microBatch, TokenBlocks unit, Tensor into) {
+    public static void gather(Kernels kernels, Tensor microBatch, TokenBlocks unit, Tensor into) {
         for (int b = 0; b < unit.sequences(); b++) {
             kernels.copy(of(microBatch, unit, b), inUnit(into, unit, b));
         }

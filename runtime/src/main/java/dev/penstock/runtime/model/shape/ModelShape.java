@@ -121,15 +121,23 @@ public record ModelShape(
     public long layerFlopsPerToken() {
         long seen = 0;
         for (int layer = 0; layer < layers; layer++) {
-            seen += attentionFlopsOfSequence(layer);
+            seen += attentionFlopsOfSequence(layer, context);
         }
         return 6 * block.matrixParameters(width) + seen / ((long) layers * context);
     }
 
+    /**
+     * Returns the FLOPs of a sequence of this many tokens in one block, forward and backward,
+     * nothing recomputed.
+     */
+    public long layerFlops(int layer, int tokens) {
+        return 6 * block.matrixParameters(width) * tokens + attentionFlopsOfSequence(layer, tokens);
+    }
+
     /** The two products of attention over a whole sequence, forward and twice as much backward. */
-    private long attentionFlopsOfSequence(int layer) {
-        long window = Math.min(block.windowOr(layer, context), context);
-        long pairs = window * (window + 1) / 2 + (context - window) * window;
+    private long attentionFlopsOfSequence(int layer, int tokens) {
+        long window = Math.min(block.windowOr(layer, context), tokens);
+        long pairs = window * (window + 1) / 2 + (tokens - window) * window;
         return 12L * block.heads().queryColumns() * pairs;
     }
 

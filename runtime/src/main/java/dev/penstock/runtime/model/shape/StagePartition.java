@@ -90,6 +90,19 @@ public record StagePartition(List<Integer> layersPerStage) {
                 + (role.last() ? shape.headFlopsPerToken() : 0);
     }
 
+    /** Returns the FLOPs of a sequence of this many tokens in a stage, forward and backward. */
+    public long flops(ModelShape shape, int stage, int tokens) {
+        StageRole role = role(stage);
+        long flops =
+                tokens
+                        * ((role.first() ? shape.embeddingFlopsPerToken() : 0)
+                                + (role.last() ? shape.headFlopsPerToken() : 0));
+        for (int i = 0; i < role.layers(); i++) {
+            flops += shape.layerFlops(role.firstLayer() + i, tokens);
+        }
+        return flops;
+    }
+
     /** Fills stages from the front, keeping for every (stage, layers so far) the best beginning. */
     private record Search(ModelShape shape, int stages) {
 

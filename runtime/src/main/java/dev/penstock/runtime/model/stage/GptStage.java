@@ -50,7 +50,6 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.parameters.StageTrained;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.PartTokens;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.Sharding;
@@ -61,7 +60,9 @@ import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -83,8 +84,7 @@ public final class GptStage implements StageProgram {
     private final StepData data;
     private final StageOptimizer optimizer;
     private final StageGradients gradients;
-    private final List<TokenBlocks> blocksBySlice;
-    private final List<List<HeadChunk>> headChunksBySlice;
+    private final Map<Integer, List<UnitShape>> unitShapes = new HashMap<>();
     private final @Nullable PackedRows packed;
     private final List<RingAttention> rings = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
@@ -133,6 +133,9 @@ public final class GptStage implements StageProgram {
                         pools.gathers(),
                         kernels);
         PartTokens tokens = settings.tokens(place);
+        if (batches.unequal()) {
+            requireWholeSequences(settings, "micro-batches are unequal");
+        }
         packed = batches.packed() ? packed(settings) : null;
         layers =
                 new StageLayers(
@@ -147,6 +150,7 @@ public final class GptStage implements StageProgram {
                         buffers.logits());
         data =
                 new StepData(
+                        buffers.shapes(),
                         batches,
                         settings,
                         place,
@@ -163,21 +167,19 @@ public final class GptStage implements StageProgram {
                         ? null
                         : new NormGradients(
                                 kernels, shards, shape, parameters, buffers.normGradients());
-        blocksBySlice = IntStream.range(0, batch.slices()).mapToObj(batch::blocks).toList();
-        int logitsRows = LossHead.logitsRows(shape, batch);
-        headChunksBySlice =
-                blocksBySlice.stream()
-                        .map(blocks -> HeadChunk.of(blocks, logitsRows, batch.logits()))
-                        .toList();
     }
 
     private static PackedRows packed(GptSettings settings) {
+        requireWholeSequences(settings, "documents share rows");
+        return new PackedRows(settings.batch());
+    }
+
+    private static void requireWholeSequences(GptSettings settings, String where) {
         if (settings.grid().context() > 1) {
             throw new IllegalArgumentException(
-                    "expected whole sequences where documents share rows, got %d context parts"
-                            .formatted(settings.grid().context()));
+                    "expected whole sequences where %s, got %d context parts"
+                            .formatted(where, settings.grid().context()));
         }
-        return new PackedRows(settings.batch());
     }
 
     private @Nullable HeadTurns turns() {
@@ -192,7 +194,7 @@ public final class GptStage implements StageProgram {
             return new PackedAttention(kernels, multiply, shape, batch.context(), packed);
         }
         if (scratch == null) {
-            return new WholeAttention(kernels, multiply, shape, batch.context());
+            return new WholeAttention(kernels, multiply, shape);
         }
         var ring =
                 new RingAttention(
@@ -305,6 +307,11 @@ public final class GptStage implements StageProgram {
     }
 
     @Override
+    public int boundaryRows(WorkUnit unit) {
+        return shape(unit).ownRows();
+    }
+
+    @Override
     public int boundaryColumns() {
         return settings.shape().width();
     }
@@ -339,6 +346,29 @@ public final class GptStage implements StageProgram {
         }
     }
 
+    /** Returns the sizes of a unit in the current step. */
+    private UnitShape shape(WorkUnit unit) {
+        BatchShape ofMicroBatch = buffers.shapes().of(unit.microBatch());
+        return unitShapes
+                .computeIfAbsent(ofMicroBatch.context(), _ -> unitShapes(ofMicroBatch))
+                .get(unit.slice());
+    }
+
+    private List<UnitShape> unitShapes(BatchShape ofMicroBatch) {
+        ShardShape shape = settings.shape(role);
+        int logitsRows = LossHead.logitsRows(shape, batch);
+        return IntStream.range(0, batch.slices())
+                .mapToObj(
+                        slice ->
+                                UnitShape.of(
+                                        ofMicroBatch,
+                                        slice,
+                                        shape,
+                                        logitsRows,
+                                        buffers.workspace()))
+                .toList();
+    }
+
     private void at(WorkUnit unit) {
         guard.atUnit(unit);
         if (packed != null) {
@@ -350,7 +380,7 @@ public final class GptStage implements StageProgram {
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
         at(unit);
         StageStash stash = buffers.stash();
-        TokenBlocks blocks = blocksBySlice.get(unit.slice());
+        TokenBlocks blocks = shape(unit).blocks();
         UnitActivations a = stash.takeUnit(unit);
         layers.forward(tokens(unit), input, a, stash.queryKeyValues(unit), output, blocks);
         if (kind == StepKind.EVALUATE) {
@@ -375,7 +405,7 @@ public final class GptStage implements StageProgram {
                 a,
                 stash.queryKeyValues(unit),
                 batch.sliced(),
-                blocksBySlice.get(unit.slice()));
+                shape(unit).blocks());
         guard.verify();
     }
 
@@ -388,7 +418,7 @@ public final class GptStage implements StageProgram {
                     requireNonNull(a.head()),
                     requireNonNull(buffers.ledger()),
                     unit.microBatch(),
-                    headChunksBySlice.get(unit.slice()));
+                    shape(unit).headChunks());
             stream.leave();
         }
         buffers.stash().freeUnit(unit);
@@ -430,8 +460,8 @@ public final class GptStage implements StageProgram {
         at(unit);
         gradients.open(replicas);
         StageStash stash = buffers.stash();
-        TokenBlocks blocks = blocksBySlice.get(unit.slice());
-        Workspace work = buffers.workspaces().get(unit.slice());
+        TokenBlocks blocks = shape(unit).blocks();
+        Workspace work = shape(unit).work();
         UnitActivations a = stash.unit(unit);
         stream.backward();
         stream.enter();
@@ -474,8 +504,8 @@ public final class GptStage implements StageProgram {
         guard.atUnit(unit);
         gradients.open(replicas);
         StageStash stash = buffers.stash();
-        TokenBlocks blocks = blocksBySlice.get(unit.slice());
-        Workspace work = buffers.workspaces().get(unit.slice());
+        TokenBlocks blocks = shape(unit).blocks();
+        Workspace work = shape(unit).work();
         UnitActivations a = stash.unit(unit);
         for (int i = layers.size() - 1; i >= 0; i--) {
             layers.backwardWeight(
@@ -510,7 +540,7 @@ public final class GptStage implements StageProgram {
                     requireNonNull(a.head()),
                     requireNonNull(buffers.ledger()),
                     unit.microBatch(),
-                    headChunksBySlice.get(unit.slice()),
+                    shape(unit).headChunks(),
                     1f / data.tokens(),
                     dStream,
                     work,
@@ -533,10 +563,11 @@ public final class GptStage implements StageProgram {
         if (scratch == null) {
             return buffers.stash().gradients(unit).get(layer);
         }
+        Tensor rows = scratch.rows(0, buffers.shapes().of(unit.microBatch()).microBatchRows());
         if (packed != null || buffers.ring() != null) { // others write all of it
-            kernels.zero(scratch);
+            kernels.zero(rows);
         }
-        return scratch;
+        return rows;
     }
 
     private void free(WorkUnit unit) {

@@ -22,16 +22,16 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageRole;
-import java.util.ArrayList;
-import java.util.List;
+import dev.penstock.runtime.model.shape.StepShapes;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Everything that a training stage allocates on its device, all of it when the stage is built.
  *
+ * @param shapes of the current step
  * @param recomputed blocks that share their activations
  * @param stash what units in flight keep
- * @param workspaces entry s: scratch of a backward of slice s
+ * @param workspace scratch of a backward of the largest unit
  * @param dQueryKeyValue scratch {@code [B*T, (h+2g)k]} of this shard's heads where sequences are
  *     not cut
  * @param ring where sequences lie on several ranks
@@ -46,9 +46,10 @@ import org.jspecify.annotations.Nullable;
  */
 record StageBuffers(
         StageParameters parameters,
+        StepShapes shapes,
         RecomputedBlocks recomputed,
         StageStash stash,
-        List<Workspace> workspaces,
+        Workspace workspace,
         @Nullable Tensor dQueryKeyValue,
         @Nullable RingBuffers ring,
         @Nullable TurnTable turns,
@@ -79,7 +80,8 @@ record StageBuffers(
                         shape,
                         role);
         RecomputedBlocks recomputed = RecomputedBlocks.allocate(scopes, settings, role, budget);
-        StageStash stash = new StageStash(scopes, settings, role, budget, recomputed);
+        var shapes = new StepShapes(batch);
+        StageStash stash = new StageStash(shapes, scopes, settings, role, budget, recomputed);
         Tensor dQueryKeyValue =
                 batch.sliced()
                         ? null
@@ -101,9 +103,10 @@ record StageBuffers(
                         : RingBuffers.allocate(scopes.scratch(), shape, batch, parts);
         return new StageBuffers(
                 parameters,
+                shapes,
                 recomputed,
                 stash,
-                workspaces(scopes, settings, role),
+                workspace(scopes, settings, role),
                 dQueryKeyValue,
                 ring,
                 role.layers() == 0
@@ -114,8 +117,8 @@ record StageBuffers(
                 adapters(scopes, settings, role),
                 projected(scopes, settings, role),
                 logits,
-                role.first() ? new InputTokens(scopes.activations(), batch) : null,
-                role.last() ? new LossLedger(scopes.activations(), shape, batch) : null);
+                role.first() ? new InputTokens(scopes.activations(), shapes) : null,
+                role.last() ? new LossLedger(scopes.activations(), shape, shapes) : null);
     }
 
     private static Tensor allRows(StageScopes scopes, ShardShape shape, BatchShape batch) {
@@ -149,19 +152,12 @@ record StageBuffers(
                                 settings.shape(role).queryKeyValueColumns());
     }
 
-    private static List<Workspace> workspaces(
-            StageScopes scopes, GptSettings settings, StageRole role) {
-        BatchShape batch = settings.batchOfPart();
-        Workspace largest =
-                Carver.carve(
-                        scopes.scratch(),
-                        "gradients of a unit",
-                        carver -> Workspace.carve(carver, settings.shape(role), batch, role));
-        List<Workspace> workspaces = new ArrayList<>();
-        for (int s = 0; s < batch.slices(); s++) {
-            int rows = batch.rows(s);
-            workspaces.add(largest.first(rows, settings.shape(role).ownRows(rows)));
-        }
-        return List.copyOf(workspaces);
+    private static Workspace workspace(StageScopes scopes, GptSettings settings, StageRole role) {
+        return Carver.carve(
+                scopes.scratch(),
+                "gradients of a unit",
+                carver ->
+                        Workspace.carve(
+                                carver, settings.shape(role), settings.batchOfPart(), role));
     }
 }

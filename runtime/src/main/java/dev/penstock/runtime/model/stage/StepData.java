@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.PartTokens;
 import dev.penstock.runtime.model.shape.PartTokens.Run;
+import dev.penstock.runtime.model.shape.StepShapes;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class StepData {
     private final BatchShape batch;
+    private final StepShapes shapes;
     private final BatchSource source;
     private final int firstMicroBatch;
 
@@ -37,9 +39,11 @@ final class StepData {
     private int counted;
 
     /**
+     * @param shapes receives the sizes of every micro-batch
      * @param packed receives the documents of every micro-batch, if there are several in a row
      */
     StepData(
+            StepShapes shapes,
             BatchSource source,
             GptSettings settings,
             RankPlace place,
@@ -48,6 +52,7 @@ final class StepData {
             @Nullable LossLedger ledger,
             @Nullable PackedRows packed) {
         this.batch = settings.batchOfPart();
+        this.shapes = shapes;
         this.held = held;
         this.context = settings.batch().context();
         this.source = source;
@@ -64,6 +69,10 @@ final class StepData {
     }
 
     void read(StepKind kind, long step) {
+        for (int m = 0; m < batch.microBatches(); m++) {
+            int tokens = source.tokens(kind, step, firstMicroBatch + m, context);
+            shapes.set(m, tokens == context ? batch.context() : tokens);
+        }
         if (inputs == null && ledger == null && packed == null) {
             return;
         }
@@ -91,11 +100,11 @@ final class StepData {
             }
             source.read(kind, step, firstMicroBatch + m, microBatch);
             if (inputs != null) {
-                inputs.fill(m, held(0));
+                inputs.fill(m, held(m, 0));
             }
             if (ledger != null) {
                 hideUncounted();
-                ledger.fill(m, held(1));
+                ledger.fill(m, held(m, 1));
             }
         }
     }
@@ -130,16 +139,20 @@ final class StepData {
         }
     }
 
-    /** Returns the tokens at the given offset from those that this rank holds. */
-    private int[] held(int behind) {
+    /**
+     * Returns the tokens at the given offset from those that this rank holds, of a micro-batch that
+     * has been read.
+     */
+    private int[] held(int ofMicroBatch, int behind) {
+        int tokens = shapes.of(ofMicroBatch).context();
         for (int b = 0; b < batch.sequences(); b++) {
             for (Run run : held.runs()) {
                 System.arraycopy(
                         microBatch,
                         b * (context + 1) + run.first() + behind,
                         part,
-                        b * batch.context() + run.firstHere(),
-                        run.tokens());
+                        b * tokens + run.firstHere(),
+                        Math.min(run.tokens(), tokens));
             }
         }
         return part;

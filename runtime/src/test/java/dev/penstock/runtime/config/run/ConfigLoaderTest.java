@@ -48,7 +48,12 @@ class ConfigLoaderTest {
                                         DataSection.Packing.NONE,
                                         DataSection.Loss.ALL,
                                         DataSection.Template.TOKENIZER),
-                                new BatchSection(8, 8, BatchSection.Last.FULL),
+                                new BatchSection(
+                                        8,
+                                        8,
+                                        16,
+                                        BatchSection.Arrangement.HILL,
+                                        BatchSection.Last.FULL),
                                 new PipelineSection(
                                         2,
                                         Optional.empty(),
@@ -206,7 +211,12 @@ class ConfigLoaderTest {
                                         DataSection.Packing.DOCUMENTS,
                                         DataSection.Loss.ALL,
                                         DataSection.Template.PLAIN),
-                                new BatchSection(12, 4, BatchSection.Last.SMALLER),
+                                new BatchSection(
+                                        12,
+                                        4,
+                                        16,
+                                        BatchSection.Arrangement.HILL,
+                                        BatchSection.Last.SMALLER),
                                 new PipelineSection(
                                         3,
                                         Optional.of(1),

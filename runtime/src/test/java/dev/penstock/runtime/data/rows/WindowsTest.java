@@ -1,4 +1,4 @@
-package dev.penstock.runtime.data;
+package dev.penstock.runtime.data.rows;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.penstock.runtime.data;
+package dev.penstock.runtime.data.rows;
 
 /**
  * The windows of {@code context + 1} tokens in a stretch of text, each starting with the last token
@@ -6,7 +6,7 @@ package dev.penstock.runtime.data;
  * of windows is shifted by a random amount below a context, and the windows come in another random
  * order. Everything follows from the seed and the number of the sequence.
  */
-final class Windows {
+public final class Windows {
     private final long first;
     private final int context;
     private final long seed;
@@ -17,7 +17,7 @@ final class Windows {
      * @param first start of the stretch
      * @param length of the stretch, at least {@code context + 1}
      */
-    Windows(long first, long length, int context, long seed) {
+    public Windows(long first, long length, int context, long seed) {
         this.first = first;
         this.context = context;
         this.seed = seed;
@@ -27,12 +27,12 @@ final class Windows {
     }
 
     /** Returns the windows of one epoch. */
-    long count() {
+    public long count() {
         return count;
     }
 
     /** Returns the first token of training sequence {@code sequence} of the run, counted from 0. */
-    long start(long sequence) {
+    public long start(long sequence) {
         long epoch = sequence / count;
         long key = Permutation.mix(seed) ^ Permutation.mix(~epoch);
         long window = new Permutation(count, key).at(sequence % count);

@@ -1,10 +1,10 @@
-package dev.penstock.runtime.data;
+package dev.penstock.runtime.data.rows;
 
 /**
  * A pseudo-random order of {@code 0 .. size-1} that needs no memory: a four-round Feistel network
  * over the next power of four, walked on until it lands below {@code size}.
  */
-final class Permutation {
+public final class Permutation {
     private static final int ROUNDS = 4;
 
     private final long size;
@@ -15,7 +15,7 @@ final class Permutation {
      * @param size from 1 to 2^60
      * @param key selects the order
      */
-    Permutation(long size, long key) {
+    public Permutation(long size, long key) {
         this.size = size;
         int bits = Math.max(2, Long.SIZE - Long.numberOfLeadingZeros(size - 1));
         this.halfBits = (bits + 1) / 2;
@@ -25,7 +25,7 @@ final class Permutation {
     }
 
     /** Returns the image of {@code index}; distinct for distinct indices. */
-    long at(long index) {
+    public long at(long index) {
         long value = index;
         do {
             value = scramble(value);
@@ -46,7 +46,7 @@ final class Permutation {
     }
 
     /** SplitMix64's finisher: every bit of the input moves about half the bits of the output. */
-    static long mix(long value) {
+    public static long mix(long value) {
         long z = value + 0x9e3779b97f4a7c15L;
         z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L;
         z = (z ^ (z >>> 27)) * 0x94d049bb133111ebL;
