@@ -152,11 +152,12 @@ record StageBuffers(
     private static List<Workspace> workspaces(
             StageScopes scopes, GptSettings settings, StageRole role) {
         BatchShape batch = settings.batchOfPart();
+        boolean ownStream = role.last() && (role.first() || settings.trained().endsIn(role));
         Workspace largest =
                 Carver.carve(
                         scopes.scratch(),
                         "gradients of a unit",
-                        carver -> Workspace.carve(carver, settings.shape(role), batch, role));
+                        carver -> Workspace.carve(carver, settings.shape(role), batch, ownStream));
         List<Workspace> workspaces = new ArrayList<>();
         for (int s = 0; s < batch.slices(); s++) {
             int rows = batch.rows(s);
