@@ -64,10 +64,14 @@ final class BoundaryBuffers {
             boolean sendsFrames = !topology.isLast(stage) && !topology.isLocal(stage, stage + 1);
             if (takesFrames) {
                 receive(scope, plan, activation(stage), needs, Use.INPUT);
+            }
+            if (takesFrames && topology.passesGradient(stage)) {
                 gradientCount += send(plan, gradient(stage - 1), keepsSent);
             }
-            if (sendsFrames) {
+            if (sendsFrames && topology.hasBackward(stage)) {
                 receive(scope, plan, gradient(stage), needs, Use.OUTPUT_GRADIENT);
+            }
+            if (sendsFrames) {
                 outputCount += send(plan, activation(stage + 1), keepsSent);
             }
             outputs.put(

@@ -54,18 +54,21 @@ public final class BoundaryMemory {
             if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
                 tensors +=
                         needs.slots(
-                                        stage,
-                                        Use.INPUT,
-                                        credits(plan, BoundaryBuffers.activation(stage)))
-                                + kept(plan, BoundaryBuffers.gradient(stage - 1), keepsSent);
+                                stage, Use.INPUT, credits(plan, BoundaryBuffers.activation(stage)));
+                tensors +=
+                        topology.passesGradient(stage)
+                                ? kept(plan, BoundaryBuffers.gradient(stage - 1), keepsSent)
+                                : 0;
             }
             if (!topology.isLast(stage) && !topology.isLocal(stage, stage + 1)) {
+                tensors += kept(plan, BoundaryBuffers.activation(stage + 1), keepsSent);
                 tensors +=
-                        needs.slots(
+                        topology.hasBackward(stage)
+                                ? needs.slots(
                                         stage,
                                         Use.OUTPUT_GRADIENT,
                                         credits(plan, BoundaryBuffers.gradient(stage)))
-                                + kept(plan, BoundaryBuffers.activation(stage + 1), keepsSent);
+                                : 0;
             }
         }
         return tensors * tensorBytes

@@ -123,11 +123,11 @@ final class BoundaryTensors {
         return tensor(outputGradients, unit);
     }
 
-    /** Takes memory for the input gradient of a backward; null on the first stage. */
+    /** Takes memory for the input gradient of a backward; null on the lowest stage that has any. */
     @Nullable Tensor takeInputGradient(WorkUnit unit) {
         int stage = unit.stage();
         buffers.reclaim(endpoint, stage);
-        return stage == 0 ? null : buffers.takeInputGradient(unit);
+        return topology.passesGradient(stage) ? buffers.takeInputGradient(unit) : null;
     }
 
     /** Hands a gradient to the previous stage if that lives here, or else keeps it for its send. */

@@ -14,7 +14,7 @@ import java.util.Map;
  * The most boundary tensors of each use that a rank holds at a time, found by walking its programs.
  *
  * <pre>
- *   input             RECV_F .. B or I, or F (evaluation)     in a receive slot
+ *   input             RECV_F .. B or I, or F without these    in a receive slot
  *   output            F .. SEND_F, or its reader on the same rank
  *   output gradient   RECV_B .. B                                  in a receive slot
  *   input gradient    B .. SEND_B, or its reader on the same rank
@@ -51,15 +51,6 @@ final class BufferNeeds {
             needs.new Walk(schedule).run(schedule.program(rank));
         }
         return needs;
-    }
-
-    /**
-     * Returns whether a program has backwards; a forward alone needs its input only while it runs.
-     */
-    static boolean trains(RankProgram program) {
-        return program.ops().stream()
-                .flatMap(op -> op.computations().stream())
-                .anyMatch(op -> op instanceof Op.InputGradient);
     }
 
     /** Returns the most tensors of this use held at a time; 0 if there are never any. */
@@ -100,10 +91,7 @@ final class BufferNeeds {
         }
 
         void run(RankProgram program) {
-            boolean trains = trains(program);
-            for (Op op : program.ops()) {
-                run(op, trains);
-            }
+            program.ops().forEach(this::run);
             received.forEach(
                     (key, held) ->
                             heldAfterReceive
@@ -117,29 +105,29 @@ final class BufferNeeds {
             received.computeIfAbsent(key, _ -> new ArrayList<>()).add(held.getOrDefault(key, 0));
         }
 
-        private void run(Op op, boolean trains) {
+        private void run(Op op) {
             switch (op) {
                 case Op.ReceiveActivation(WorkUnit u) -> receive(u.stage(), Use.INPUT);
                 case Op.Forward(WorkUnit u) -> {
                     if (!topology.isLast(u.stage())) {
                         add(u.stage(), Use.OUTPUT, 1);
                     }
-                    if (!trains) {
+                    if (!topology.hasBackward(u.stage())) {
                         releaseInput(u.stage());
                     }
                 }
                 case Op.SendActivation(WorkUnit u) -> add(u.stage(), Use.OUTPUT, -1);
                 case Op.ReceiveGradient(WorkUnit u) -> receive(u.stage(), Use.OUTPUT_GRADIENT);
                 case Op.InputGradient backward -> {
-                    if (op.stage() > 0) {
+                    if (topology.passesGradient(op.stage())) {
                         add(op.stage(), Use.INPUT_GRADIENT, 1);
                     }
                     releaseInput(op.stage());
                     releaseOutputGradient(op.stage());
                 }
                 case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
-                    run(forward, trains);
-                    run(backward, trains);
+                    run(forward);
+                    run(backward);
                 }
                 case Op.SendGradient(WorkUnit u) -> add(u.stage(), Use.INPUT_GRADIENT, -1);
                 case Op.BackwardWeight _,

@@ -30,7 +30,7 @@ final class OpInterpreter {
     private final int rank;
     private final RankProgram program;
     private final PipelineShape shape;
-    private final boolean trains;
+    private final Topology topology;
 
     /** Units that keep only their input between forward and recompute. */
     private final Set<WorkUnit> recomputed;
@@ -69,7 +69,7 @@ final class OpInterpreter {
         this.rank = rank;
         this.program = program;
         this.shape = schedule.shape();
-        this.trains = BufferNeeds.trains(program);
+        this.topology = new Topology(schedule);
         this.recomputed =
                 program.ops().stream()
                         .flatMap(op -> op.computations().stream())
@@ -78,7 +78,7 @@ final class OpInterpreter {
                         .collect(Collectors.toSet());
         this.stages = stages;
         this.links = new BoundaryLinks(program, buffers, endpoint, direct);
-        this.tensors = new BoundaryTensors(new Topology(schedule), buffers, endpoint, links);
+        this.tensors = new BoundaryTensors(topology, buffers, endpoint, links);
         this.collectiveTimes = new CollectiveTimes(program, stages);
         this.collectives =
                 new RunningCollectives(program, exchanges, collectiveTimes, endpoint, faults);
@@ -241,7 +241,7 @@ final class OpInterpreter {
         if (output != null) {
             tensors.computedOutput(unit, output);
         }
-        if (!trains) {
+        if (!topology.hasBackward(unit.stage())) { // a forward alone needs it only while it runs
             tensors.releaseInput(unit);
         }
         return Progress.DONE;

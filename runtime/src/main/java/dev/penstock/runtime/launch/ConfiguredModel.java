@@ -96,11 +96,7 @@ public final class ConfiguredModel {
         var section = config.model();
         ModelShape shape = section.shape(config.data().tokenizer().vocabulary());
         int stageCount = schedule.training().shape().stages();
-        StagePartition partition =
-                config.pipeline()
-                        .partition()
-                        .map(layers -> StagePartition.given(shape, layers))
-                        .orElseGet(() -> StagePartition.byFlops(shape, stageCount));
+        StagePartition partition = config.pipeline().partition(shape, stageCount);
         var batch =
                 new BatchShape(
                         config.batch().sequencesPerMicroBatch(),

@@ -2,7 +2,6 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
-import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.LoadedConfig;
@@ -40,10 +39,7 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
         Optional<Long> limit = config().device().memoryLimit().map(Bytes::bytes);
         List<Most> most = limit.isPresent() ? mostOfPrograms() : List.of();
         return ScheduleValidator.validate(
-                        proved.training(),
-                        ConfiguredSchedule.conditions(loaded)
-                                .with(proved.inFlight())
-                                .withMemoryLimit(limit(limit, most)))
+                        proved.training(), proved.conditions().withMemoryLimit(limit(limit, most)))
                 .violations()
                 .stream()
                 .map(violation -> problem(violation, most))

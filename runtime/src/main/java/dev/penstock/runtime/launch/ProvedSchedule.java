@@ -22,8 +22,10 @@ import java.util.List;
  * @param training what a training step runs
  * @param evaluation its forwards alone
  * @param inFlight capacity of every channel, enough for both
+ * @param conditions for which the training step was proved
  */
-public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight inFlight) {
+public record ProvedSchedule(
+        Schedule training, Schedule evaluation, InFlight inFlight, Conditions conditions) {
 
     /** One tensor more than costs of equal ops would ask for: real ops are not equal. */
     private static final int SLACK = 2;
@@ -60,10 +62,10 @@ public record ProvedSchedule(Schedule training, Schedule evaluation, InFlight in
                                         InFlight.auto(training)
                                                 .max(InFlight.auto(evaluation))
                                                 .max(InFlight.uniform(SLACK)));
-        ScheduleValidator.validate(training, ConfiguredSchedule.conditions(loaded).with(inFlight))
-                .orThrow();
+        Conditions conditions = configured.conditions(loaded).with(inFlight);
+        ScheduleValidator.validate(training, conditions).orThrow();
         ScheduleValidator.validate(evaluation, Conditions.forwardOnly().with(inFlight)).orThrow();
-        return new ProvedSchedule(training, evaluation, inFlight);
+        return new ProvedSchedule(training, evaluation, inFlight, conditions);
     }
 
     /** What is run, by kind of pass. */

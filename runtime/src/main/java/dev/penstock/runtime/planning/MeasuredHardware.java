@@ -125,7 +125,7 @@ public final class MeasuredHardware {
         ProfileCosts took = ProfileFile.read(run).computing();
         LoadedConfig loaded = ConfigLoader.loadOfRun(run.resolve("resolved.conf"), List.of());
         RunConfig config = loaded.config();
-        Schedule order = ConfiguredSchedule.of(loaded).order();
+        Schedule order = ConfiguredSchedule.of(loaded).computations();
         if (config.grid().context() > 1) {
             throw new BadInputException(
                     "%s: plans do not support context parallelism: expected a run with parallel.context = 1, got %d"

@@ -72,7 +72,7 @@ public final class MeasuredSlices {
         try {
             LoadedConfig loaded =
                     ConfigLoader.loadOfRun(directory.resolvedConfiguration(), List.of());
-            Schedule order = ConfiguredSchedule.of(loaded).order();
+            Schedule order = ConfiguredSchedule.of(loaded).computations();
             ProfileCosts costs = ProfileFile.read(run);
             List<String> missing = costs.missing(order);
             if (!missing.isEmpty()) {

@@ -10,13 +10,16 @@ import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.launch.ConfiguredModel;
 import dev.penstock.runtime.launch.PlannedTraffic;
 import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.FrozenStages;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.Lowering;
@@ -40,10 +43,12 @@ public final class PlanTraffic {
      * Returns the bytes in a training step, by use; entry r is rank r's.
      *
      * @param design of the model whose sizes were planned
+     * @param tuning what of it is trained
      * @throws IllegalArgumentException if no run can be cut like this, or its tensors are too large
      *     for one
      */
-    public static List<StepTraffic> of(PlanRequest request, Plan plan, ModelShape design) {
+    public static List<StepTraffic> of(
+            PlanRequest request, Plan plan, ModelShape design, FineTuning tuning) {
         PlanChoice choice = plan.choice();
         var grid =
                 new RankGrid(
@@ -52,7 +57,9 @@ public final class PlanTraffic {
                         1,
                         choice.layout().data());
         ZeroSettings zero = zero(choice);
-        Schedule training = training(request, choice, zero);
+        var trained = new TrainedParts(design, tuning);
+        FrozenStages frozen = trained.frozen(StagePartition.given(design, plan.partition()));
+        Schedule training = training(request, choice, zero, trained, frozen);
         var run =
                 new RunPlan(
                         "planned",
@@ -66,7 +73,9 @@ public final class PlanTraffic {
                         false,
                         zero.stage() == 0,
                         CollectiveForm.NEVER);
-        GptSettings model = model(request, plan, onPlannedSequences(design, request), grid, zero);
+        GptSettings model =
+                model(request, plan, onPlannedSequences(design, request), grid, zero)
+                        .training(tuning);
         try {
             return new PlannedTraffic(run, model, Collections.nCopies(grid.ranks(), 0))
                     .ofAllRanks();
@@ -94,12 +103,18 @@ public final class PlanTraffic {
                 Optional.empty());
     }
 
-    private static Schedule training(PlanRequest request, PlanChoice choice, ZeroSettings zero) {
+    private static Schedule training(
+            PlanRequest request,
+            PlanChoice choice,
+            ZeroSettings zero,
+            TrainedParts trained,
+            FrozenStages frozen) {
         int last = choice.stages() - 1;
-        boolean shares = request.model().tied() && last > 0;
+        boolean shares = request.model().tied() && last > 0 && trained.headMatrix();
         LoweringOptions options =
                 zero.lowering(
                         LoweringOptions.plain()
+                                .withFrozen(frozen)
                                 .withSharedGroups(shares ? List.of(List.of(0, last)) : List.of()),
                         choice.layout().data());
         var shape =

@@ -1,14 +1,19 @@
 package dev.penstock.runtime.planning;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.config.run.Suggestion;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.schedules.plan.work.BlockShape;
+import dev.penstock.schedules.plan.work.TrainedShape;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -16,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /**
  * Reads {@code --model}: a well-known name, a run's configuration, a folder of Hugging Face's, or
@@ -37,6 +43,7 @@ public final class PlannedModel {
             List.of("layers", "width", "heads", "vocabulary", "sequence");
 
     private final List<String> problems;
+    private Optional<ModelConfig> ofRun = Optional.empty();
 
     /**
      * @param problems receives what is wrong
@@ -51,7 +58,7 @@ public final class PlannedModel {
 
     /** Returns the sizes of the model, or nothing after adding a problem. */
     public Optional<dev.penstock.schedules.plan.work.ModelShape> read(String text) {
-        return design(text).map(PlannedModel::of);
+        return design(text).map(this::sizes);
     }
 
     /** Returns the model with all that it computes, or nothing after adding a problem. */
@@ -80,9 +87,21 @@ public final class PlannedModel {
         return Optional.empty();
     }
 
+    /** Returns what is trained of the model that was read: all of it, but for a run. */
+    public FineTuning tuning() {
+        return ofRun.map(ModelConfig::fineTuning).orElse(FineTuning.FULL);
+    }
+
+    /** Returns the sizes of the design that was read, with what is trained of it. */
+    public dev.penstock.schedules.plan.work.ModelShape sizes(ModelShape design) {
+        return ofRun.map(model -> tuned(of(design), model)).orElseGet(() -> of(design));
+    }
+
     private Optional<ModelShape> ofRun(Path file) {
         try {
-            return Optional.of(design(ConfigLoader.loadOfRun(file, List.of()).config()));
+            RunConfig config = ConfigLoader.loadOfRun(file, List.of()).config();
+            ofRun = Optional.of(tuned(config));
+            return Optional.of(design(config));
         } catch (ConfigException e) {
             e.problems().forEach(problem -> problems.add(problem.toString()));
             return Optional.empty();
@@ -103,9 +122,50 @@ public final class PlannedModel {
         return config.model().shape(config.data().tokenizer().vocabulary());
     }
 
+    private static ModelConfig tuned(RunConfig config) {
+        ModelConfig model = config.model().config(config.data().tokenizer().vocabulary());
+        return model.training(config.fineTune().tuning(model.family(), model.shape()));
+    }
+
     /** Returns the sizes of a run's model. */
     public static dev.penstock.schedules.plan.work.ModelShape of(RunConfig config) {
-        return of(design(config));
+        ModelConfig model = tuned(config);
+        return tuned(of(design(config)), model);
+    }
+
+    private static dev.penstock.schedules.plan.work.ModelShape tuned(
+            dev.penstock.schedules.plan.work.ModelShape sizes, ModelConfig model) {
+        return model.fineTuning().equals(FineTuning.FULL) ? sizes : sizes.training(trained(model));
+    }
+
+    private static TrainedShape trained(ModelConfig model) {
+        long layers = model.shape().layers();
+        Map<String, List<Integer>> trained = model.trained();
+        Map<String, List<Integer>> adapters = model.parameters();
+        adapters.keySet().removeIf(name -> !FineTuning.isAdapter(name));
+        return new TrainedShape(
+                Math.ceilDiv(elements(adapters, _ -> true), layers),
+                Math.ceilDiv(elements(trained, name -> name.startsWith("h.")), layers),
+                elements(
+                                trained,
+                                name ->
+                                        name.startsWith("h.")
+                                                && requireNonNull(trained.get(name)).size() == 2)
+                        / layers,
+                elements(trained, name -> name.startsWith("wte.") || name.startsWith("wpe.")),
+                elements(trained, name -> name.startsWith("ln_f.")),
+                new TrainedParts(model.shape(), model.fineTuning()).headMatrix());
+    }
+
+    private static long elements(Map<String, List<Integer>> parameters, Predicate<String> counted) {
+        return parameters.entrySet().stream()
+                .filter(parameter -> counted.test(parameter.getKey()))
+                .mapToLong(
+                        parameter ->
+                                parameter.getValue().stream()
+                                        .mapToLong(n -> n)
+                                        .reduce(1, (a, b) -> a * b))
+                .sum();
     }
 
     /** Returns the sizes of a model. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.withinPercentage;
 
 import dev.penstock.runtime.model.GoldenFamily;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.schedules.plan.work.TrainedShape;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -63,6 +64,28 @@ class PlannedModelTest {
         assertThat(planned.places()).isZero();
         assertThat(planned.blockMatrixParameters())
                 .isEqualTo(64 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 100);
+    }
+
+    @Test
+    void ofARunThatTrainsAdaptersOnlyTheseAreTrained() throws Exception {
+        Path run =
+                Files.writeString(
+                        folder.resolve("run.conf"),
+                        """
+                        data { source = "%s" }
+                        model { layers = 4, width = 64, heads = 4, context = 128 }
+                        fine-tune { method = lora, rank = 2, targets = [c_attn], freeze = ["h.0.*"] }
+                        """
+                                .formatted(Files.writeString(folder.resolve("a.txt"), "words")));
+
+        var planned = new PlannedModel(problems).read(run.toString()).orElseThrow();
+
+        assertThat(problems).isEmpty();
+        long adapter = 2 * (64 + 3 * 64);
+        assertThat(planned.blockParameters()).isEqualTo(12 * 64 * 64 + 13 * 64 + adapter);
+        // three of four blocks
+        assertThat(planned.tuning())
+                .contains(new TrainedShape(adapter, adapter * 3 / 4, adapter * 3 / 4, 0, 0, false));
     }
 
     @Test

@@ -108,6 +108,20 @@ public record Schedule(
                 .anyMatch(p -> p.ops().stream().anyMatch(op -> op instanceof Op.Transfer));
     }
 
+    /**
+     * The lowest stage that has a backward: no gradient is handed to the stages before it. As many
+     * as there are stages if none has any.
+     */
+    public int lowestBackward() {
+        return programs.stream()
+                .flatMap(program -> program.ops().stream())
+                .flatMap(op -> op.computations().stream())
+                .filter(op -> op instanceof Op.InputGradient)
+                .mapToInt(Op::stage)
+                .min()
+                .orElse(shape.stages());
+    }
+
     /** Whether it is computations alone, as a generator makes it. */
     public boolean isComputeOnly() {
         return programs.stream()

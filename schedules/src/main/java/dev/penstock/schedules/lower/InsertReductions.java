@@ -1,5 +1,6 @@
 package dev.penstock.schedules.lower;
 
+import dev.penstock.schedules.ir.FrozenStages;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
@@ -30,6 +31,15 @@ public final class InsertReductions {
             Schedule schedule,
             Collection<? extends Collection<Integer>> sharedGroups,
             GradientReduction reduction) {
+        return into(schedule, sharedGroups, reduction, FrozenStages.NONE);
+    }
+
+    /** The same without reductions of stages of which nothing is trained. */
+    public static Schedule into(
+            Schedule schedule,
+            Collection<? extends Collection<Integer>> sharedGroups,
+            GradientReduction reduction,
+            FrozenStages frozen) {
         var grouped =
                 new Schedule(
                         schedule.name(),
@@ -40,6 +50,7 @@ public final class InsertReductions {
         Set<Integer> shared = new TreeSet<>();
         grouped.sharedGroups().forEach(shared::addAll);
         Set<Integer> done = reduced(schedule);
+        done.addAll(frozen.stages());
         var programs = new ArrayList<RankProgram>();
         for (RankProgram program : schedule.programs()) {
             List<Op> ops =

@@ -37,7 +37,7 @@ public final class InsertTransfers {
             return schedule;
         }
         requireKnownUnits(schedule);
-        var transfers = new Transfers(schedule.placement());
+        var transfers = new Transfers(schedule);
         return schedule.withPrograms(
                 schedule.programs().stream().map(program -> late(program, transfers)).toList());
     }

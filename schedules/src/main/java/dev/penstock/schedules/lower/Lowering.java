@@ -6,9 +6,9 @@ import java.util.List;
 
 /**
  * The passes in their order: from the computations of a generator or a hand-written file to what
- * the ranks run. First backwards in one op or two and recomputes, then gathers and releases, then
- * reductions, then sends and receives. A pass adds only what is missing, so a schedule that has
- * such ops keeps them.
+ * the ranks run. First backwards in one op, two or none and recomputes, then gathers and releases,
+ * then reductions, then sends and receives. A pass adds only what is missing, so a schedule that
+ * has such ops keeps them.
  *
  * <p>All entries throw {@link IllegalArgumentException} for an op of a unit that does not exist;
  * everything else that may be wrong with an order passes through for the judge to name.
@@ -38,7 +38,8 @@ public final class Lowering {
                 InsertReductions.into(
                         gathered(computations(schedule, options), options),
                         options.sharedGroups(),
-                        options.reduction());
+                        options.reduction(),
+                        options.frozen());
         return withTransfers(reduced, options);
     }
 
@@ -63,7 +64,8 @@ public final class Lowering {
                     case SPLIT -> SplitBackward.in(schedule);
                     case MERGED -> MergeBackward.in(schedule);
                 };
-        return options.recompute() ? InsertRecompute.into(parted) : parted;
+        Schedule needed = OmitFrozen.from(parted, options.frozen());
+        return options.recompute() ? InsertRecompute.into(needed) : needed;
     }
 
     private static Schedule gathered(Schedule schedule, LoweringOptions options) {

@@ -1,5 +1,6 @@
 package dev.penstock.schedules.lower;
 
+import dev.penstock.schedules.ir.FrozenStages;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -10,6 +11,7 @@ import java.util.OptionalInt;
  *
  * @param backward in how many ops backwards run
  * @param recompute whether every unit keeps its input alone and runs its forward again
+ * @param frozen stages of which nothing is trained
  * @param sharedGroups groups of stages that hold the same parameters, such as {@code [[0, 3]]} for
  *     a tied embedding over four stages; groups of one stage are ignored
  * @param gathers how sharded parameters come and go; empty where every rank keeps its own
@@ -20,6 +22,7 @@ import java.util.OptionalInt;
 public record LoweringOptions(
         BackwardParts backward,
         boolean recompute,
+        FrozenStages frozen,
         List<List<Integer>> sharedGroups,
         Optional<GatherSettings> gathers,
         GradientReduction reduction,
@@ -40,6 +43,7 @@ public record LoweringOptions(
         return new LoweringOptions(
                 BackwardParts.AS_WRITTEN,
                 false,
+                FrozenStages.NONE,
                 List.of(),
                 Optional.empty(),
                 GradientReduction.SHARED_ONLY,
@@ -48,12 +52,20 @@ public record LoweringOptions(
 
     /** The same with backwards in so many ops. */
     public LoweringOptions withBackward(BackwardParts parts) {
-        return new LoweringOptions(parts, recompute, sharedGroups, gathers, reduction, capacity);
+        return new LoweringOptions(
+                parts, recompute, frozen, sharedGroups, gathers, reduction, capacity);
     }
 
     /** The same with all activations computed a second time. */
     public LoweringOptions withRecompute() {
-        return new LoweringOptions(backward, true, sharedGroups, gathers, reduction, capacity);
+        return new LoweringOptions(
+                backward, true, frozen, sharedGroups, gathers, reduction, capacity);
+    }
+
+    /** The same where nothing is trained of these stages. */
+    public LoweringOptions withFrozen(FrozenStages stages) {
+        return new LoweringOptions(
+                backward, recompute, stages, sharedGroups, gathers, reduction, capacity);
     }
 
     /** The same with these groups. */
@@ -61,6 +73,7 @@ public record LoweringOptions(
         return new LoweringOptions(
                 backward,
                 recompute,
+                frozen,
                 groups.stream().<List<Integer>>map(List::copyOf).toList(),
                 gathers,
                 reduction,
@@ -70,17 +83,30 @@ public record LoweringOptions(
     /** The same with sharded parameters. */
     public LoweringOptions withGathers(GatherSettings settings) {
         return new LoweringOptions(
-                backward, recompute, sharedGroups, Optional.of(settings), reduction, capacity);
+                backward,
+                recompute,
+                frozen,
+                sharedGroups,
+                Optional.of(settings),
+                reduction,
+                capacity);
     }
 
     /** The same with replicas. */
     public LoweringOptions withReduction(GradientReduction when) {
-        return new LoweringOptions(backward, recompute, sharedGroups, gathers, when, capacity);
+        return new LoweringOptions(
+                backward, recompute, frozen, sharedGroups, gathers, when, capacity);
     }
 
     /** The same for channels of this capacity, where a tensor may have to be taken early. */
     public LoweringOptions withCapacity(int tensors) {
         return new LoweringOptions(
-                backward, recompute, sharedGroups, gathers, reduction, OptionalInt.of(tensors));
+                backward,
+                recompute,
+                frozen,
+                sharedGroups,
+                gathers,
+                reduction,
+                OptionalInt.of(tensors));
     }
 }

@@ -41,7 +41,7 @@ final class TransferWriter {
     TransferWriter(Schedule schedule, int capacity) {
         this.schedule = schedule;
         this.placement = schedule.placement();
-        this.transfers = new Transfers(placement);
+        this.transfers = new Transfers(schedule);
         this.capacity = capacity;
         int ranks = schedule.shape().ranks();
         this.position = new int[ranks];

@@ -3,6 +3,7 @@ package dev.penstock.schedules.lower;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.ProgramWriter;
+import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -11,8 +12,12 @@ import org.jspecify.annotations.Nullable;
  * The transfers of a computation: neighbouring stages on one rank hand over without any.
  *
  * @param placement which rank has which stage
+ * @param lowestBackward the stage whose input's gradient nobody wants
  */
-record Transfers(Placement placement) {
+record Transfers(Placement placement, int lowestBackward) {
+    Transfers(Schedule schedule) {
+        this(schedule.placement(), schedule.lowestBackward());
+    }
 
     /** Writes an op with its receives right before and its sends right after it. */
     void writeAround(Op op, ProgramWriter program) {
@@ -55,7 +60,8 @@ record Transfers(Placement placement) {
         return switch (op) {
             case Op.Forward(WorkUnit u) when placement.crossesAfter(u.stage()) ->
                     new Op.SendActivation(u);
-            case Op.InputGradient backward when placement.crossesBefore(op.stage()) ->
+            case Op.InputGradient backward
+                    when placement.crossesBefore(op.stage()) && op.stage() > lowestBackward ->
                     new Op.SendGradient(backward.unit());
             case Op.Compute _ -> null;
         };

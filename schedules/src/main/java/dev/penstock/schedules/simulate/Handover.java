@@ -22,11 +22,13 @@ final class Handover {
     private final PipelineShape shape;
     private final Placement placement;
     private final boolean transfers;
+    private final int lowestBackward;
 
     Handover(Schedule schedule) {
         this.shape = schedule.shape();
         this.placement = schedule.placement();
         this.transfers = schedule.hasTransfers();
+        this.lowestBackward = schedule.lowestBackward();
     }
 
     int tensors() {
@@ -61,7 +63,7 @@ final class Handover {
             case Op.Forward(WorkUnit u) ->
                     !transfers && placement.crossesAfter(u.stage()) ? activation(u, 1) : NONE;
             case Op.InputGradient backward ->
-                    !transfers && placement.crossesBefore(op.stage())
+                    !transfers && placement.crossesBefore(op.stage()) && op.stage() > lowestBackward
                             ? gradient(backward.unit(), -1)
                             : NONE;
             case Op.SendActivation(WorkUnit u) ->

@@ -33,11 +33,37 @@ final class LiveUnits {
         void closed(int position, WorkUnit unit, boolean inputKept);
     }
 
+    /**
+     * With what the units of stages end.
+     *
+     * @param withBackward stages that have backwards; units of others end with their forward
+     * @param withWeight stages that have backwards for the weights; units of others end with their
+     *     backward for the input
+     */
+    record Ends(BitSet withBackward, BitSet withWeight) {
+        static Ends of(RankProgram program) {
+            var ends = new Ends(new BitSet(), new BitSet());
+            for (Op op : program.ops()) {
+                for (Op.Compute part : op.computations()) {
+                    if (!(part instanceof Op.Forward)) {
+                        ends.withBackward.set(part.stage());
+                    }
+                    if (part instanceof Op.BackwardWeight) {
+                        ends.withWeight.set(part.stage());
+                    }
+                }
+            }
+            return ends;
+        }
+    }
+
     private final PipelineShape shape;
     private final Changes changes;
     private final boolean training;
     private final RankProgram program;
     private final Map<Integer, Stage> stages = new TreeMap<>();
+
+    private final Ends ends;
 
     /** By number of the unit. */
     private final BitSet recomputed = new BitSet();
@@ -47,13 +73,23 @@ final class LiveUnits {
     private int peakPosition;
 
     LiveUnits(PipelineShape shape, PassKind passKind, RankProgram program) {
-        this(shape, passKind, program, Changes.IGNORED);
+        this(shape, passKind, program, Ends.of(program), Changes.IGNORED);
     }
 
-    LiveUnits(PipelineShape shape, PassKind passKind, RankProgram program, Changes changes) {
+    /**
+     * @param program the beginning of a program
+     * @param ends of the whole
+     */
+    LiveUnits(
+            PipelineShape shape,
+            PassKind passKind,
+            RankProgram program,
+            Ends ends,
+            Changes changes) {
         this.shape = shape;
         this.changes = changes;
         this.training = passKind == PassKind.TRAINING;
+        this.ends = ends;
         this.program = program;
         for (Op op : program.ops()) {
             if (op instanceof Op.Recompute(WorkUnit unit) && shape.contains(unit)) {
@@ -79,12 +115,16 @@ final class LiveUnits {
                 .toList();
     }
 
+    private Stage stage(int number) {
+        return new Stage(training && ends.withBackward().get(number));
+    }
+
     private void run(int position, Op.Compute op) {
-        Stage stage = stages.computeIfAbsent(op.stage(), _ -> new Stage());
+        Stage stage = stages.computeIfAbsent(op.stage(), this::stage);
         switch (op) {
             case Op.Forward(WorkUnit unit) -> {
                 open(position, stage, unit);
-                if (!training) {
+                if (!stage.training) {
                     close(position, stage, unit);
                 } else if (recomputed.get(shape.indexOf(unit)) && stage.park(unit)) {
                     live--;
@@ -98,7 +138,11 @@ final class LiveUnits {
             }
             case Op.BackwardInput(WorkUnit unit) -> {
                 stage.beginBackward(unit);
-                stage.awaitWeight();
+                if (ends.withWeight().get(unit.stage())) {
+                    stage.awaitWeight();
+                } else {
+                    close(position, stage, unit);
+                }
             }
             case Op.BackwardWeight(WorkUnit unit) -> {
                 stage.endWeight();
@@ -129,6 +173,9 @@ final class LiveUnits {
 
     /** The counts of one stage. */
     private final class Stage {
+        /** Whether units live until their backward. */
+        private final boolean training;
+
         private final BitSet liveUnits = new BitSet();
         private final BitSet parkedUnits = new BitSet();
         private final int[] livePerSlice = new int[shape.slices()];
@@ -147,6 +194,10 @@ final class LiveUnits {
         private int peakParked;
         private int awaitingWeight;
         private int peakAwaitingWeight;
+
+        Stage(boolean training) {
+            this.training = training;
+        }
 
         /**
          * A forward begins, again if the unit was parked. Returns whether the unit was not live

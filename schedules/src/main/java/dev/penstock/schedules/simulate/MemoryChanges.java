@@ -25,7 +25,7 @@ final class MemoryChanges implements LiveUnits.Changes {
         this.sizes = sizes;
         this.rank = program.rank();
         var ran = new RankProgram(rank, program.ops().subList(0, timeline.opsRun(rank)));
-        new LiveUnits(timeline.schedule().shape(), passKind, ran, this);
+        new LiveUnits(timeline.schedule().shape(), passKind, ran, LiveUnits.Ends.of(program), this);
         gathers(ran.ops());
         // stable: an op's start stays before its end
         changes.sort(Comparator.comparingLong(Change::nanos).thenComparingInt(Change::position));

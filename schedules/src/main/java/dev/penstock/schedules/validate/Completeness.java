@@ -1,5 +1,6 @@
 package dev.penstock.schedules.validate;
 
+import dev.penstock.schedules.ir.FrozenStages;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpKind;
 import dev.penstock.schedules.ir.OpPlace;
@@ -25,6 +26,7 @@ final class Completeness {
     private final boolean lowered;
     private final boolean transfers;
     private final boolean replicated;
+    private final FrozenStages frozen;
     private final Set<Integer> sharing;
     private final List<Violation> violations = new ArrayList<>();
 
@@ -35,6 +37,7 @@ final class Completeness {
         this.index = index;
         this.training = conditions.passKind() == PassKind.TRAINING;
         this.replicated = conditions.replicated();
+        this.frozen = conditions.frozen();
         this.lowered = !schedule.isComputeOnly();
         this.transfers = schedule.hasTransfers();
         this.sharing =
@@ -66,7 +69,9 @@ final class Completeness {
         }
         if (training && lowered) {
             IntStream.range(0, shape.stages())
-                    .filter(stage -> replicated || sharing.contains(stage))
+                    .filter(
+                            stage ->
+                                    sharing.contains(stage) || (replicated && frozen.trains(stage)))
                     .filter(index::isReductionMissing)
                     .forEach(stage -> missing(new Op.ReduceGradients(stage)));
         }
@@ -162,11 +167,20 @@ final class Completeness {
     private boolean belongs(OpKind kind, int stage) {
         return switch (kind) {
             case FORWARD -> true;
-            case BACKWARD, BACKWARD_INPUT, BACKWARD_WEIGHT, RECOMPUTE -> training;
+            case BACKWARD, BACKWARD_INPUT, RECOMPUTE -> training && frozen.hasBackward(stage);
+            case BACKWARD_WEIGHT -> training && frozen.trains(stage);
             case SEND_ACTIVATION -> transfers && placement.crossesAfter(stage);
             case RECEIVE_ACTIVATION -> transfers && placement.crossesBefore(stage);
-            case SEND_GRADIENT -> transfers && training && placement.crossesBefore(stage);
-            case RECEIVE_GRADIENT -> transfers && training && placement.crossesAfter(stage);
+            case SEND_GRADIENT ->
+                    transfers
+                            && training
+                            && placement.crossesBefore(stage)
+                            && frozen.hasBackward(stage - 1);
+            case RECEIVE_GRADIENT ->
+                    transfers
+                            && training
+                            && placement.crossesAfter(stage)
+                            && frozen.hasBackward(stage);
         };
     }
 
@@ -177,6 +191,14 @@ final class Completeness {
 
     private String needless(Op op) {
         return switch (op) {
+            case Op.BackwardWeight _ when training ->
+                    "has no weights: nothing of its stage is trained";
+            case Op.Compute _ when training ->
+                    "is a backward before the first stage that trains anything";
+            case Op.SendGradient _ when training && !frozen.hasBackward(op.stage() - 1) ->
+                    "goes to a stage that neither trains anything nor passes gradients on";
+            case Op.ReceiveGradient _ when training && !frozen.hasBackward(op.stage()) ->
+                    "comes to a stage that neither trains anything nor passes gradients on";
             case Op.Compute _ -> "has no place in a forward-only schedule";
             case Op.SendGradient _, Op.ReceiveGradient _ when !training ->
                     "has no place in a forward-only schedule";

@@ -18,7 +18,13 @@ import java.util.stream.Collectors;
  */
 final class HeldBytes {
     private final PipelineShape shape;
-    private final boolean training;
+
+    /** Stages whose units live until their backward; others run forward alone. */
+    private final BitSet backwards = new BitSet();
+
+    /** Stages whose units live until their backward for the weights, where that is split. */
+    private final BitSet weights = new BitSet();
+
     private final RankProgram program;
     private final MemoryModel model;
     private final Map<Integer, Stage> stages = new TreeMap<>();
@@ -28,12 +34,19 @@ final class HeldBytes {
 
     HeldBytes(PipelineShape shape, PassKind passKind, RankProgram program, MemoryModel model) {
         this.shape = shape;
-        this.training = passKind == PassKind.TRAINING;
         this.program = program;
         this.model = model;
         for (Op op : program.ops()) {
             if (op instanceof Op.Recompute(WorkUnit unit) && shape.contains(unit)) {
                 stage(unit.stage()).recomputed.set(index(unit));
+            }
+            for (Op.Compute part : op.computations()) {
+                if (passKind == PassKind.TRAINING && !(part instanceof Op.Forward)) {
+                    backwards.set(part.stage());
+                }
+                if (part instanceof Op.BackwardWeight) {
+                    weights.set(part.stage());
+                }
             }
         }
     }
@@ -98,7 +111,9 @@ final class HeldBytes {
                 unpark(part.unit());
                 open(part.unit());
             }
-            if (part instanceof Op.BackwardInput(WorkUnit unit) && shape.contains(unit)) {
+            if (part instanceof Op.BackwardInput(WorkUnit unit)
+                    && shape.contains(unit)
+                    && weights.get(unit.stage())) {
                 keepForWeight(unit);
             }
         }
@@ -121,7 +136,7 @@ final class HeldBytes {
 
     private void end(Op.Compute op) {
         switch (op) {
-            case Op.Forward(WorkUnit unit) when !training -> close(unit);
+            case Op.Forward(WorkUnit unit) when !backwards.get(unit.stage()) -> close(unit);
             case Op.Forward(WorkUnit unit) when stage(unit.stage()).recomputed.get(index(unit)) -> {
                 close(unit);
                 stage(unit.stage()).parked.set(index(unit));
@@ -129,6 +144,7 @@ final class HeldBytes {
             }
             case Op.Backward(WorkUnit unit) -> close(unit);
             case Op.BackwardWeight(WorkUnit unit) -> close(unit);
+            case Op.BackwardInput(WorkUnit unit) when !weights.get(unit.stage()) -> close(unit);
             case Op.Forward _, Op.Recompute _, Op.BackwardInput _ -> {}
         }
     }

@@ -7,6 +7,7 @@ import dev.penstock.runtime.config.hardware.HardwareConfig;
 import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.planning.MeasuredHardware;
 import dev.penstock.runtime.planning.PlanTraffic;
@@ -114,6 +115,8 @@ public final class PlanCommand extends PenstockCommand {
 
     private Optional<ModelShape> design = Optional.empty();
 
+    private FineTuning tuning = FineTuning.FULL;
+
     @Override
     public Integer call() {
         PlanRequest request = request();
@@ -124,7 +127,7 @@ public final class PlanCommand extends PenstockCommand {
         if (report.plans().isEmpty()) {
             throw new BadInputException(String.join("\n", explanation));
         }
-        List<StepTraffic> traffic = traffic(report, design.orElseThrow(), explanation);
+        List<StepTraffic> traffic = traffic(report, explanation);
         if (json) {
             printJson(PlanAnswer.of(report, explanation, traffic));
         } else {
@@ -136,10 +139,10 @@ public final class PlanCommand extends PenstockCommand {
     /**
      * @param explanation takes why nothing is known
      */
-    private static List<StepTraffic> traffic(
-            PlanReport report, ModelShape design, List<String> explanation) {
+    private List<StepTraffic> traffic(PlanReport report, List<String> explanation) {
         try {
-            return PlanTraffic.of(report.request(), report.plans().getFirst(), design);
+            return PlanTraffic.of(
+                    report.request(), report.plans().getFirst(), design.orElseThrow(), tuning);
         } catch (IllegalArgumentException e) {
             explanation.add("What its ranks send is not known: " + e.getMessage());
             return List.of();
@@ -154,7 +157,9 @@ public final class PlanCommand extends PenstockCommand {
         } catch (ConfigException e) {
             e.problems().forEach(problem -> problems.add(problem.toString()));
         }
-        design = new PlannedModel(problems).design(model);
+        var named = new PlannedModel(problems);
+        design = named.design(model);
+        tuning = named.tuning();
         require(problems, "--batch", batch, 1 << 20);
         require(problems, "--top", top, 100);
         require(problems, "--sequence", sequence == null ? 1 : sequence, 1 << 24);
@@ -165,7 +170,7 @@ public final class PlanCommand extends PenstockCommand {
                             ? problems.getFirst()
                             : problems.size() + " problems\n  " + String.join("\n  ", problems));
         }
-        var planned = PlannedModel.of(design.orElseThrow());
+        var planned = named.sizes(design.orElseThrow());
         return new PlanRequest(
                 sequence == null ? planned : planned.withSequence(sequence),
                 config.orElseThrow().trainingBytes(),

@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli.schedule;
 import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.schedules.ir.FrozenStages;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
@@ -14,17 +15,20 @@ import java.util.Optional;
  * @param order compute ops, and transfers where the file has them
  * @param file where its ops stand, if it was read from a file
  * @param sharedGroups stages that hold the same parameters
+ * @param frozen stages of which nothing is trained
  * @param loaded the configuration of the run that it is for, if it was read from one
  */
 record GivenOrder(
         Schedule order,
         Optional<ParsedSchedule> file,
         List<List<Integer>> sharedGroups,
+        FrozenStages frozen,
         Optional<LoadedConfig> loaded) {
 
     /** One whose stages share nothing. */
     static GivenOrder of(Schedule order) {
-        return new GivenOrder(order, Optional.empty(), List.of(), Optional.empty());
+        return new GivenOrder(
+                order, Optional.empty(), List.of(), FrozenStages.NONE, Optional.empty());
     }
 
     /** Of the run that it is for, if it was read from a configuration. */
@@ -34,6 +38,6 @@ record GivenOrder(
 
     /** What the configuration asks for. */
     ConfiguredSchedule configured() {
-        return new ConfiguredSchedule(order, file, sharedGroups);
+        return new ConfiguredSchedule(order, file, sharedGroups, frozen);
     }
 }

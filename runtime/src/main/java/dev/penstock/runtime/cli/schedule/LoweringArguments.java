@@ -123,7 +123,9 @@ final class LoweringArguments {
      * they get their transfers too.
      */
     Schedule applied(GivenOrder given) {
-        return addsOps() ? lowered(given) : computations(given.order());
+        return addsOps()
+                ? lowered(given)
+                : Lowering.computations(given.order(), options().withFrozen(given.frozen()));
     }
 
     /**
@@ -135,11 +137,6 @@ final class LoweringArguments {
                 : applied(given);
     }
 
-    /** The order with its backwards and recomputes as they were asked for. */
-    Schedule computations(Schedule order) {
-        return Lowering.computations(order, options());
-    }
-
     /** The order with what was asked for, its transfers included. */
     Schedule lowered(GivenOrder given) {
         return lowered(given, null);
@@ -147,7 +144,8 @@ final class LoweringArguments {
 
     /** The same with receives early enough for so many buffers. */
     Schedule lowered(GivenOrder given, @Nullable Integer buffers) {
-        LoweringOptions options = options().withSharedGroups(given.sharedGroups());
+        LoweringOptions options =
+                options().withSharedGroups(given.sharedGroups()).withFrozen(given.frozen());
         try {
             return Lowering.lower(
                     given.order(), buffers == null ? options : options.withCapacity(buffers));

@@ -5,6 +5,7 @@ import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.FrozenStages;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleFormat;
@@ -106,11 +107,17 @@ final class OrderArguments {
                 configured.order(),
                 configured.file(),
                 configured.sharedGroups(),
+                configured.frozen(),
                 Optional.of(loaded));
     }
 
     private GivenOrder readOrder(Path file) {
         ParsedSchedule parsed = OrderFile.read(file, format);
-        return new GivenOrder(parsed.schedule(), Optional.of(parsed), List.of(), Optional.empty());
+        return new GivenOrder(
+                parsed.schedule(),
+                Optional.of(parsed),
+                List.of(),
+                FrozenStages.NONE,
+                Optional.empty());
     }
 }

@@ -90,7 +90,12 @@ final class ScheduleValidateCommand extends PenstockCommand {
         if (report.isValid() && (changes || !given.order().hasTransfers())) {
             Schedule lowered = lowering.lowered(given, buffers);
             ValidationReport asRun =
-                    judge(given, lowered, Conditions.training().with(inFlight(lowered)));
+                    judge(
+                            given,
+                            lowered,
+                            Conditions.training()
+                                    .withFrozen(given.frozen())
+                                    .with(inFlight(lowered)));
             if (changes || !asRun.isValid()) {
                 report = asRun;
                 positions = Optional.empty();

@@ -7,10 +7,13 @@ import dev.penstock.runtime.config.run.FineTuneSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.config.run.ScheduleSection;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.FineTuning;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.ir.FrozenStages;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
@@ -19,6 +22,7 @@ import dev.penstock.schedules.ir.ScheduleTextException;
 import dev.penstock.schedules.ir.TextProblem;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.OmitFrozen;
 import dev.penstock.schedules.validate.Conditions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -34,9 +38,13 @@ import java.util.Optional;
  * @param order as generated or written; slice lengths are tokens
  * @param file the order as read, where it comes from a file
  * @param sharedGroups stages that hold the same parameters
+ * @param frozen stages of which nothing is trained
  */
 public record ConfiguredSchedule(
-        Schedule order, Optional<ParsedSchedule> file, List<List<Integer>> sharedGroups) {
+        Schedule order,
+        Optional<ParsedSchedule> file,
+        List<List<Integer>> sharedGroups,
+        FrozenStages frozen) {
 
     /**
      * Generates or reads the order.
@@ -51,7 +59,21 @@ public record ConfiguredSchedule(
         return new ConfiguredSchedule(
                 file.isPresent() ? inTokens(order, config.model().context()) : order,
                 file,
-                sharesTable(config) && stages > 1 ? List.of(List.of(0, stages - 1)) : List.of());
+                sharesTable(config) && stages > 1 ? List.of(List.of(0, stages - 1)) : List.of(),
+                frozen(config, stages));
+    }
+
+    private static FrozenStages frozen(RunConfig config, int stages) {
+        boolean everything =
+                config.fineTune().method() == FineTuneSection.Method.FULL
+                        && config.fineTune().freeze().isEmpty();
+        if (everything) {
+            return FrozenStages.NONE;
+        }
+        ModelConfig model = config.model().config(config.data().tokenizer().vocabulary());
+        FineTuning tuning = config.fineTune().tuning(model.family(), model.shape());
+        return new TrainedParts(model.shape(), tuning)
+                .frozen(config.pipeline().partition(model.shape(), stages));
     }
 
     /** Where the table is frozen, its copies need not be told of each other's gradients. */
@@ -61,6 +83,11 @@ public record ConfiguredSchedule(
                         && config.fineTune().freeze().stream()
                                 .noneMatch(pattern -> FineTuning.matches(pattern, "wte.weight"));
         return config.model().tied() && trained;
+    }
+
+    /** The computations of a training step: the order without what nothing trained needs. */
+    public Schedule computations() {
+        return OmitFrozen.from(order, frozen);
     }
 
     /**
@@ -76,7 +103,7 @@ public record ConfiguredSchedule(
     }
 
     private LoweringOptions lowering(LoadedConfig loaded) {
-        var whole = LoweringOptions.plain().withSharedGroups(sharedGroups);
+        var whole = LoweringOptions.plain().withSharedGroups(sharedGroups).withFrozen(frozen);
         var shared = loaded.config().parallel().zero().lowering(whole, holders(loaded));
         var options =
                 loaded.config().schedule().recompute().units() ? shared.withRecompute() : shared;
@@ -84,8 +111,9 @@ public record ConfiguredSchedule(
     }
 
     /** What the judge is told of a training step. */
-    public static Conditions conditions(LoadedConfig loaded) {
-        return holders(loaded) > 1 ? Conditions.training().withReplicas() : Conditions.training();
+    public Conditions conditions(LoadedConfig loaded) {
+        Conditions training = Conditions.training().withFrozen(frozen);
+        return holders(loaded) > 1 ? training.withReplicas() : training;
     }
 
     /** How many ranks hold the same parameters. */

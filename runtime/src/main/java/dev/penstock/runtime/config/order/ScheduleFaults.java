@@ -54,8 +54,7 @@ public final class ScheduleFaults {
                         .map(InFlight::uniform)
                         .orElseGet(() -> InFlight.auto(training).max(InFlight.auto(evaluation)));
         List<Violation> asRun =
-                ScheduleValidator.validate(
-                                training, ConfiguredSchedule.conditions(loaded).with(inFlight))
+                ScheduleValidator.validate(training, configured.conditions(loaded).with(inFlight))
                         .violations();
         List<Violation> asEvaluated =
                 ScheduleValidator.validate(evaluation, Conditions.forwardOnly().with(inFlight))

@@ -1,6 +1,8 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.StagePartition;
 import java.util.List;
 import java.util.Optional;
 
@@ -44,6 +46,13 @@ public record PipelineSection(
                                 "most ranks on one node of a cluster; auto: as many as its memory"
                                         + " takes")
                 Optional<Integer> ranksPerNode) {
+
+    /** Returns how the layers of a model are cut into so many stages. */
+    public StagePartition partition(ModelShape shape, int stageCount) {
+        return partition
+                .map(layers -> StagePartition.given(shape, layers))
+                .orElseGet(() -> StagePartition.byFlops(shape, stageCount));
+    }
 
     /** Where stages run. */
     public enum Processes {

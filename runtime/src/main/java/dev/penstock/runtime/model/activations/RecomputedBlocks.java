@@ -19,10 +19,11 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The blocks of a stage that keep only their input and run again right before their backward, and
- * the room that holds the activations of one of them at a time (Chen et al. 2016, arXiv 1604.06174,
- * with every block a segment). Where backwards come in two parts, the first recomputes all
- * activations and the second reads them, so they stay for every unit in between:
+ * The blocks of a stage that keep only their input and run again right before their backward, or
+ * have none since nothing is trained there and below, and the room that holds the activations of
+ * one of them at a time (Chen et al. 2016, arXiv 1604.06174, with every block a segment). Where
+ * backwards come in two parts, the first recomputes all activations and the second reads them, so
+ * they stay for every unit in between:
  *
  * <pre>
  *               forward            backwardInput              backwardWeight
@@ -31,6 +32,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * @param blocks indexes in the stage
+ * @param again those of them that have a backward
  * @param activations of the largest unit; null if there are no such blocks
  * @param queryKeyValues of a micro-batch; null where sequences are cut: later slices read the keys
  *     and values of earlier ones, so these are kept
@@ -38,16 +40,24 @@ import org.jspecify.annotations.Nullable;
  */
 public record RecomputedBlocks(
         Set<Integer> blocks,
+        Set<Integer> again,
         @Nullable LayerActivations activations,
         @Nullable Tensor queryKeyValues,
         @Nullable SlotPool<KeptBlocks> kept) {
-    private static final RecomputedBlocks NONE = new RecomputedBlocks(Set.of(), null, null, null);
+    private static final RecomputedBlocks NONE =
+            new RecomputedBlocks(Set.of(), Set.of(), null, null, null);
 
     public static RecomputedBlocks allocate(
             StageScopes scopes, GptSettings settings, StageRole role, StageBudget budget) {
+        int lowest = settings.trained().endsIn(role) ? settings.trained().lowestBlock(role) : 0;
+        Set<Integer> again =
+                IntStream.range(lowest, role.layers())
+                        .filter(i -> settings.recomputedBlocks().contains(role.firstLayer() + i))
+                        .boxed()
+                        .collect(Collectors.toCollection(TreeSet::new));
         Set<Integer> blocks =
                 IntStream.range(0, role.layers())
-                        .filter(i -> settings.recomputedBlocks().contains(role.firstLayer() + i))
+                        .filter(i -> i < lowest || again.contains(i))
                         .boxed()
                         .collect(Collectors.toCollection(TreeSet::new));
         if (blocks.isEmpty()) {
@@ -57,6 +67,7 @@ public record RecomputedBlocks(
         ShardShape shape = settings.shape(role);
         return new RecomputedBlocks(
                 blocks,
+                again,
                 Carver.carve(
                         scopes.scratch(),
                         "activations of a recomputed block",
@@ -69,7 +80,9 @@ public record RecomputedBlocks(
                                         settings.keptQueryKeyValues(),
                                         batch.microBatchRows(),
                                         shape.queryKeyValueColumns()),
-                budget.split() ? kept(scopes, settings, role, blocks, budget) : null);
+                budget.split() && !again.isEmpty()
+                        ? kept(scopes, settings, role, again, budget)
+                        : null);
     }
 
     private static SlotPool<KeptBlocks> kept(
@@ -97,8 +110,14 @@ public record RecomputedBlocks(
                 batch.microBatches() * batch.slices());
     }
 
+    /** Returns whether a block shares its activations. */
     public boolean contains(int block) {
         return blocks.contains(block);
+    }
+
+    /** Returns whether a block runs again. */
+    public boolean runsAgain(int block) {
+        return again.contains(block);
     }
 
     /**

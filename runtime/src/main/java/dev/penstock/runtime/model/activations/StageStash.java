@@ -29,6 +29,7 @@ public final class StageStash {
     private final SlotPool<MicroBatchSlot> queryKeyValues;
     private final SlotPool<MicroBatchSlot> gradients;
     private final RecomputedBlocks recomputed;
+    private final boolean forwardOnly;
 
     /** The number of units whose backward is still to come, by micro-batch. */
     private final int[] units;
@@ -48,6 +49,7 @@ public final class StageStash {
         this.shapes = shapes;
         batch = shapes.whole();
         this.recomputed = recomputed;
+        forwardOnly = budget.forwardOnly();
         units = new int[batch.microBatches()];
         unitsBySlice = unitPools(scopes.activations(), settings, role, budget, recomputed);
         int columns = settings.shape(role).queryKeyValueColumns();
@@ -172,6 +174,11 @@ public final class StageStash {
         return new SlotPool<>(content, slots, batch.microBatches());
     }
 
+    /** Returns whether units end with their forward, in training as well. */
+    public boolean isForwardOnly() {
+        return forwardOnly;
+    }
+
     /** Takes activations for a unit's forward. */
     public UnitActivations takeUnit(WorkUnit unit) {
         units[unit.microBatch()]++;
@@ -233,7 +240,7 @@ public final class StageStash {
 
     private @Nullable KeptBlocks kept(WorkUnit unit, int block) {
         SlotPool<KeptBlocks> kept = recomputed.kept();
-        return kept != null && recomputed.contains(block) && kept.lends(key(unit))
+        return kept != null && recomputed.runsAgain(block) && kept.lends(key(unit))
                 ? kept.get(key(unit))
                 : null;
     }

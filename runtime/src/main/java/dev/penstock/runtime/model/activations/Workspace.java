@@ -5,7 +5,6 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.ShardShape;
-import dev.penstock.runtime.model.shape.StageRole;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  *     in place
  * @param halves room for one rounded gradient at a time, see {@link #rounded}; null where gradients
  *     are kept in F32
- * @param dStream the residual stream's gradient, on a stage that is first and last {@code [n', d]},
- *     n' of {@link ShardShape#ownRows}
+ * @param dStream the residual stream's gradient {@code [n', d]}, n' of {@link ShardShape#ownRows};
+ *     null where the gradients of outputs or inputs can be used
  */
 public record Workspace(
         Tensor dModel,
@@ -30,8 +29,13 @@ public record Workspace(
         @Nullable Tensor halves,
         @Nullable Tensor dStream) {
 
+    /**
+     * Takes the scratch of the largest unit.
+     *
+     * @param ownStream whether no other stage provides the stream's gradient or wants it
+     */
     public static Workspace carve(
-            Carver carver, ShardShape shape, BatchShape batch, StageRole role) {
+            Carver carver, ShardShape shape, BatchShape batch, boolean ownStream) {
         int rows = batch.largestRows();
         int d = shape.width();
         boolean scattered = batch.sliced() && batch.sequences() > 1;
@@ -44,7 +48,7 @@ public record Workspace(
                 shape.kept() == DType.BF16
                         ? carver.factor(DType.BF16, rows, widestRounded(shape))
                         : null,
-                role.first() && role.last() ? carver.matrix(shape.ownRows(rows), d) : null);
+                ownStream ? carver.matrix(shape.ownRows(rows), d) : null);
     }
 
     private static int widestRounded(ShardShape shape) {

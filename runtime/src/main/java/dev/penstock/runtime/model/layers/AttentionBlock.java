@@ -26,6 +26,8 @@ final class AttentionBlock {
     private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
+    private final boolean trained;
+    private final boolean normTrained;
     private final ColumnLinear queryKeyValue;
     private final RowLinear output;
     private final Attention attention;
@@ -42,6 +44,8 @@ final class AttentionBlock {
         this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, shape.model().block().norm(), parameters.norm1());
+        trained = parameters.trainsAttention();
+        normTrained = parameters.norm1().gain().isTrained();
         headNorms =
                 parameters.headNorms() == null
                         ? null
@@ -146,9 +150,16 @@ final class AttentionBlock {
         return rows;
     }
 
+    /** Returns whether a backward adds to any gradient. */
+    boolean isTrained() {
+        return trained;
+    }
+
     /**
      * @param dQkv of the micro-batch; keys' and values' rows hold what later slices added
-     * @param dStream the gradient of {@code middle} on entry, of {@code x} on return
+     * @param dStream the gradient of {@code middle} on entry, of {@code x} on return if anybody
+     *     needs that
+     * @param goesOn whether anybody does
      */
     void backward(
             Tensor x,
@@ -157,11 +168,16 @@ final class AttentionBlock {
             Tensor dQkv,
             Tensor dStream,
             Workspace work,
-            TokenBlocks blocks) {
+            TokenBlocks blocks,
+            boolean goesOn) {
         output.backward(a.attendedFactor(), dStream, work.dAttended(), work, blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         Tensor dProjected =
                 queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
+        if (!goesOn && !normTrained) {
+            queryKeyValue.backwardWeight(a.norm1(), dProjected, blocks);
+            return;
+        }
         Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, work.dModel(), blocks);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
@@ -178,13 +194,17 @@ final class AttentionBlock {
             Tensor dQkv,
             Tensor dStream,
             Workspace work,
-            TokenBlocks blocks) {
+            TokenBlocks blocks,
+            boolean goesOn) {
         kernels.copy(dStream, compute.keptIn(a.middle()));
         output.backwardInput(dStream, work.dAttended(), work, blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         Tensor dProjected = dProjected(a, dQkv, work, blocks);
         MicroBatchRows.scatter(kernels, dProjected, blocks, qkv);
         Tensor factor = queryKeyValue.backwardBias(dProjected, work, blocks);
+        if (!goesOn && !normTrained) {
+            return;
+        }
         Tensor dNorm = queryKeyValue.backwardInput(factor, work.dModel());
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }

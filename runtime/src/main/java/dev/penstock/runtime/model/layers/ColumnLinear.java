@@ -59,6 +59,9 @@ final class ColumnLinear {
      * @return own rows of the input's gradient
      */
     Tensor backward(Tensor x, Tensor dy, Tensor dx, TokenBlocks blocks) {
+        if (!linear.hasWeightProducts()) {
+            return backwardInput(dy, dx);
+        }
         Collective gather = shards.beginGather(x);
         linear.backwardInput(dy, dx);
         Collective sum = shards.beginSum(dx);
@@ -76,6 +79,8 @@ final class ColumnLinear {
 
     /** Adds to the weight's gradient. */
     void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
-        linear.backwardWeight(shards.gather(x), dy, blocks);
+        if (linear.hasWeightProducts()) {
+            linear.backwardWeight(shards.gather(x), dy, blocks);
+        }
     }
 }

@@ -89,6 +89,11 @@ final class Linear {
         branches.forEach(branch -> branch.backwardInput(dy, dx));
     }
 
+    /** Returns whether {@link #backwardWeight} computes anything. */
+    boolean hasWeightProducts() {
+        return weight.isTrained() || branches.stream().anyMatch(LowRankBranch::isTrained);
+    }
+
     /** Adds to the gradients of the weight and of the branches. */
     void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
         if (weight.isTrained()) {

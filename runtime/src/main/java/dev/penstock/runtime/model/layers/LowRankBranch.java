@@ -40,6 +40,10 @@ final class LowRankBranch {
         kernels.gemm(multiply, false, insideGradient(dy), true, inner.factor(), dx, true);
     }
 
+    boolean isTrained() {
+        return inner.isTrained() || outer.isTrained();
+    }
+
     /** Adds to the gradients of both matrices. */
     void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
         if (outer.isTrained()) {

@@ -15,6 +15,7 @@ final class MlpBlock {
     private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
+    private final boolean normTrained;
     private final ColumnLinear hidden;
     private final RowLinear output;
     private final Activation activation;
@@ -23,6 +24,7 @@ final class MlpBlock {
         this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, design.norm(), parameters.norm2());
+        normTrained = parameters.norm2().gain().isTrained();
         hidden = new ColumnLinear(compute, parameters.hidden());
         activation = Activation.of(compute, design.activation(), hidden);
         output = new RowLinear(compute, parameters.mlpOutput());
@@ -45,11 +47,22 @@ final class MlpBlock {
     }
 
     /**
-     * @param dStream the gradient of {@code y} on entry, of {@code middle} on return
+     * @param dStream the gradient of {@code y} on entry, of {@code middle} on return if anybody
+     *     needs that
+     * @param goesOn whether anybody does
      */
-    void backward(LayerActivations a, Tensor dStream, Workspace work, TokenBlocks blocks) {
+    void backward(
+            LayerActivations a,
+            Tensor dStream,
+            Workspace work,
+            TokenBlocks blocks,
+            boolean goesOn) {
         output.backward(a.activated(), dStream, work.dHidden(), work, blocks);
         Tensor dHidden = activation.backward(a.hidden(), work.dHidden(), work, blocks);
+        if (!goesOn && !normTrained) {
+            hidden.backwardWeight(a.norm2(), dHidden, blocks);
+            return;
+        }
         Tensor dNorm = hidden.backward(a.norm2(), dHidden, work.dModel(), blocks);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
@@ -65,12 +78,16 @@ final class MlpBlock {
             Tensor dStream,
             Tensor keptOutputGradient,
             Workspace work,
-            TokenBlocks blocks) {
+            TokenBlocks blocks,
+            boolean goesOn) {
         kernels.copy(dStream, compute.keptIn(keptOutputGradient));
         output.backwardInput(dStream, work.dHidden(), work, blocks);
         Tensor dHidden = activation.backward(a.hidden(), work.dHidden(), work, blocks);
         if (!dHidden.equals(a.hidden())) {
             kernels.copy(dHidden, compute.keptIn(a.hidden()));
+        }
+        if (!goesOn && !normTrained) {
+            return;
         }
         Tensor dNorm = hidden.backwardInput(dHidden, work.dModel());
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);

@@ -43,6 +43,8 @@ final class RowLinear {
 
     /** Adds to the weight's gradient. */
     void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
-        linear.backwardWeight(x, shards.gather(dy), blocks);
+        if (linear.hasWeightProducts()) {
+            linear.backwardWeight(x, shards.gather(dy), blocks);
+        }
     }
 }

@@ -29,6 +29,7 @@ public final class StageLayers {
     private final @Nullable LossHead head;
     private final ParameterStream stream;
     private final List<String> inputGradientPlaces = new ArrayList<>();
+    private int end = -1;
 
     /**
      * @param stream provides the layers' parameters
@@ -69,6 +70,15 @@ public final class StageLayers {
                                 shape.model().block().norm(),
                                 parameters.head(),
                                 requireNonNull(logits));
+    }
+
+    /**
+     * Lets backwards end in a block: nobody needs the gradient of its input.
+     *
+     * @param block its index in the stage
+     */
+    public void endBackwardsIn(int block) {
+        end = block;
     }
 
     public int size() {
@@ -191,7 +201,8 @@ public final class StageLayers {
      * @param i the block's index in the stage
      * @param x the block's input
      * @param dQkv gradient of queries, keys and values of the micro-batch in this block
-     * @param dStream the gradient of the block's output on entry, of its input on return
+     * @param dStream the gradient of the block's output on entry, of its input on return if anybody
+     *     needs that
      */
     public void backward(
             int i,
@@ -202,8 +213,13 @@ public final class StageLayers {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        mlps.get(i).backward(layer, dStream, work, blocks);
-        attentions.get(i).backward(x, layer, qkv, dQkv, dStream, work, blocks);
+        AttentionBlock attention = attentions.get(i);
+        boolean goesOn = i != end;
+        boolean attends = goesOn || attention.isTrained();
+        mlps.get(i).backward(layer, dStream, work, blocks, attends);
+        if (attends) {
+            attention.backward(x, layer, qkv, dQkv, dStream, work, blocks, goesOn);
+        }
         compute.guard().check(dStream, inputGradientPlaces.get(i));
     }
 
@@ -222,8 +238,13 @@ public final class StageLayers {
             Tensor keptOutputGradient,
             Workspace work,
             TokenBlocks blocks) {
-        mlps.get(i).backwardInput(layer, dStream, keptOutputGradient, work, blocks);
-        attentions.get(i).backwardInput(x, layer, qkv, dQkv, dStream, work, blocks);
+        AttentionBlock attention = attentions.get(i);
+        boolean goesOn = i != end;
+        boolean attends = goesOn || attention.isTrained();
+        mlps.get(i).backwardInput(layer, dStream, keptOutputGradient, work, blocks, attends);
+        if (attends) {
+            attention.backwardInput(x, layer, qkv, dQkv, dStream, work, blocks, goesOn);
+        }
         compute.guard().check(dStream, inputGradientPlaces.get(i));
     }
 
@@ -236,7 +257,9 @@ public final class StageLayers {
             Workspace work,
             TokenBlocks blocks) {
         mlps.get(i).backwardWeight(layer, keptOutputGradient, blocks);
-        attentions.get(i).backwardWeight(layer, qkv, work, blocks);
+        if (i != end || attentions.get(i).isTrained()) {
+            attentions.get(i).backwardWeight(layer, qkv, work, blocks);
+        }
     }
 
     /** Ends a backward on the first stage: scatters the gradient into both tables. */

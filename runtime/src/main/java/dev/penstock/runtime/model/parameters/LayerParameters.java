@@ -93,6 +93,17 @@ public record LayerParameters(
                         ParameterSpec.gain(prefix + "k_norm.weight", all).countedIf(counts)));
     }
 
+    /** Returns whether anything of the first half is trained. */
+    public boolean trainsAttention() {
+        return Stream.of(
+                        norm1.all().stream(),
+                        queryKeyValue.all(),
+                        headNorms == null ? Stream.<Parameter>of() : headNorms.all().stream(),
+                        attentionOutput.all())
+                .flatMap(each -> each)
+                .anyMatch(Parameter::isTrained);
+    }
+
     /** Returns the groups in which the block lies. */
     List<ParameterGroup> groups() {
         return Stream.of(

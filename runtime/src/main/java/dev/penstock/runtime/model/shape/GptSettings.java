@@ -126,6 +126,11 @@ public record GptSettings(
                 other);
     }
 
+    /** Returns which parts of the model are trained. */
+    public TrainedParts trained() {
+        return new TrainedParts(shape, fineTuning);
+    }
+
     private static void requireDivided(String what, int count, String unit, int shards) {
         if (count % shards != 0) {
             throw new IllegalArgumentException(

@@ -10,7 +10,8 @@ import java.util.List;
  * @param units maximum units whose forward was run and whose backward was not
  * @param unitsPerSlice entry s: the same for units of slice s alone
  * @param microBatches maximum micro-batches with at least one such unit
- * @param backwardMicroBatches maximum micro-batches whose backward has begun and not ended
+ * @param backwardMicroBatches maximum micro-batches whose backward has begun and not ended; 0 where
+ *     no forward has a backward
  * @param awaitingWeight maximum units between the two parts of their backward; 0 where backwards
  *     are whole
  */
@@ -24,12 +25,12 @@ public record StageBudget(
         unitsPerSlice = List.copyOf(unitsPerSlice);
         if (units < 1
                 || microBatches < 1
-                || backwardMicroBatches < 1
+                || backwardMicroBatches < 0
                 || awaitingWeight < 0
                 || unitsPerSlice.isEmpty()
                 || unitsPerSlice.stream().anyMatch(n -> n < 1)) {
             throw new IllegalArgumentException(
-                    "a stage must hold at least 1 unit of every slice, 1 micro-batch forward and 1 backward, got %d, %s, %d, %d"
+                    "a stage must hold at least 1 unit of every slice, 1 micro-batch forward and 0 backward, got %d, %s, %d, %d"
                             .formatted(units, unitsPerSlice, microBatches, backwardMicroBatches));
         }
     }
@@ -38,6 +39,11 @@ public record StageBudget(
     public StageBudget(
             int units, List<Integer> unitsPerSlice, int microBatches, int backwardMicroBatches) {
         this(units, unitsPerSlice, microBatches, backwardMicroBatches, 0);
+    }
+
+    /** Returns whether units end with their forward, in training as well. */
+    public boolean forwardOnly() {
+        return backwardMicroBatches == 0;
     }
 
     /** Returns whether backwards come in two parts, so that a unit keeps its output's gradient. */

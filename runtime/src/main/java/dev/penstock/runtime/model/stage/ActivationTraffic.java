@@ -18,9 +18,11 @@ import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * The bytes that a rank sends to other stages, context parts and tensor shards in a training step,
@@ -29,6 +31,7 @@ import java.util.List;
 public final class ActivationTraffic {
     private final GptSettings settings;
     private final BatchShape batch;
+    private final TrainedParts trained;
     private final RankPlace place;
     private final List<Op> ops;
     private final long ringFromBytes;
@@ -42,6 +45,7 @@ public final class ActivationTraffic {
             GptSettings settings, RankPlace place, List<Op> ops, long ringFromBytes) {
         this.settings = settings;
         this.batch = settings.batchOfPart();
+        this.trained = settings.trained();
         this.place = place;
         this.ops = List.copyOf(ops);
         this.ringFromBytes = ringFromBytes;
@@ -84,7 +88,8 @@ public final class ActivationTraffic {
         long blocks =
                 switch (op) {
                     case Op.Forward _, Op.Recompute _ -> role.layers();
-                    case Op.InputGradient _ -> 2L * role.layers() + runAgain(role);
+                    case Op.InputGradient _ ->
+                            2 * backwards(role).filter(this::attends).count() + runAgain(role);
                     case Op.BackwardWeight _ -> 0;
                 };
         return blocks * (settings.grid().context() - 1) * keyValueBytes(role, op.unit());
@@ -102,12 +107,68 @@ public final class ActivationTraffic {
 
     /** Returns the number of blocks whose forward runs again inside a backward. */
     private long runAgain(StageRole role) {
-        return settings.recomputedBlocks().stream()
-                .filter(
-                        block ->
-                                block >= role.firstLayer()
-                                        && block < role.firstLayer() + role.layers())
-                .count();
+        return backwards(role).filter(settings.recomputedBlocks()::contains).count();
+    }
+
+    /** Returns the layers that have a backward. */
+    private IntStream backwards(StageRole role) {
+        int end = role.firstLayer() + role.layers();
+        return IntStream.range(role.firstLayer() + lowest(role), end);
+    }
+
+    private int lowest(StageRole role) {
+        return trained.endsIn(role) ? trained.lowestBlock(role) : 0;
+    }
+
+    /** Returns whether the backward of a layer includes its first half. */
+    private boolean attends(int layer) {
+        return trained.attention(layer) || goesOn(layer);
+    }
+
+    /** Returns whether anything below a layer is trained. */
+    private boolean goesOn(int layer) {
+        return trained.embedding() || IntStream.range(0, layer).anyMatch(trained::block);
+    }
+
+    /**
+     * Returns what a backward of the blocks moves.
+     *
+     * @param weights whether it computes the gradients of weights as well
+     */
+    private Moves blocksBackward(StageRole role, boolean weights) {
+        return backwards(role)
+                .mapToObj(layer -> blockBackward(layer, weights))
+                .reduce(Moves.NONE, Moves::plus);
+    }
+
+    private Moves blockBackward(int layer, boolean weights) {
+        boolean attends = attends(layer);
+        long outputs = attends ? 2 : 1;
+        long inputs =
+                weights
+                        ? products(layer, "mlp.c_fc")
+                                + (attends ? products(layer, "attn.c_attn") : 0)
+                        : 0;
+        long sums = attends || trained.secondNorm(layer) ? 1 : 0;
+        sums += goesOn(layer) || trained.firstNorm(layer) ? 1 : 0;
+        return new Moves(outputs + inputs, sums);
+    }
+
+    private Moves weightGradients(StageRole role) {
+        return new Moves(
+                backwards(role)
+                        .mapToLong(
+                                layer ->
+                                        products(layer, "mlp.c_proj")
+                                                + products(layer, "mlp.c_fc")
+                                                + products(layer, "attn.c_proj")
+                                                + products(layer, "attn.c_attn"))
+                        .sum(),
+                0);
+    }
+
+    private long products(int layer, String linear) {
+        return trained.factor(layer, linear) ? 1 : 0;
     }
 
     /**
@@ -126,15 +187,15 @@ public final class ActivationTraffic {
                     case Op.Recompute _ -> recompute(role);
                     case Op.Backward _ ->
                             head(role)
-                                    .plus(Moves.ofBlocks(role.layers(), 4, 2))
+                                    .plus(blocksBackward(role, true))
                                     .plus(Moves.ofBlocks(runAgain(role), keptGathers(), 1))
                                     .plus(embeddingGradient(role));
                     case Op.BackwardInput _ ->
                             head(role)
-                                    .plus(Moves.ofBlocks(role.layers(), 2, 2))
+                                    .plus(blocksBackward(role, false))
                                     .plus(Moves.ofBlocks(runAgain(role), keptGathers(), 1))
                                     .plus(embeddingGradient(role));
-                    case Op.BackwardWeight _ -> Moves.ofBlocks(role.layers(), 4, 0);
+                    case Op.BackwardWeight _ -> weightGradients(role);
                 };
         long bytes = moves.sums() * sum(role, op.unit());
         if (settings.sequence()) {
@@ -172,11 +233,7 @@ public final class ActivationTraffic {
     }
 
     private Moves embeddingGradient(StageRole role) {
-        boolean trained =
-                settings.fineTuning().trains(StageParameters.TOKEN_TABLE)
-                        || (settings.shape().positions().tableRows() > 0
-                                && settings.fineTuning().trains(StageParameters.POSITION_TABLE));
-        return role.first() && trained ? new Moves(1, 0) : Moves.NONE;
+        return role.first() && trained.embedding() ? new Moves(1, 0) : Moves.NONE;
     }
 
     private static Moves head(StageRole role) {

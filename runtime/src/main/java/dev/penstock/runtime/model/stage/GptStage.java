@@ -89,6 +89,13 @@ public final class GptStage implements StageProgram {
     private final List<RingAttention> rings = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
+
+    /** Whether backwards add to any gradient. */
+    private final boolean trained;
+
+    /** The lowest block of which a backward is needed. */
+    private final int lowest;
+
     private final ParameterStream stream;
     private final Sharding sharding;
     private CollectiveGroup replicas = SoloGroup.GROUP;
@@ -148,6 +155,12 @@ public final class GptStage implements StageProgram {
                         turns(),
                         packed == null ? tokens : packed,
                         buffers.logits());
+        trained = settings.trained().stage(role);
+        boolean ends = settings.trained().endsIn(role);
+        lowest = ends ? settings.trained().lowestBlock(role) : 0;
+        if (ends) {
+            layers.endBackwardsIn(lowest);
+        }
         data =
                 new StepData(
                         buffers.shapes(),
@@ -385,6 +398,8 @@ public final class GptStage implements StageProgram {
         layers.forward(tokens(unit), input, a, stash.queryKeyValues(unit), output, blocks);
         if (kind == StepKind.EVALUATE) {
             evaluate(unit, a);
+        } else if (stash.isForwardOnly()) {
+            freeForwardOnly(unit);
         }
         guard.verify();
     }
@@ -421,6 +436,10 @@ public final class GptStage implements StageProgram {
                     shape(unit).headChunks());
             stream.leave();
         }
+        freeForwardOnly(unit);
+    }
+
+    private void freeForwardOnly(WorkUnit unit) {
         buffers.stash().freeUnit(unit);
         if (unit.slice() == lastSlice()) {
             buffers.stash().freeQueryKeyValues(unit);
@@ -443,13 +462,17 @@ public final class GptStage implements StageProgram {
             @Nullable Tensor input,
             @Nullable Tensor outputGradient,
             @Nullable Tensor inputGradient) {
-        backward(unit, input, outputGradient, inputGradient, false);
+        backward(unit, input, outputGradient, inputGradient, !trained);
+        if (!trained) {
+            free(unit);
+        }
     }
 
     /**
-     * Runs the whole backward, or all of it except the gradients of the blocks' weights. The
-     * gradients of the head's matrix, whose logits exist only for a moment, and those of the
-     * tables, norms and biases are computed here in any case.
+     * Runs the backward down to the lowest block of which anybody needs it: all of it, or all of it
+     * except the gradients of the blocks' weights. The gradients of the head's matrix, whose logits
+     * exist only for a moment, and those of the tables, norms and biases are computed here in any
+     * case.
      */
     private void backward(
             WorkUnit unit,
@@ -473,12 +496,12 @@ public final class GptStage implements StageProgram {
         if (!whole) {
             stash.keepRecomputed(unit);
         }
-        for (int i = layers.size() - 1; i >= 0; i--) {
+        for (int i = layers.size() - 1; i >= lowest; i--) {
             stream.enter();
             Tensor x = a.stream(i, input);
             LayerActivations layer = stash.layer(unit, i);
             Tensor qkv = stash.queryKeyValues(unit, i);
-            if (buffers.recomputed().contains(i)) {
+            if (buffers.recomputed().runsAgain(i)) {
                 layers.recompute(i, x, layer, qkv, batch.sliced(), blocks);
             }
             Tensor dQkv = dQkv(unit, i);
@@ -490,6 +513,7 @@ public final class GptStage implements StageProgram {
             }
             stream.leave();
         }
+        passOver(lowest);
         if (role.first()) {
             layers.embeddingBackward(dStream, requireNonNull(tokens(unit)), blocks);
         }
@@ -499,15 +523,26 @@ public final class GptStage implements StageProgram {
         guard.verify();
     }
 
+    /** What was gathered ahead for blocks that have no backward is let go. */
+    private void passOver(int blocks) {
+        for (int i = 0; i < blocks; i++) {
+            stream.enter();
+            stream.leave();
+        }
+    }
+
     @Override
     public void backwardWeight(WorkUnit unit) {
+        if (!trained) {
+            return;
+        }
         guard.atUnit(unit);
         gradients.open(replicas);
         StageStash stash = buffers.stash();
         TokenBlocks blocks = shape(unit).blocks();
         Workspace work = shape(unit).work();
         UnitActivations a = stash.unit(unit);
-        for (int i = layers.size() - 1; i >= 0; i--) {
+        for (int i = layers.size() - 1; i >= lowest; i--) {
             layers.backwardWeight(
                     i,
                     stash.layer(unit, i),
@@ -534,7 +569,7 @@ public final class GptStage implements StageProgram {
             TokenBlocks blocks) {
         LossHead head = layers.head();
         if (head != null) {
-            Tensor dStream = requireNonNull(role.first() ? work.dStream() : inputGradient);
+            Tensor dStream = inputGradient == null ? requireNonNull(work.dStream()) : inputGradient;
             head.backward(
                     a.stream(layers.size(), input),
                     requireNonNull(a.head()),
@@ -547,10 +582,10 @@ public final class GptStage implements StageProgram {
                     blocks);
             return dStream;
         }
-        if (role.first()) {
+        if (inputGradient == null) {
             return requireNonNull(outputGradient);
         }
-        kernels.copy(requireNonNull(outputGradient), requireNonNull(inputGradient));
+        kernels.copy(requireNonNull(outputGradient), inputGradient);
         return inputGradient;
     }
 

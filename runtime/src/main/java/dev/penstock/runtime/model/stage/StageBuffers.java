@@ -153,11 +153,12 @@ record StageBuffers(
     }
 
     private static Workspace workspace(StageScopes scopes, GptSettings settings, StageRole role) {
+        boolean ownStream = role.last() && (role.first() || settings.trained().endsIn(role));
         return Carver.carve(
                 scopes.scratch(),
                 "gradients of a unit",
                 carver ->
                         Workspace.carve(
-                                carver, settings.shape(role), settings.batchOfPart(), role));
+                                carver, settings.shape(role), settings.batchOfPart(), ownStream));
     }
 }

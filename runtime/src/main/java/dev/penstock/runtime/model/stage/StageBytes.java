@@ -93,7 +93,7 @@ public record StageBytes(
                         settings.shape(role),
                         batch,
                         settings.keptQueryKeyValues(),
-                        recomputed.blocks(),
+                        recomputed.again(),
                         batch.rows(slice));
             }
             bytes.add(unit.liveBytes());

@@ -62,8 +62,10 @@ public final class HardwareSliceCost implements SliceCost {
                         request.model().meanContext(context, length),
                         false);
         long ends =
-                (stage == 0 ? 2 * block.embedding() : 0)
-                        + (stage == partition.size() - 1 ? 3 * block.head() : 0);
+                (stage == 0 ? block.embedding() + block.embeddingWeight() : 0)
+                        + (stage == partition.size() - 1
+                                ? 2 * block.head() + block.headWeight()
+                                : 0);
         return partition.get(stage)
                         * (block.forward() + block.backwardInput() + block.backwardWeight())
                 + ends

@@ -15,11 +15,19 @@ package dev.penstock.schedules.plan.work;
  * @param forward of one block
  * @param backwardInput of one block, a recomputed forward included
  * @param backwardWeight of one block
- * @param head of the head's matrix, each of its three products
- * @param embedding of looking a token up, and of adding its gradient
+ * @param head of the head's matrix: its product, and that for its input
+ * @param headWeight the product for the head's matrix itself; 0 if it is not trained
+ * @param embedding of looking a token up
+ * @param embeddingWeight of adding its gradient; 0 if that is not trained
  */
 public record BlockWork(
-        long forward, long backwardInput, long backwardWeight, long head, long embedding) {
+        long forward,
+        long backwardInput,
+        long backwardWeight,
+        long head,
+        long headWeight,
+        long embedding,
+        long embeddingWeight) {
 
     /**
      * Computes the work of a slice.
@@ -37,7 +45,9 @@ public record BlockWork(
             boolean recompute) {
         double h = model.width();
         double weights = (double) model.blockMatrixParameters() / tensor;
-        double product = 2 * tokens * weights;
+        double adapters = (double) model.adapters() / tensor;
+        double product = 2 * tokens * (weights + adapters);
+        double trained = (double) model.productsOfBlock() / tensor;
         double attention = 4 * tokens * meanContext * model.queryColumns() / tensor;
         double moved = UnitBytes.kept(model, bytes, tensor, tokens);
         double reduced = tensor == 1 ? 0 : 2 * allReduce(hardware, tensor, bytes, tokens * h);
@@ -47,14 +57,23 @@ public record BlockWork(
         double input =
                 longer(hardware, product + 2 * attention, weights * bytes.parameter() + moved)
                         + reduced;
-        double weight = longer(hardware, product, weights * bytes.gradient() + moved);
+        double weight =
+                trained == 0
+                        ? 0
+                        : longer(
+                                hardware, 2 * tokens * trained, trained * bytes.gradient() + moved);
         double matrix = (double) model.vocabulary() * h / tensor;
+        long head = Math.round(longer(hardware, 2 * tokens * matrix, matrix * bytes.parameter()));
+        long embedding =
+                Math.round(1e9 * tokens * h * bytes.activation() / hardware.bytesPerSecond());
         return new BlockWork(
                 Math.round(forward),
                 Math.round(input) + (recompute ? Math.round(forward) : 0),
                 Math.round(weight),
-                Math.round(longer(hardware, 2 * tokens * matrix, matrix * bytes.parameter())),
-                Math.round(1e9 * tokens * h * bytes.activation() / hardware.bytesPerSecond()));
+                head,
+                model.trainsHead() ? head : 0,
+                embedding,
+                model.trainedOfEmbedding() > 0 ? embedding : 0);
     }
 
     private static double longer(RankHardware hardware, double flops, double movedBytes) {

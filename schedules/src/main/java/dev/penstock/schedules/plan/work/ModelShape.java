@@ -3,6 +3,7 @@ package dev.penstock.schedules.plan.work;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
 
 /**
@@ -17,6 +18,7 @@ import java.util.stream.IntStream;
  * @param block what each block consists of
  * @param places rows of a table of learned positions; 0 without one
  * @param lastNorm parameters of the last norm
+ * @param tuning what is trained; empty: everything
  */
 public record ModelShape(
         int layers,
@@ -27,7 +29,8 @@ public record ModelShape(
         boolean tied,
         BlockShape block,
         int places,
-        long lastNorm) {
+        long lastNorm,
+        Optional<TrainedShape> tuning) {
     public ModelShape {
         if (layers < 1 || width < 1 || heads < 1 || vocabulary < 1 || sequence < 1) {
             throw new IllegalArgumentException(
@@ -44,6 +47,45 @@ public record ModelShape(
                     "expected a window for each of %d layers, got %s"
                             .formatted(layers, block.windows()));
         }
+    }
+
+    /** A model of which everything is trained. */
+    public ModelShape(
+            int layers,
+            int width,
+            int heads,
+            int vocabulary,
+            int sequence,
+            boolean tied,
+            BlockShape block,
+            int places,
+            long lastNorm) {
+        this(
+                layers,
+                width,
+                heads,
+                vocabulary,
+                sequence,
+                tied,
+                block,
+                places,
+                lastNorm,
+                Optional.empty());
+    }
+
+    /** The same model of which this is trained. */
+    public ModelShape training(TrainedShape trained) {
+        return new ModelShape(
+                layers,
+                width,
+                heads,
+                vocabulary,
+                sequence,
+                tied,
+                block,
+                places,
+                lastNorm,
+                Optional.of(trained));
     }
 
     /** The size of a GPT-2, with a place for each token of a sequence. */
@@ -77,7 +119,7 @@ public record ModelShape(
     public ModelShape withSequence(int tokens) {
         int table = places == 0 ? 0 : places == sequence ? tokens : Math.max(places, tokens);
         return new ModelShape(
-                layers, width, heads, vocabulary, tokens, tied, block, table, lastNorm);
+                layers, width, heads, vocabulary, tokens, tied, block, table, lastNorm, tuning);
     }
 
     /** Columns of all queries. */
@@ -150,9 +192,39 @@ public record ModelShape(
                 .toList();
     }
 
-    /** Parameters of one block: 12 h^2 + 13 h of a GPT-2. */
+    /** Parameters of one block: 12 h^2 + 13 h of a GPT-2, and its adapters. */
     public long blockParameters() {
-        return blockMatrixParameters() + block.vectors();
+        return blockMatrixParameters() + block.vectors() + adapters();
+    }
+
+    /** Parameters of the adapters in one block. */
+    long adapters() {
+        return tuning.map(TrainedShape::adapters).orElse(0L);
+    }
+
+    /** Those of {@link #blockParameters} that are trained. */
+    long trainedOfBlock() {
+        return tuning.map(TrainedShape::block).orElseGet(this::blockParameters);
+    }
+
+    /** Parameters of one block whose gradients are matrix products. */
+    long productsOfBlock() {
+        return tuning.map(TrainedShape::products).orElseGet(this::blockMatrixParameters);
+    }
+
+    /** Those of {@link #embeddingParameters} that are trained. */
+    long trainedOfEmbedding() {
+        return tuning.map(TrainedShape::embedding).orElseGet(this::embeddingParameters);
+    }
+
+    /** Those of the last norm that are trained. */
+    long trainedOfLastNorm() {
+        return tuning.map(TrainedShape::lastNorm).orElse(lastNorm);
+    }
+
+    /** Whether the head's matrix is trained, which of a tied one is that of the embedding. */
+    boolean trainsHead() {
+        return tuning.map(TrainedShape::head).orElse(true);
     }
 
     /** Parameters of the token and position embeddings. */

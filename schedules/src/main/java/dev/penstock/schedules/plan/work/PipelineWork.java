@@ -86,8 +86,8 @@ public record PipelineWork(
                 slices.stream()
                         .mapToLong(s -> s.forward() + s.backwardInput() + s.backwardWeight())
                         .sum(),
-                slices.stream().mapToLong(s -> 3 * s.head()).sum(),
-                slices.stream().mapToLong(s -> 2 * s.embedding()).sum());
+                slices.stream().mapToLong(s -> 2 * s.head() + s.headWeight()).sum(),
+                slices.stream().mapToLong(s -> s.embedding() + s.embeddingWeight()).sum());
     }
 
     Layout layout() {
@@ -146,6 +146,18 @@ public record PipelineWork(
                 blocks * model.blockParameters()
                         + (first ? model.embeddingParameters() : 0)
                         + (last ? model.lastNorm() + matrix : 0);
+        return Math.ceilDiv(all, (long) layout().tensor());
+    }
+
+    /** Those of {@link #stageParameters} that are trained. */
+    long trainedParameters(int blocks, boolean first, boolean last) {
+        ModelShape model = request.model();
+        boolean matrix = model.trainsHead() && !(model.tied() && first);
+        long all =
+                blocks * model.trainedOfBlock()
+                        + (first ? model.trainedOfEmbedding() : 0)
+                        + (last ? model.trainedOfLastNorm() : 0)
+                        + (last && matrix ? model.headMatrixParameters() : 0);
         return Math.ceilDiv(all, (long) layout().tensor());
     }
 }

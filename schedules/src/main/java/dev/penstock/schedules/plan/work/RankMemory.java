@@ -54,6 +54,7 @@ public record RankMemory(int rank, long state, long activations, long working, l
             PipelineWork work, ZeroStage zero, int blocks, boolean first, boolean last) {
         return zero.bytes(
                 work.stageParameters(blocks, first, last),
+                work.trainedParameters(blocks, first, last),
                 work.request().bytes(),
                 work.layout().data());
     }
@@ -69,7 +70,10 @@ public record RankMemory(int rank, long state, long activations, long working, l
         // the block in use and the next one
         long gathered =
                 zero.dividesParameters() ? bytes.parameter() * Math.max(2 * block, matrix) : 0;
-        long gradients = zero.dividesGradients() ? bytes.gradient() * Math.max(block, matrix) : 0;
+        long trained = blocks == 0 ? 0 : Math.ceilDiv(model.trainedOfBlock(), (long) tensor);
+        long trainedMatrix = model.trainsHead() ? matrix : 0;
+        long gradients =
+                zero.dividesGradients() ? bytes.gradient() * Math.max(trained, trainedMatrix) : 0;
         long again = work.recompute() ? UnitBytes.kept(model, bytes, tensor, tokens) : 0;
         // logits and their gradient in fp32
         long logits = last ? 4 * Math.ceilDiv(tokens * model.vocabulary(), (long) tensor) : 0;

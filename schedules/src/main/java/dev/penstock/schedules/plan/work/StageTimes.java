@@ -66,18 +66,23 @@ public final class StageTimes {
             Link link = rank.hardware().dataLink();
             long gather =
                     inside.gather() ? oneWay(link, replicas, parameters * bytes.parameter()) : 0;
+            long trained = work.trainedParameters(blocks, first, last);
             long scatter =
-                    inside.scatter() ? oneWay(link, replicas, parameters * bytes.gradient()) : 0;
+                    inside.scatter() ? oneWay(link, replicas, trained * bytes.gradient()) : 0;
             for (int slice = 0; slice < slices; slice++) {
                 BlockWork block = rank.slices().get(slice);
-                long f = blocks * block.forward() + extra(first, block.embedding(), last, block);
+                long f =
+                        blocks * block.forward()
+                                + (first ? block.embedding() : 0)
+                                + (last ? block.head() : 0);
                 long i =
                         blocks * block.backwardInput()
                                 + inside.rerun().get(stage) * block.forward()
                                 + (last ? block.head() : 0);
                 long w =
                         blocks * block.backwardWeight()
-                                + extra(first, block.embedding(), last, block);
+                                + (first ? block.embeddingWeight() : 0)
+                                + (last ? block.headWeight() : 0);
                 forward[stage][slice] = Math.max(f, gather);
                 backward[stage][slice] = Math.max(i + w, gather + scatter);
                 backwardInput[stage][slice] = Math.max(i, gather);
@@ -88,10 +93,6 @@ public final class StageTimes {
 
     private static long oneWay(Link link, int replicas, long bytes) {
         return Math.round(Collectives.oneWayNanos(link, replicas, (double) bytes));
-    }
-
-    private static long extra(boolean first, long embedding, boolean last, BlockWork block) {
-        return (first ? embedding : 0) + (last ? block.head() : 0);
     }
 
     /** Of a stage's blocks, how many are these layers: 0 to 1. */

@@ -28,6 +28,7 @@ public final class StepTail {
                 placement,
                 work,
                 work.request().bytes().gradient(),
+                work::trainedParameters,
                 zero == ZeroStage.NONE ? Collectives::allReduceNanos : Collectives::oneWayNanos);
     }
 
@@ -38,6 +39,7 @@ public final class StepTail {
                 placement,
                 work,
                 work.request().bytes().parameter(),
+                work::stageParameters,
                 Collectives::oneWayNanos);
     }
 
@@ -46,17 +48,24 @@ public final class StepTail {
         double of(Link link, int replicas, double bytes);
     }
 
+    /** Parameters of a stage. */
+    @FunctionalInterface
+    private interface Counted {
+        long of(int blocks, boolean first, boolean last);
+    }
+
     private static long[] ofStages(
             List<Integer> partition,
             Placement placement,
             PipelineWork work,
             long bytesEach,
+            Counted counted,
             Nanos nanos) {
         var ofStages = new long[partition.size()];
         int last = partition.size() - 1;
         for (int stage = 0; stage <= last; stage++) {
             Link link = work.ranks().get(placement.rankOf(stage)).hardware().dataLink();
-            long parameters = work.stageParameters(partition.get(stage), stage == 0, stage == last);
+            long parameters = counted.of(partition.get(stage), stage == 0, stage == last);
             ofStages[stage] =
                     Math.round(
                             nanos.of(link, work.layout().data(), (double) bytesEach * parameters));
@@ -87,12 +96,14 @@ public final class StepTail {
         int last = partition.size() - 1;
         for (int stage = 0; stage <= last; stage++) {
             int rank = placement.rankOf(stage);
-            long parameters = work.stageParameters(partition.get(stage), stage == 0, stage == last);
+            long parameters =
+                    work.trainedParameters(partition.get(stage), stage == 0, stage == last);
             tails[rank] += ofStage(work, work.ranks().get(rank).hardware(), parameters, zero);
         }
         int firstRank = placement.rankOf(0);
         int lastRank = placement.rankOf(last);
-        if (work.request().model().tied() && firstRank != lastRank) {
+        ModelShape model = work.request().model();
+        if (model.tied() && model.trainsHead() && firstRank != lastRank) {
             long sum = tiedSum(work, firstRank, lastRank);
             tails[firstRank] += sum;
             tails[lastRank] += sum;

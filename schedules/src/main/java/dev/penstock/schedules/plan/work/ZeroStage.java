@@ -60,14 +60,24 @@ public enum ZeroStage {
      * @param replicas N, at least 1
      */
     public long bytes(long parameters, TrainingBytes bytes, int replicas) {
-        if (parameters < 0 || replicas < 1) {
+        return bytes(parameters, parameters, bytes, replicas);
+    }
+
+    /**
+     * The same where not all parameters are trained.
+     *
+     * @param trained how many of them, 0 or more
+     */
+    public long bytes(long parameters, long trained, TrainingBytes bytes, int replicas) {
+        if (parameters < 0 || trained < 0 || replicas < 1) {
             throw new IllegalArgumentException(
                     "expected 0 parameters or more on 1 replica or more, got %d on %d"
-                            .formatted(parameters, replicas));
+                            .formatted(Math.min(parameters, trained), replicas));
         }
         long shard = Math.ceilDiv(parameters, (long) replicas);
+        long trainedShard = Math.ceilDiv(trained, (long) replicas);
         return bytes.parameter() * (dividesParameters() ? shard : parameters)
-                + bytes.gradient() * (dividesGradients() ? shard : parameters)
-                + bytes.optimizer() * (dividesOptimizer() ? shard : parameters);
+                + bytes.gradient() * (dividesGradients() ? trainedShard : trained)
+                + bytes.optimizer() * (dividesOptimizer() ? trainedShard : trained);
     }
 }

@@ -169,6 +169,37 @@ class RankMemoryTest {
         }
     }
 
+    /** Adapters of 6 parameters beside each block of the four; nothing else is trained. */
+    @Test
+    void onlyWhatIsTrainedHasGradientsOptimizerStateAndProducts() {
+        var full = new ModelShape(4, 10, 2, 31, 20, true);
+        ModelShape tuned = full.training(new TrainedShape(6, 6, 6, 0, 0, false));
+        PipelineWork all = work(full);
+        PipelineWork some = work(tuned);
+
+        assertThat(some.stageParameters(4, true, true)).isEqualTo(full.parameters() + 4 * 6);
+        assertThat(some.trainedParameters(4, true, true)).isEqualTo(4 * 6);
+        assertThat(all.trainedParameters(4, true, true)).isEqualTo(full.parameters());
+        TrainingBytes bytes = CountingHardware.BYTES;
+        assertThat(RankMemory.state(some, ZeroStage.NONE, 4, true, true))
+                .isEqualTo(
+                        bytes.parameter() * (full.parameters() + 24)
+                                + (bytes.gradient() + bytes.optimizer()) * 24L);
+        assertThat(some.stageNanos(0, 4, true, true)).isLessThan(all.stageNanos(0, 4, true, true));
+        assertThat(StepTail.sums(some, List.of(2, 1, 1), Placement.loop(3, 1), ZeroStage.NONE))
+                .isEqualTo(new long[3]);
+    }
+
+    private static PipelineWork work(ModelShape model) {
+        Hardware cluster = CountingHardware.cluster(3, 1);
+        return PipelineWork.of(
+                new PlanRequest(model, CountingHardware.BYTES, cluster, 1),
+                LayoutHardware.of(cluster, new Layout(3, 1, 1)),
+                1,
+                List.of(20),
+                false);
+    }
+
     @Test
     void aStageTakesAsLongAsItsOps() {
         PipelineWork work = work(new Layout(3, 1, 1), List.of(6, 9, 5), false);

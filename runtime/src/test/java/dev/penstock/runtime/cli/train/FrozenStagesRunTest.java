@@ -1,0 +1,167 @@
+package dev.penstock.runtime.cli.train;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.launch.RunAssembly;
+import dev.penstock.runtime.launch.RunOptions;
+import dev.penstock.runtime.report.MemoryPlan;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Stages of which nothing is trained do nothing that nobody needs, and change no bit. */
+class FrozenStagesRunTest {
+    @TempDir Path folder;
+
+    private Training training(String name) throws Exception {
+        return Training.onText(Files.createDirectories(folder.resolve(name)))
+                .set("run.steps=3", "model.layers=4", "checkpoint.every=0");
+    }
+
+    /** Leading frozen stages, frozen ones between trained ones, a stage that is partly frozen. */
+    @ParameterizedTest(name = "{0}, {1}, {2}, {3}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "freeze=[\"w*\", \"h.0.*\", \"h.1.*\"] | kind=1f1b | stages=4 | float32",
+                "freeze=[\"w*\", \"h.0.*\", \"h.2.*\"] | kind=zb-h1 | stages=4 | float32",
+                "freeze=[\"w*\", \"h.0.*\", \"h.2.*\"] | kind=gpipe, backward=fifo | stages=4 | bf16",
+                "method=lora, freeze=[\"h.0.*\", \"h.1.*\"] | kind=seq1f1b, slices=2 | stages=4 | float32",
+                "method=lora, freeze=[\"h.0.*\"] | kind=1f1b, recompute=full | stages=2 | float32",
+                "method=lora, targets=[mlp.c_fc], freeze=[\"h.0.*\"] | kind=zb-h1, recompute=blocks | stages=2 | bf16",
+                "freeze=[\"w*\", \"h.*\"] | kind=1f1b | stages=2 | float32",
+                "method=lora, freeze=[\"h.0.*\"] | kind=zb-v | stages=2 | float32",
+                "freeze=[\"w*\", \"h.0.*\", \"h.1.*\", \"h.2.ln_1.*\", \"h.2.attn.*\"] | kind=interleaved-1f1b | stages=2, chunks=2 | float32"
+            })
+    void bitsAreThoseOfOneStageAndMemoryIsAsPlanned(
+            String tuning, String order, String pipeline, String precision) throws Exception {
+        String sliced = order.contains("slices") ? "kind=seq1f1b, slices=2" : "kind=1f1b";
+        Trained alone =
+                training("alone")
+                        .set("fine-tune={" + tuning + "}", "schedule={" + sliced + "}")
+                        .set("pipeline.stages=1", "device.precision=" + precision)
+                        .complete();
+        Training training =
+                training("pipeline")
+                        .set("fine-tune={" + tuning + "}", "schedule={" + order + "}")
+                        .set("pipeline={" + pipeline + "}", "device.precision=" + precision);
+
+        Trained trained = training.complete();
+
+        assertThat(trained.lossBits()).isEqualTo(alone.lossBits());
+        assertThat(trained.validationBits()).isEqualTo(alone.validationBits());
+        assertThat(trained.gradientNorms()).isEqualTo(alone.gradientNorms());
+        assertThat(trained.peakBytes()).isEqualTo(planned(training));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1", "2", "3"})
+    void replicasOfFrozenStagesSumNothing(int zero) throws Exception {
+        Training training =
+                training("replicas")
+                        .set("fine-tune.freeze=[\"w*\", \"h.0.*\", \"h.1.*\"]")
+                        .set("parallel={data=2, zero.stage=" + zero + "}", "pipeline.stages=2");
+
+        Trained trained = training.complete();
+
+        assertThat(trained.peakBytes()).isEqualTo(planned(training));
+        assertThat(sentAsPredicted(trained).toString()).doesNotContain("activation gradients");
+    }
+
+    /** What shards, context parts and replicas send is known before, where backwards end early. */
+    @ParameterizedTest(name = "{0}, {1}, {2}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "method=lora, targets=[mlp.c_fc], freeze=[\"h.0.*\"] | tensor=2, sequence=true | kind=1f1b",
+                "method=lora, freeze=[\"h.0.*\"] | tensor=2, sequence=true | kind=zb-h1",
+                "freeze=[\"w*\", \"h.0.*\", \"h.1.ln_1.*\"] | tensor=2, sequence=true | kind=1f1b, recompute=full",
+                "freeze=[\"w*\", \"h.0.*\", \"h.1.attn.*\"] | context=2 | kind=1f1b, recompute=full",
+                "freeze=[\"w*\", \"h.0.*\", \"h.1.*\", \"h.2.*\", \"h.3.ln_*\"] | data=2, zero={stage=3, residency=layer} | kind=1f1b"
+            })
+    void trafficIsAsPredicted(String tuning, String parallel, String order) throws Exception {
+        Training training =
+                training("grid")
+                        .set("fine-tune={" + tuning + "}", "parallel={" + parallel + "}")
+                        .set("schedule={" + order + "}", "pipeline.stages=2");
+
+        Trained trained = training.complete();
+
+        sentAsPredicted(trained);
+        assertThat(trained.peakBytes()).isEqualTo(planned(training));
+    }
+
+    /** By rank, what it sent in every step. */
+    private static List<Map<String, Long>> sentAsPredicted(Trained trained) {
+        List<Map<String, Long>> predicted = new ArrayList<>();
+        for (JsonNode rank : trained.summary().get("ranks")) {
+            predicted.add(byUse(rank.get("predictedSentBytes")));
+        }
+        for (List<JsonNode> step : trained.sentBytes()) {
+            assertThat(step.stream().map(FrozenStagesRunTest::byUse).toList()).isEqualTo(predicted);
+        }
+        return predicted;
+    }
+
+    private static Map<String, Long> byUse(JsonNode bytes) {
+        Map<String, Long> uses = new TreeMap<>();
+        bytes.properties().forEach(use -> uses.put(use.getKey(), use.getValue().asLong()));
+        uses.values().removeIf(sent -> sent == 0);
+        return uses;
+    }
+
+    @Test
+    void noGradientIsSentToAFrozenStageAndNoRoomIsHeldForOne() throws Exception {
+        Training frozen =
+                training("frozen")
+                        .set("fine-tune.freeze=[\"w*\", \"h.0.*\", \"h.1.*\"]")
+                        .set("pipeline.stages=2", "schedule.kind=gpipe");
+        Training full = training("full").set("pipeline.stages=2", "schedule.kind=gpipe");
+
+        Trained less = frozen.complete();
+        Trained all = full.complete();
+        Cli shown =
+                Cli.run(
+                        "schedule",
+                        "show",
+                        frozen.configuration().toString(),
+                        "--set=pipeline.stages=2",
+                        "--set=model.layers=4",
+                        "--set=fine-tune.freeze=[\"w*\", \"h.0.*\", \"h.1.*\"]");
+
+        assertThat(shown.exitCode()).as(shown.err()).isEqualTo(ExitCode.OK);
+        assertThat(sentAsPredicted(less).toString()).doesNotContain("activation gradients");
+        assertThat(sentAsPredicted(all).toString()).contains("activation gradients");
+        // one unit's activations instead of four, no gradients, no moments
+        assertThat(less.peakBytes().getFirst()).isLessThan(all.peakBytes().getFirst() / 2);
+    }
+
+    private List<Long> planned(Training training) throws Exception {
+        try (RunAssembly assembly =
+                RunAssembly.of(
+                        ConfigLoader.loadWithOrigins(training.configuration(), training.settings()),
+                        new RunOptions(
+                                "planned",
+                                Files.createDirectory(folder.resolve("planned")),
+                                Optional.empty(),
+                                Optional.empty(),
+                                Optional.empty(),
+                                false))) {
+            return assembly.plannedMemory().stream().map(MemoryPlan::total).toList();
+        }
+    }
+}
