@@ -448,6 +448,21 @@ public interface Kernels {
      */
     void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step);
 
+    /**
+     * {@link #adamW(Tensor, Tensor, Tensor, Tensor, AdamWStep) AdamW} of each, with the same bits,
+     * and {@code rounded = weight}.
+     */
+    default void adamW(List<AdamWParameter> parameters, AdamWStep step) {
+        AdamWStep steady = step.withoutDecay();
+        for (AdamWParameter p : parameters) {
+            adamW(p.weight(), p.gradient(), p.m(), p.v(), p.decays() ? step : steady);
+            Tensor rounded = p.rounded();
+            if (rounded != null) {
+                copy(p.weight(), rounded);
+            }
+        }
+    }
+
     // ---- the host ---------------------------------------------------------------------------
 
     /**

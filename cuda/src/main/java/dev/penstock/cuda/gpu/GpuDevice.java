@@ -81,7 +81,8 @@ public final class GpuDevice implements Device {
                                     products,
                                     new GpuAttention(module, launch, attentionSums),
                                     elements,
-                                    sums));
+                                    sums,
+                                    new GpuOptimizer(module, launch, partialSums, hostCopies)));
         } catch (RuntimeException e) {
             close();
             throw e;

@@ -1,6 +1,8 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.cublas.Cublas;
+import dev.penstock.cuda.device.AdamWParameter;
+import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
@@ -140,6 +142,11 @@ public final class GpuScratch extends SilentKernels {
     public double[] squaredNorms(List<Tensor> tensors) {
         partialSums = Math.max(partialSums, GpuSums.squaredNormBytes(tensors));
         return new double[tensors.size()];
+    }
+
+    @Override
+    public void adamW(List<AdamWParameter> parameters, AdamWStep step) {
+        partialSums = Math.max(partialSums, GpuOptimizer.tableBytes(parameters));
     }
 
     @Override
