@@ -155,6 +155,52 @@ class WholeTensorContractTest extends KernelContract {
     }
 
     @Test
+    void whatIsLookedAtLaterIsFoundAtAnyPlaceAndInTheOrderOfTheCalls() {
+        int[][] shapes = {{1, 1}, {1, 5}, {3, 257}, {1, 3072}, {130, 67}, {1, 70_001}};
+        for (int bad = 0; bad < shapes.length; bad++) {
+            for (int[] at : new int[][] {{0, 0}, {shapes[bad][0] - 1, shapes[bad][1] - 1}}) {
+                boolean known = false;
+                Tensor[] watched = new Tensor[shapes.length];
+                for (int i = 0; i < shapes.length; i++) {
+                    watched[i] = normalsWithGaps(shapes[i][0], shapes[i][1]);
+                    if (i == bad) {
+                        HostMatrix.of(watched[i]).set(at[0], at[1], Float.NEGATIVE_INFINITY);
+                    }
+                    known |=
+                            i % 3 == 2
+                                    ? !kernels.watchFinite(watched[i])
+                                    : !kernels.watchFiniteLater(watched[i]);
+                }
+
+                assertThat(kernels.firstNotFinite()).isEqualTo(known ? -1 : bad);
+                assertThat(kernels.firstNotFinite()).isEqualTo(-1);
+            }
+        }
+    }
+
+    @Test
+    void whatIsNotFiniteBesideATensorIsNoneOfItsBusiness() {
+        Tensor wide = normals(4, 40);
+        HostMatrix.of(wide).set(1, 10, Float.NaN);
+
+        assertThat(kernels.watchFiniteLater(wide.columns(11, 20))).isTrue();
+
+        assertThat(kernels.firstNotFinite()).isEqualTo(-1);
+    }
+
+    @Test
+    void nothingThatWasWatchedIsLeftWhenItIsForgotten() {
+        Tensor bad = normals(1, 9);
+        HostMatrix.of(bad).set(0, 8, Float.NaN);
+        boolean _ = kernels.watchFinite(bad);
+        boolean _ = kernels.watchFiniteLater(bad);
+
+        kernels.watchNone();
+
+        assertThat(kernels.firstNotFinite()).isEqualTo(-1);
+    }
+
+    @Test
     void adamWFollowsItsFormula() {
         for (int[] s : SHAPES) {
             Tensor w = normals(s[0], s[1]);

@@ -427,6 +427,19 @@ public interface Kernels {
     }
 
     /**
+     * Same as {@link #watchFinite} of a tensor that is left alone or only added to until {@link
+     * #firstNotFinite}: it may be looked at no sooner.
+     */
+    default boolean watchFiniteLater(Tensor x) {
+        return watchFinite(x);
+    }
+
+    /** Forgets what is {@linkplain #watchFinite watched}. */
+    default void watchNone() {
+        var _ = firstNotFinite();
+    }
+
+    /**
      * Waits. Of the tensors {@linkplain #watchFinite watched} since the last call, counted from 0,
      * the first that had a NaN or an infinity and was answered for with true; -1 if none had.
      */

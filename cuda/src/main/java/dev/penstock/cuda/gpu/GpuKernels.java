@@ -385,6 +385,16 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public boolean watchFiniteLater(Tensor x) {
+        return sums.watchFiniteLater(x);
+    }
+
+    @Override
+    public void watchNone() {
+        sums.watchNone();
+    }
+
+    @Override
     public int firstNotFinite() {
         return sums.firstNotFinite();
     }

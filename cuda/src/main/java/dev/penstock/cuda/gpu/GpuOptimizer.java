@@ -19,19 +19,19 @@ final class GpuOptimizer {
     private static final int ENTRY = 8;
 
     private final Launch launch;
-    private final Scratch partial;
+    private final Scratch scratch;
     private final HostCopies copies;
     private final GpuModule.Function adamW;
     private final GpuModule.Function adamWOfRuns;
     private long[] table = {};
 
     /**
-     * @param partial for the table
+     * @param scratch for the table alone: if it grew, addresses that come again would not
      * @param copies by which it gets there
      */
-    GpuOptimizer(GpuModule module, Launch launch, Scratch partial, HostCopies copies) {
+    GpuOptimizer(GpuModule module, Launch launch, Scratch scratch, HostCopies copies) {
         this.launch = launch;
-        this.partial = partial;
+        this.scratch = scratch;
         this.copies = copies;
         adamW = module.function("adamW");
         adamWOfRuns = module.function("adamWOfRuns");
@@ -81,7 +81,7 @@ final class GpuOptimizer {
             return;
         }
         long bytes = tableBytes(parameters);
-        long entries = partial.reserve(bytes);
+        long entries = scratch.reserve(bytes);
         copies.write(entries, MemorySegment.ofArray(table).asSlice(0, bytes));
         launch.begin().wide(entries).integer(count);
         factors(step);

@@ -29,6 +29,7 @@ public final class GpuScratch extends SilentKernels {
     private long right;
     private long partialSums;
     private long attentionSums;
+    private long updates;
 
     private GpuScratch(long workspace) {
         this.workspace = workspace;
@@ -58,7 +59,7 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public long bytes() {
-        return workspace + left + right + partialSums + attentionSums;
+        return workspace + left + right + partialSums + attentionSums + updates;
     }
 
     @Override
@@ -146,7 +147,7 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public void adamW(List<AdamWParameter> parameters, AdamWStep step) {
-        partialSums = Math.max(partialSums, GpuOptimizer.tableBytes(parameters));
+        updates = Math.max(updates, GpuOptimizer.tableBytes(parameters));
     }
 
     @Override

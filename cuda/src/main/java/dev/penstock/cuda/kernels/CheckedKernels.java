@@ -545,6 +545,17 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public boolean watchFiniteLater(Tensor x) {
+        result("watchFiniteLater", "x", x, x.rows(), x.columns(), writesBFloat16());
+        return kernels.watchFiniteLater(x);
+    }
+
+    @Override
+    public void watchNone() {
+        kernels.watchNone();
+    }
+
+    @Override
     public int firstNotFinite() {
         return kernels.firstNotFinite();
     }

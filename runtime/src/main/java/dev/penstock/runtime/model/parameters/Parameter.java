@@ -41,6 +41,14 @@ public record Parameter(
         return gradientView().tensor();
     }
 
+    /**
+     * Returns whether the gradient has memory of its own, in which nothing is cleared before an
+     * update.
+     */
+    public boolean keepsGradient() {
+        return !group.sharding().gradients();
+    }
+
     GroupView gradientView() {
         if (gradients == null) {
             throw new IllegalStateException(name() + " is not trained");
