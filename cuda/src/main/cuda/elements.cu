@@ -355,17 +355,101 @@ struct AdamW {
     float gradient, keep, beta1, oneMinusBeta1, beta2, oneMinusBeta2, rate, inverseRoot, epsilon;
 };
 
+struct Moments {
+    float weight, gradient, m, v;
+};
+
+// Says itself what is fused: left to the compiler, that would depend on the kernel, and so would the weights' last bit.
+__device__ __forceinline__ void update(Moments& of, float keep, const AdamW& f) {
+    float g = of.gradient * f.gradient;
+    of.m = fmaf(of.m, f.beta1, g * f.oneMinusBeta1);
+    of.v = fmaf(of.v, f.beta2, g * g * f.oneMinusBeta2);
+    of.weight = fmaf(-(of.m / fmaf(sqrtf(of.v), f.inverseRoot, f.epsilon)), f.rate, of.weight * keep);
+}
+
 // arXiv 1711.05101, Algorithm 2; the gradient is zeroed for the next step.
 extern "C" __global__ void adamW(float* __restrict__ weight, float* __restrict__ gradient, float* __restrict__ m,
                                  float* __restrict__ v, long long elements, AdamW f) {
     long long step = static_cast<long long>(gridDim.x) * blockDim.x;
     for (long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; i < elements; i += step) {
-        float g = gradient[i] * f.gradient;
-        float first = m[i] * f.beta1 + g * f.oneMinusBeta1;
-        float second = v[i] * f.beta2 + g * g * f.oneMinusBeta2;
-        weight[i] = weight[i] * f.keep - first / (sqrtf(second) * f.inverseRoot + f.epsilon) * f.rate;
-        m[i] = first;
-        v[i] = second;
+        Moments of{weight[i], gradient[i], m[i], v[i]};
+        update(of, f.keep, f);
+        weight[i] = of.weight;
+        m[i] = of.m;
+        v[i] = of.v;
         gradient[i] = 0;
+    }
+}
+
+constexpr int UPDATE_THREADS = 256;
+constexpr int UPDATED_PER_BLOCK = 4096;
+
+// A parameter of an update, the rounded copy of its weight or null, and what is kept of the weight; its runs of 4096 elements
+// are numbered through all parameters.
+struct Updated {
+    float *weight, *gradient, *m, *v;
+    unsigned short* rounded;
+    long long elements, firstRun;
+    float keep;
+};
+
+// adamW of many parameters, a block for each run, and rounded = weight.
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    adamWOfRuns(const Updated* __restrict__ parameters, int count, AdamW f) {
+    int parameter = 0;
+    for (int step = 1 << (31 - __clz(count)); step > 0; step /= 2) {
+        if (parameter + step < count && parameters[parameter + step].firstRun <= blockIdx.x) {
+            parameter += step;
+        }
+    }
+    const Updated p = parameters[parameter];
+    long long first = (blockIdx.x - p.firstRun) * UPDATED_PER_BLOCK;
+    int elements = static_cast<int>(min(p.elements - first, static_cast<long long>(UPDATED_PER_BLOCK)));
+    float *weight = p.weight + first, *gradient = p.gradient + first, *m = p.m + first, *v = p.v + first;
+    unsigned short* rounded = p.rounded ? p.rounded + first : nullptr;
+    bool aligned = isAligned(weight) && isAligned(gradient) && isAligned(m) && isAligned(v) && isAligned(rounded);
+    int fours = aligned ? elements / 4 : 0;
+    auto change = [&](int j, auto w, auto g, auto means, auto squares) {
+#pragma unroll
+        for (int n = 0; n < w.COUNT; n++) {
+            Moments of{w.of[n], g.of[n], means.of[n], squares.of[n]};
+            update(of, p.keep, f);
+            w.of[n] = of.weight;
+            means.of[n] = of.m;
+            squares.of[n] = of.v;
+            g.of[n] = 0;
+        }
+        w.storeAt(weight + j);
+        g.storeAt(gradient + j);
+        means.storeAt(m + j);
+        squares.storeAt(v + j);
+        if (rounded) {
+            w.storeAt(rounded + j);
+        }
+    };
+    // two of each are under way before the first is stored: a compiler cannot know that what is stored there is not loaded next
+    constexpr int AT_ONCE = 2;
+    using Four = Neighbours<4>;
+    for (int i = threadIdx.x; i < fours; i += AT_ONCE * UPDATE_THREADS) {
+        Four held[AT_ONCE][4];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            int at = i + k * UPDATE_THREADS, j = 4 * (at < fours ? at : i);
+            held[k][0] = Four::at(weight + j);
+            held[k][1] = Four::at(gradient + j);
+            held[k][2] = Four::at(m + j);
+            held[k][3] = Four::at(v + j);
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            int at = i + k * UPDATE_THREADS;
+            if (at < fours) {
+                change(4 * at, held[k][0], held[k][1], held[k][2], held[k][3]);
+            }
+        }
+    }
+    using One = Neighbours<1>;
+    for (int j = 4 * fours + threadIdx.x; j < elements; j += UPDATE_THREADS) {
+        change(j, One::at(weight + j), One::at(gradient + j), One::at(m + j), One::at(v + j));
     }
 }

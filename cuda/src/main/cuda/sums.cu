@@ -158,3 +158,33 @@ extern "C" __global__ void findNonFinite(ConstFloats x, int rows, int columns, i
 extern "C" __global__ void findNonFiniteHalves(View<const unsigned short> x, int rows, int columns, int* flag) {
     findNonFiniteIn(x, rows, columns, flag);
 }
+
+// A tensor that is looked through; stride in elements.
+struct Watched {
+    const void* data;
+    long long stride;
+    int rows, columns, isHalves;
+    int flag;
+};
+
+// Sets the flag of every tensor with an element that is NaN or infinite; a grid row for each.
+extern "C" __global__ void findNonFiniteOfAll(const Watched* __restrict__ tensors, int* __restrict__ flags) {
+    const Watched of = tensors[blockIdx.y];
+    bool found = false;
+    auto look = [&](auto x) {
+        for (int row = 0; row < of.rows; row++) {
+            for (long long j = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; j < of.columns;
+                 j += static_cast<long long>(gridDim.x) * blockDim.x) {
+                found |= !isFinite(x.at(row, static_cast<int>(j)));
+            }
+        }
+    };
+    if (of.isHalves) {
+        look(View<const unsigned short>{static_cast<const unsigned short*>(of.data), of.stride});
+    } else {
+        look(ConstFloats{static_cast<const float*>(of.data), of.stride});
+    }
+    if (found) {
+        flags[of.flag] = 1;
+    }
+}

@@ -2,6 +2,8 @@ package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.cuda.device.AdamWParameter;
+import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
@@ -12,6 +14,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import java.util.Collections;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -176,6 +179,16 @@ class KernelScratchTest extends KernelContract {
         both(k -> k.rmsNormBackwardWeight(x, x, zeros(1, 90 * 5), zeros(1, 14), blocks));
         both(k -> k.squaredNorm(normals(400, 400)));
         both(k -> k.squaredNorms(List.of(normals(200, 300), normals(1, 5), normals(400, 400))));
+    }
+
+    @Test
+    void updatesOfManyParameters() {
+        AdamWStep step = new AdamWStep(1, 0.01, 0.9, 0.95, 1e-8, 0.1, 1);
+        Tensor x = normals(3, 5);
+        AdamWParameter parameter = new AdamWParameter(x, x, x, x, null, true);
+        for (int count : new int[] {1, 40, 3}) {
+            both(k -> k.adamW(Collections.nCopies(count, parameter), step));
+        }
     }
 
     @Test

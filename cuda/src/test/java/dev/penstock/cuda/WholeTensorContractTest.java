@@ -4,11 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.kernels.HostMatrix;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -152,6 +155,52 @@ class WholeTensorContractTest extends KernelContract {
     }
 
     @Test
+    void whatIsLookedAtLaterIsFoundAtAnyPlaceAndInTheOrderOfTheCalls() {
+        int[][] shapes = {{1, 1}, {1, 5}, {3, 257}, {1, 3072}, {130, 67}, {1, 70_001}};
+        for (int bad = 0; bad < shapes.length; bad++) {
+            for (int[] at : new int[][] {{0, 0}, {shapes[bad][0] - 1, shapes[bad][1] - 1}}) {
+                boolean known = false;
+                Tensor[] watched = new Tensor[shapes.length];
+                for (int i = 0; i < shapes.length; i++) {
+                    watched[i] = normalsWithGaps(shapes[i][0], shapes[i][1]);
+                    if (i == bad) {
+                        HostMatrix.of(watched[i]).set(at[0], at[1], Float.NEGATIVE_INFINITY);
+                    }
+                    known |=
+                            i % 3 == 2
+                                    ? !kernels.watchFinite(watched[i])
+                                    : !kernels.watchFiniteLater(watched[i]);
+                }
+
+                assertThat(kernels.firstNotFinite()).isEqualTo(known ? -1 : bad);
+                assertThat(kernels.firstNotFinite()).isEqualTo(-1);
+            }
+        }
+    }
+
+    @Test
+    void whatIsNotFiniteBesideATensorIsNoneOfItsBusiness() {
+        Tensor wide = normals(4, 40);
+        HostMatrix.of(wide).set(1, 10, Float.NaN);
+
+        assertThat(kernels.watchFiniteLater(wide.columns(11, 20))).isTrue();
+
+        assertThat(kernels.firstNotFinite()).isEqualTo(-1);
+    }
+
+    @Test
+    void nothingThatWasWatchedIsLeftWhenItIsForgotten() {
+        Tensor bad = normals(1, 9);
+        HostMatrix.of(bad).set(0, 8, Float.NaN);
+        boolean _ = kernels.watchFinite(bad);
+        boolean _ = kernels.watchFiniteLater(bad);
+
+        kernels.watchNone();
+
+        assertThat(kernels.firstNotFinite()).isEqualTo(-1);
+    }
+
+    @Test
     void adamWFollowsItsFormula() {
         for (int[] s : SHAPES) {
             Tensor w = normals(s[0], s[1]);
@@ -179,6 +228,88 @@ class WholeTensorContractTest extends KernelContract {
             assertClose("weight", w, truth, 1e-6);
             assertClose("gradient", g, new double[s[0]][s[1]], 0);
         }
+    }
+
+    /**
+     * Around the ends of a GPU's blocks and of its loads of four, and where rows begin anywhere.
+     */
+    @Test
+    void adamWOfManyIsAdamWOfEachAndRoundsItsWeights() {
+        int[] lengths = {1, 3, 4, 5, 768, 2 * 4096, 4095, 4096, 4097, 3 * 4096 + 2, 12, 20_011};
+        AdamWStep step = new AdamWStep(3, 0.01, 0.9, 0.95, 1e-8, 0.1, 0.7);
+        List<AdamWParameter> many = new ArrayList<>();
+        List<AdamWParameter> each = new ArrayList<>();
+        List<Tensor> roundings = new ArrayList<>();
+        for (int i = 0; i < lengths.length; i++) {
+            int first = i % 3 == 2 ? 1 : 0;
+            boolean isRounded = i % 2 == 0;
+            AdamWParameter parameter =
+                    parameter(lengths[i], first, isRounded, i % 4 < 2, roundings);
+            many.add(parameter);
+            each.add(
+                    new AdamWParameter(
+                            copied(parameter.weight()),
+                            copied(parameter.gradient()),
+                            copied(parameter.m()),
+                            copied(parameter.v()),
+                            null,
+                            parameter.decays()));
+        }
+
+        kernels.adamW(many, step);
+
+        for (int i = 0; i < lengths.length; i++) {
+            AdamWParameter one = each.get(i);
+            kernels.adamW(
+                    one.weight(),
+                    one.gradient(),
+                    one.m(),
+                    one.v(),
+                    one.decays() ? step : step.withoutDecay());
+            AdamWParameter of = many.get(i);
+            assertClose("weight " + i, of.weight(), values(one.weight()), 0);
+            assertClose("gradient " + i, of.gradient(), new double[1][lengths[i]], 0);
+            assertClose("m " + i, of.m(), values(one.m()), 0);
+            assertClose("v " + i, of.v(), values(one.v()), 0);
+            Tensor rounded = of.rounded();
+            if (rounded != null) {
+                double[][] truth = Truth.roundedToBFloat16(values(of.weight()));
+                assertClose("rounded " + i, rounded, truth, 0);
+            }
+        }
+        for (Tensor wide : roundings) { // nothing beside what was to be rounded
+            assertThat(HostMatrix.of(wide).get(0, 0)).isEqualTo(7);
+            assertThat(HostMatrix.of(wide).get(0, wide.columns() - 1)).isEqualTo(7);
+        }
+    }
+
+    private AdamWParameter parameter(
+            int length, int first, boolean isRounded, boolean decays, List<Tensor> roundings) {
+        Tensor v = normals(1, length);
+        for (int j = 0; j < length; j++) {
+            HostMatrix.of(v).set(0, j, Math.abs(HostMatrix.of(v).get(0, j)));
+        }
+        Tensor rounded = null;
+        if (isRounded) {
+            Tensor wide = device.memory().tensor("wide", DType.BF16, 1, length + 16);
+            HostMatrix.of(wide).set(0, 0, 7);
+            HostMatrix.of(wide).set(0, length + 15, 7);
+            roundings.add(wide);
+            rounded = wide.columns(8 + first, length);
+        }
+        return new AdamWParameter(
+                normals(1, length + 1).columns(first, length),
+                normals(1, length + 8).columns(4, length),
+                normals(1, length),
+                v,
+                rounded,
+                decays);
+    }
+
+    private Tensor copied(Tensor x) {
+        Tensor y = zeros(x.rows(), x.columns());
+        kernels.copy(x, y);
+        return y;
     }
 
     @Test

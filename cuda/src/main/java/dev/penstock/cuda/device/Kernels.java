@@ -427,6 +427,19 @@ public interface Kernels {
     }
 
     /**
+     * Same as {@link #watchFinite} of a tensor that is left alone or only added to until {@link
+     * #firstNotFinite}: it may be looked at no sooner.
+     */
+    default boolean watchFiniteLater(Tensor x) {
+        return watchFinite(x);
+    }
+
+    /** Forgets what is {@linkplain #watchFinite watched}. */
+    default void watchNone() {
+        var _ = firstNotFinite();
+    }
+
+    /**
      * Waits. Of the tensors {@linkplain #watchFinite watched} since the last call, counted from 0,
      * the first that had a NaN or an infinity and was answered for with true; -1 if none had.
      */
@@ -447,6 +460,21 @@ public interface Kernels {
      * The gradient is zeroed for the next step.
      */
     void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step);
+
+    /**
+     * {@link #adamW(Tensor, Tensor, Tensor, Tensor, AdamWStep) AdamW} of each, with the same bits,
+     * and {@code rounded = weight}.
+     */
+    default void adamW(List<AdamWParameter> parameters, AdamWStep step) {
+        AdamWStep steady = step.withoutDecay();
+        for (AdamWParameter p : parameters) {
+            adamW(p.weight(), p.gradient(), p.m(), p.v(), p.decays() ? step : steady);
+            Tensor rounded = p.rounded();
+            if (rounded != null) {
+                copy(p.weight(), rounded);
+            }
+        }
+    }
 
     // ---- the host ---------------------------------------------------------------------------
 

@@ -53,6 +53,8 @@ public final class GpuDevice implements Device {
             closing.push(partialSums::close);
             Scratch attentionSums = new Scratch(scratchScope, "attention sums");
             closing.push(attentionSums::close);
+            Scratch updates = new Scratch(scratchScope, "updates");
+            closing.push(updates::close);
             Answers answers = new Answers(context, GpuSums.ANSWER_BYTES);
             closing.push(answers::close);
             GpuModule module = new GpuModule(context);
@@ -81,7 +83,8 @@ public final class GpuDevice implements Device {
                                     products,
                                     new GpuAttention(module, launch, attentionSums),
                                     elements,
-                                    sums));
+                                    sums,
+                                    new GpuOptimizer(module, launch, updates, hostCopies)));
         } catch (RuntimeException e) {
             close();
             throw e;

@@ -1,6 +1,5 @@
 package dev.penstock.cuda.gpu;
 
-import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
@@ -45,7 +44,6 @@ final class GpuElements {
     private final GpuModule.Function widen;
     private final GpuModule.Function dotsOfHalves;
     private final GpuModule.Function columnDotsOfHalves;
-    private final GpuModule.Function adamW;
 
     GpuElements(GpuContext gpu, GpuModule module, Launch launch) {
         this.gpu = gpu;
@@ -71,7 +69,6 @@ final class GpuElements {
         widen = module.function("widen");
         dotsOfHalves = module.function("dotsOfHalves");
         columnDotsOfHalves = module.function("columnDotsOfHalves");
-        adamW = module.function("adamW");
     }
 
     void addBias(Tensor y, Tensor bias) {
@@ -271,24 +268,5 @@ final class GpuElements {
                 throw GpuFailure.of("zeroing on GPU " + gpu.index(), e);
             }
         }
-    }
-
-    void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
-        double bias1 = 1 - StrictMath.pow(step.beta1(), step.t());
-        double bias2 = 1 - StrictMath.pow(step.beta2(), step.t());
-        launch.begin().vector(weight).vector(gradient).vector(m).vector(v);
-        launch.wide(weight.elements())
-                .numbers(
-                        (float) step.gradientScale(),
-                        (float) (1 - step.learningRate() * step.decay()),
-                        (float) step.beta1(),
-                        (float) (1 - step.beta1()),
-                        (float) step.beta2(),
-                        (float) (1 - step.beta2()),
-                        (float) (step.learningRate() / bias1),
-                        (float) (1 / Math.sqrt(bias2)),
-                        (float) step.epsilon());
-        long blocks = Math.ceilDiv(weight.elements(), (long) THREADS);
-        launch.run(adamW, Math.clamp(blocks, 1, MOST_BLOCKS), THREADS);
     }
 }

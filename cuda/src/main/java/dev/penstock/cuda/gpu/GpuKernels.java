@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
@@ -29,6 +30,7 @@ final class GpuKernels implements Kernels {
     private final GpuAttention attention;
     private final GpuElements elements;
     private final GpuSums sums;
+    private final GpuOptimizer optimizer;
     private final GpuModule.Function embedding;
     private final GpuModule.Function layerNorm;
     private final GpuModule.Function layerNormRounded;
@@ -48,13 +50,15 @@ final class GpuKernels implements Kernels {
             GpuProducts products,
             GpuAttention attention,
             GpuElements elements,
-            GpuSums sums) {
+            GpuSums sums,
+            GpuOptimizer optimizer) {
         this.gpu = gpu;
         this.launch = launch;
         this.products = products;
         this.attention = attention;
         this.elements = elements;
         this.sums = sums;
+        this.optimizer = optimizer;
         embedding = module.function("embedding");
         layerNorm = module.function("layerNorm");
         layerNormRounded = module.function("layerNormRounded");
@@ -381,13 +385,28 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public boolean watchFiniteLater(Tensor x) {
+        return sums.watchFiniteLater(x);
+    }
+
+    @Override
+    public void watchNone() {
+        sums.watchNone();
+    }
+
+    @Override
     public int firstNotFinite() {
         return sums.firstNotFinite();
     }
 
     @Override
     public void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
-        elements.adamW(weight, gradient, m, v, step);
+        optimizer.adamW(weight, gradient, m, v, step);
+    }
+
+    @Override
+    public void adamW(List<AdamWParameter> parameters, AdamWStep step) {
+        optimizer.adamW(parameters, step);
     }
 
     @Override

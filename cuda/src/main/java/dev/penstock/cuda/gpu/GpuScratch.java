@@ -1,6 +1,8 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.cublas.Cublas;
+import dev.penstock.cuda.device.AdamWParameter;
+import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
@@ -27,6 +29,7 @@ public final class GpuScratch extends SilentKernels {
     private long right;
     private long partialSums;
     private long attentionSums;
+    private long updates;
 
     private GpuScratch(long workspace) {
         this.workspace = workspace;
@@ -56,7 +59,7 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public long bytes() {
-        return workspace + left + right + partialSums + attentionSums;
+        return workspace + left + right + partialSums + attentionSums + updates;
     }
 
     @Override
@@ -140,6 +143,11 @@ public final class GpuScratch extends SilentKernels {
     public double[] squaredNorms(List<Tensor> tensors) {
         partialSums = Math.max(partialSums, GpuSums.squaredNormBytes(tensors));
         return new double[tensors.size()];
+    }
+
+    @Override
+    public void adamW(List<AdamWParameter> parameters, AdamWStep step) {
+        updates = Math.max(updates, GpuOptimizer.tableBytes(parameters));
     }
 
     @Override

@@ -40,11 +40,19 @@ final class GpuSums {
     /** Of a {@code Squared}: address, elements, first run. */
     private static final int SQUARED_BYTES = 3 * Long.BYTES;
 
+    private static final long WATCHED_AT = SQUARED_AT + (long) SQUARED_BYTES * MOST_NORMS;
+
+    /** Of a {@code Watched}: address, stride, rows, columns, type, flag. */
+    private static final int WATCHED_BYTES = 2 * Long.BYTES + 4 * Integer.BYTES;
+
     /**
      * Squared norms; a flag, for which the host waits at once; flags of tensors watched; and, for
-     * kernels to read, the tensors whose norms are wanted.
+     * kernels to read, the tensors whose norms are wanted, and those that are looked at later.
      */
-    static final long ANSWER_BYTES = SQUARED_AT + (long) SQUARED_BYTES * MOST_NORMS;
+    static final long ANSWER_BYTES = WATCHED_AT + (long) WATCHED_BYTES * MOST_WATCHED;
+
+    /** Of each tensor that is looked at later. */
+    private static final int MOST_BLOCKS_WATCHING = 64;
 
     /** Of kernels whose threads take items in turns. */
     private static final int MOST_BLOCKS = 1024;
@@ -71,7 +79,13 @@ final class GpuSums {
     private final GpuModule.Function embeddingBackward;
     private final GpuModule.Function findNonFinite;
     private final GpuModule.Function findNonFiniteHalves;
+    private final GpuModule.Function findNonFiniteOfAll;
     private int watched;
+
+    /** Of those watched, how many are yet to be looked at, and the elements of the largest. */
+    private int later;
+
+    private long mostElements;
 
     /**
      * @param partial for sums of blocks
@@ -98,6 +112,7 @@ final class GpuSums {
         embeddingBackward = module.function("embeddingBackward");
         findNonFinite = module.function("findNonFinite");
         findNonFiniteHalves = module.function("findNonFiniteHalves");
+        findNonFiniteOfAll = module.function("findNonFiniteOfAll");
     }
 
     /** Of the sums of every block of rows. */
@@ -317,12 +332,53 @@ final class GpuSums {
         return true;
     }
 
+    /**
+     * Answers as {@link #watchFinite}. Nobody reads the tensors of an earlier time any more: {@link
+     * #firstNotFinite} waited.
+     */
+    boolean watchFiniteLater(Tensor x) {
+        if (watched == MOST_WATCHED) {
+            return allFinite(x);
+        }
+        MemorySegment words = answers.words();
+        long at = WATCHED_AT + (long) WATCHED_BYTES * later++;
+        words.set(ValueLayout.JAVA_LONG, at, launch.address(x));
+        words.set(ValueLayout.JAVA_LONG, at + 8, x.stride());
+        words.set(ValueLayout.JAVA_INT, at + 16, x.rows());
+        words.set(ValueLayout.JAVA_INT, at + 20, x.columns());
+        words.set(ValueLayout.JAVA_INT, at + 24, x.type() == DType.BF16 ? 1 : 0);
+        words.set(ValueLayout.JAVA_INT, at + 28, ++watched);
+        mostElements = Math.max(mostElements, x.elements());
+        return true;
+    }
+
+    private void lookAtAll() {
+        int count = later;
+        if (count > 0) {
+            launch.begin().wide(answers.address(WATCHED_AT)).wide(answers.address(FLAGS_AT));
+            int along =
+                    Math.clamp(
+                            Math.ceilDiv(mostElements, 4L * RUN_THREADS), 1, MOST_BLOCKS_WATCHING);
+            launch.run(findNonFiniteOfAll, along, count, 1, RUN_THREADS, 0);
+        }
+        later = 0;
+        mostElements = 0;
+    }
+
+    /** Those that are yet to be looked at may not be there any more. */
+    void watchNone() {
+        later = 0;
+        mostElements = 0;
+        firstNotFinite();
+    }
+
     /** Waits for what is watched. */
     int firstNotFinite() {
         int count = watched;
         if (count == 0) {
             return -1;
         }
+        lookAtAll();
         MemorySegment words = answers.await();
         watched = 0; // not before: if that fails, the flags are still to be taken
         int first = -1;

@@ -28,6 +28,8 @@ final class HostCopies implements AutoCloseable {
     /** Where the bytes of a copy begin: as the GPU likes to find them. */
     private static final int ALIGNMENT = 64;
 
+    private static final CUdeviceptr NOWHERE = new CUdeviceptr();
+
     private final GpuContext gpu;
     private final HostPointer pinned = new HostPointer();
     private final Arena arena = Arena.ofShared();
@@ -65,7 +67,20 @@ final class HostCopies implements AutoCloseable {
     }
 
     /** Copies to a buffer; see {@link dev.penstock.cuda.device.DeviceBuffer#write}. */
-    synchronized void write(GpuBuffer to, long offset, MemorySegment from) {
+    void write(GpuBuffer to, long offset, MemorySegment from) {
+        write(to.pointer(offset), from, to.name());
+    }
+
+    /**
+     * Copies to memory of the GPU that is no tensor's.
+     *
+     * @param address from which on there is room
+     */
+    void write(long address, MemorySegment from) {
+        write(NOWHERE.withByteOffset(address), from, "scratch");
+    }
+
+    private synchronized void write(CUdeviceptr to, MemorySegment from, String name) {
         try {
             for (long at = 0; at < from.byteSize(); ) {
                 if (filled == HALF_BYTES) {
@@ -74,7 +89,7 @@ final class HostCopies implements AutoCloseable {
                 long bytes = Math.min(HALF_BYTES - filled, from.byteSize() - at);
                 long place = (long) half * HALF_BYTES + filled;
                 MemorySegment.copy(from, at, memory, place, bytes);
-                CUdeviceptr target = to.pointer(offset + at);
+                CUdeviceptr target = to.withByteOffset(at);
                 give(
                         () ->
                                 JCudaDriver.cuMemcpyHtoDAsync(
@@ -87,7 +102,7 @@ final class HostCopies implements AutoCloseable {
                 at += bytes;
             }
         } catch (CudaException e) {
-            throw failure("to", to, e);
+            throw failure("to", name, e);
         }
     }
 
@@ -119,7 +134,7 @@ final class HostCopies implements AutoCloseable {
                 MemorySegment.copy(memory, (long) halfOf(at) * HALF_BYTES, to, at, bytes);
             }
         } catch (CudaException e) {
-            throw failure("from", from, e);
+            throw failure("from", from.name(), e);
         }
         filled = 0; // what was written before has left too
     }
@@ -153,9 +168,9 @@ final class HostCopies implements AutoCloseable {
         return new HostPointer(pinned.address() + offset);
     }
 
-    private DeviceException failure(String direction, GpuBuffer buffer, CudaException e) {
+    private DeviceException failure(String direction, String buffer, CudaException e) {
         return GpuFailure.of(
-                "copying %s '%s' of GPU %d".formatted(direction, buffer.name(), gpu.index()), e);
+                "copying %s '%s' of GPU %d".formatted(direction, buffer, gpu.index()), e);
     }
 
     /** Waits for what is on its way. Never throws: those of a lost GPU close too. */

@@ -10,6 +10,7 @@ import static dev.penstock.cuda.kernels.TensorRules.shape;
 import static dev.penstock.cuda.kernels.TensorRules.type;
 import static dev.penstock.cuda.kernels.TensorRules.vector;
 
+import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
@@ -544,12 +545,49 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public boolean watchFiniteLater(Tensor x) {
+        result("watchFiniteLater", "x", x, x.rows(), x.columns(), writesBFloat16());
+        return kernels.watchFiniteLater(x);
+    }
+
+    @Override
+    public void watchNone() {
+        kernels.watchNone();
+    }
+
+    @Override
     public int firstNotFinite() {
         return kernels.firstNotFinite();
     }
 
     @Override
     public void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
+        checkUpdate(weight, gradient, m, v);
+        checkCount(step);
+        kernels.adamW(weight, gradient, m, v, step);
+    }
+
+    @Override
+    public void adamW(List<AdamWParameter> parameters, AdamWStep step) {
+        for (AdamWParameter p : parameters) {
+            checkUpdate(p.weight(), p.gradient(), p.m(), p.v());
+            Tensor rounded = p.rounded();
+            if (rounded != null) {
+                matrix(
+                        "adamW",
+                        "rounded",
+                        rounded,
+                        DType.BF16,
+                        p.weight().rows(),
+                        p.weight().columns());
+                dense("adamW", "rounded", rounded);
+            }
+        }
+        checkCount(step);
+        kernels.adamW(parameters, step);
+    }
+
+    private static void checkUpdate(Tensor weight, Tensor gradient, Tensor m, Tensor v) {
         type("adamW", "weight", weight, DType.F32);
         dense("adamW", "weight", weight);
         matrix("adamW", "gradient", gradient, weight.rows(), weight.columns());
@@ -558,10 +596,12 @@ public final class CheckedKernels implements Kernels {
         dense("adamW", "m", m);
         matrix("adamW", "v", v, weight.rows(), weight.columns());
         dense("adamW", "v", v);
+    }
+
+    private static void checkCount(AdamWStep step) {
         if (step.t() < 1) {
             throw broken("adamW", "an update count from 1", step.t());
         }
-        kernels.adamW(weight, gradient, m, v, step);
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.layers;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,7 +31,7 @@ public final class FiniteGuard {
     /** An op begins; checks left open by one that was aborted are discarded. */
     public void atUnit(WorkUnit newUnit) {
         unit = newUnit;
-        var _ = kernels.firstNotFinite();
+        kernels.watchNone();
         places.clear();
     }
 
@@ -48,13 +49,29 @@ public final class FiniteGuard {
     }
 
     /**
+     * Same for the gradient of a parameter after something was added to it.
+     *
+     * @throws NonFiniteException if an element is not finite
+     */
+    void checkGradient(Parameter parameter, String place) {
+        if (!parameter.keepsGradient()) {
+            check(parameter.gradient(), place);
+            return;
+        }
+        if (!kernels.watchFiniteLater(parameter.gradient())) {
+            throw new NonFiniteException(step, unit, place);
+        }
+        places.add(place);
+    }
+
+    /**
      * Waits for the op's kernels and evaluates its checks.
      *
      * @throws NonFiniteException naming the first place where an element is not finite
      */
     public void verify() {
-        kernels.finish();
         int first = kernels.firstNotFinite();
+        kernels.finish();
         if (first >= 0) {
             throw new NonFiniteException(step, unit, places.get(first));
         }

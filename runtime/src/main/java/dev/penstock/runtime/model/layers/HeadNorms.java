@@ -48,7 +48,7 @@ final class HeadNorms {
     private void backward(Tensor dy, Tensor x, Parameter gain, Tensor kept, TokenBlocks blocks) {
         if (gain.isTrained()) {
             kernels.rmsNormBackwardWeight(dy, x, kept, gain.gradient(), blocks);
-            compute.guard().check(gain.gradient(), "gradient of " + gain.name() + " (backward)");
+            compute.guard().checkGradient(gain, "gradient of " + gain.name() + " (backward)");
         }
         kernels.rmsNormBackwardInput(dy, x, gain.weight(), kept, dy, false);
     }

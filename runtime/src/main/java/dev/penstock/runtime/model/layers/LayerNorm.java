@@ -9,7 +9,7 @@ import dev.penstock.runtime.model.parameters.NormParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.shape.NormDesign;
 
-/** A layer norm; its moments show whether its input is finite. */
+/** A layer norm; its means show whether its input is finite. */
 final class LayerNorm implements Norm {
     private final Compute compute;
     private final Parameter gain;
@@ -32,8 +32,8 @@ final class LayerNorm implements Norm {
         Tensor mean = requireNonNull(moments.mean());
         compute.kernels()
                 .layerNorm(x, gain.weight(), bias.weight(), y, mean, moments.rstd(), epsilon);
+        // whatever makes rstd NaN or infinite has done so to the mean, unless epsilon is zero
         compute.guard().check(mean, inputPlace);
-        compute.guard().check(moments.rstd(), inputPlace);
     }
 
     @Override
@@ -52,6 +52,6 @@ final class LayerNorm implements Norm {
                         gain.gradient(),
                         bias.gradient(),
                         compute.shards().ownRows(blocks));
-        compute.guard().check(bias.gradient(), gradientPlace);
+        compute.guard().checkGradient(bias, gradientPlace);
     }
 }

@@ -58,7 +58,7 @@ final class Linear {
     /** Checks the gradient of the bias after something was added to it. */
     void checkBiasGradient() {
         if (bias != null && bias.isTrained()) {
-            compute.guard().check(bias.gradient(), gradientPlace);
+            compute.guard().checkGradient(bias, gradientPlace);
         }
     }
 

@@ -41,6 +41,6 @@ final class RmsNorm implements Norm {
         compute.kernels()
                 .rmsNormBackwardWeight(
                         dy, x, moments.rstd(), gain.gradient(), compute.shards().ownRows(blocks));
-        compute.guard().check(gain.gradient(), gradientPlace);
+        compute.guard().checkGradient(gain, gradientPlace);
     }
 }

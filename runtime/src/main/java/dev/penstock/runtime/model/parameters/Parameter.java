@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.Sharding;
 import java.util.List;
@@ -38,6 +39,14 @@ public record Parameter(
     /** Returns the matrix to which backwards add. */
     public Tensor gradient() {
         return gradientView().tensor();
+    }
+
+    /**
+     * Returns whether the gradient has memory of its own, in which nothing is cleared before an
+     * update.
+     */
+    public boolean keepsGradient() {
+        return !group.sharding().gradients();
     }
 
     GroupView gradientView() {
@@ -97,6 +106,16 @@ public record Parameter(
 
     public Tensor heldV() {
         return of(group.trained().v(), held());
+    }
+
+    /**
+     * Returns what an update changes: the held part, and the copy that products read if this rank
+     * can tell it alone.
+     */
+    public AdamWParameter update(boolean decays) {
+        Tensor copies = group.ownCopies();
+        Tensor rounded = copies == null ? null : of(copies, held());
+        return new AdamWParameter(heldMaster(), heldGradient(), heldM(), heldV(), rounded, decays);
     }
 
     /** Returns the elements of this parameter in a tensor of the group's held part. */

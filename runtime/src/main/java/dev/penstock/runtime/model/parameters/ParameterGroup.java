@@ -170,8 +170,14 @@ public final class ParameterGroup {
 
     /** The master changed: updates what this rank can derive from it without the other replicas. */
     public void masterChanged(Kernels kernels) {
-        if (hasCopies() && !sharding.moments()) {
-            kernels.copy(master(), factors.whole());
+        Tensor copies = ownCopies();
+        if (copies != null) {
+            kernels.copy(master(), copies);
         }
+    }
+
+    /** Returns the copies of the master that follow it at once; null if there are none. */
+    @Nullable Tensor ownCopies() {
+        return hasCopies() && !sharding.moments() ? factors.whole() : null;
     }
 }

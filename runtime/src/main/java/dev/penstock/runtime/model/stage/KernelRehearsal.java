@@ -88,6 +88,7 @@ public final class KernelRehearsal {
                         .filter(p -> p.isTrained() && p.spec().counted() && p.own().count() > 0)
                         .map(Parameter::ownGradient)
                         .toList());
+        rehearsal.stage.update(1, 1);
         rehearsal.stage.close();
     }
 

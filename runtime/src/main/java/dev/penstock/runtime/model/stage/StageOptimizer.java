@@ -2,8 +2,6 @@ package dev.penstock.runtime.model.stage;
 
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.Kernels;
-import dev.penstock.runtime.model.parameters.Parameter;
-import dev.penstock.runtime.model.parameters.ParameterGroup;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 
@@ -22,32 +20,19 @@ final class StageOptimizer {
         this.parameters = parameters;
     }
 
-    /** Updates the held part and clears its gradients. */
+    /** Updates the held part with what follows it, and clears its gradients. */
     void update(long step, double clipFactor) {
-        AdamWStep decaying = numbers(step, clipFactor, settings.weightDecay());
-        AdamWStep steady = numbers(step, clipFactor, 0);
-        for (Parameter p : parameters.trained()) {
-            boolean decays = settings.decayAll() || !p.spec().vector();
-            kernels.adamW(
-                    p.heldMaster(),
-                    p.heldGradient(),
-                    p.heldM(),
-                    p.heldV(),
-                    decays ? decaying : steady);
-        }
-        parameters.groups().stream()
-                .filter(ParameterGroup::isTrained)
-                .forEach(group -> group.masterChanged(kernels));
-    }
-
-    private AdamWStep numbers(long step, double clipFactor, double decay) {
-        return new AdamWStep(
-                step,
-                settings.learningRate().at(step),
-                settings.beta1(),
-                settings.beta2(),
-                settings.epsilon(),
-                decay,
-                clipFactor);
+        kernels.adamW(
+                parameters.trained().stream()
+                        .map(p -> p.update(settings.decayAll() || !p.spec().vector()))
+                        .toList(),
+                new AdamWStep(
+                        step,
+                        settings.learningRate().at(step),
+                        settings.beta1(),
+                        settings.beta2(),
+                        settings.epsilon(),
+                        settings.weightDecay(),
+                        clipFactor));
     }
 }
