@@ -49,7 +49,12 @@ final class Generation implements AutoCloseable {
      * @throws ApiException if there is no room, or the server ends
      */
     Generation(JoiningTexts texts, TextOrder order, Tokenizer tokenizer) {
-        order.texts().forEach(_ -> choices.add(new GrowingText(tokenizer, order.stops(), order.closing())));
+        order.texts()
+                .forEach(
+                        _ ->
+                                choices.add(
+                                        new GrowingText(
+                                                tokenizer, order.stops(), order.closing())));
         growing = choices.size();
         try {
             cancels =

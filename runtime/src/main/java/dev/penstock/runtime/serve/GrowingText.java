@@ -11,6 +11,7 @@ import java.util.stream.Stream;
  */
 final class GrowingText {
     private final StreamingDecoder decoder;
+
     /** Stands for the end of a text in {@link #heldBack}; no text has it. */
     private static final String END = "\uffff";
 
@@ -34,7 +35,10 @@ final class GrowingText {
         decoder = new StreamingDecoder(tokenizer);
         this.stops = stops;
         this.closing = closing;
-        heldBack = closing.isEmpty() ? stops : Stream.concat(stops.stream(), Stream.of(closing + END)).toList();
+        heldBack =
+                closing.isEmpty()
+                        ? stops
+                        : Stream.concat(stops.stream(), Stream.of(closing + END)).toList();
     }
 
     /** Returns the text that is known to belong to the choice by now. */
