@@ -285,9 +285,9 @@ public final class ChatTemplate {
     }
 
     /**
-     * Returns texts of which each ends an answer and is no part of it: the template's mark, or where
-     * it has none the line's end with the beginning of another message, which no message of a chat
-     * contains. An answer may then have several lines.
+     * Returns texts of which each ends an answer and is no part of it: the template's mark, or
+     * where it has none the line's end with the beginning of another message, which no message of a
+     * chat contains. An answer may then have several lines.
      *
      * @param separator what stands between documents, if it is no token that ends a text: it comes
      *     after the line's end of a chat's last answer; empty for one that is

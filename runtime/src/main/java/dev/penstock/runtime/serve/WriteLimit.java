@@ -7,8 +7,9 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Lets no write to a client take longer than so long. One that does is interrupted, which closes its
- * connection: a client that does not read what it asked for would keep its text's place for ever.
+ * Lets no write to a client take longer than so long. One that does is interrupted, which closes
+ * its connection: a client that does not read what it asked for would keep its text's place for
+ * ever.
  */
 final class WriteLimit {
     private static final ScheduledExecutorService CLOCK =

@@ -34,7 +34,9 @@ class WriteLimitTest {
             server.start();
             try (var client = new Socket(InetAddress.getLoopbackAddress(), port(server))) {
                 client.getOutputStream()
-                        .write("GET / HTTP/1.1\r\nHost: x\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+                        .write(
+                                "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+                                        .getBytes(StandardCharsets.US_ASCII));
 
                 assertThat(ended.get(60, TimeUnit.SECONDS)).isInstanceOf(IOException.class);
             }
