@@ -119,7 +119,7 @@ class PenstockFaultsTest {
 
         String[] named =
                 flipped.stream()
-                        .map(file -> file.getParent().getFileName() + "/" + file.getFileName())
+                        .map(file -> run.resolve("checkpoints").relativize(file).toString())
                         .toArray(String[]::new);
         assertThat(named).hasSizeGreaterThan(2);
         assertThatThrownBy(() -> Penstock.open(run))

@@ -1,5 +1,6 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.cpu.vector.Int8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
@@ -74,7 +75,9 @@ public final class CpuDevice implements Device {
                         floats,
                         bfloats,
                         new FactorConverter(pool, conversions, left),
-                        new FactorConverter(pool, conversions, right));
+                        new FactorConverter(pool, conversions, right),
+                        new ScaledProducts(
+                                pool, floats, new Int8Kernels(lanes), scratch("widened weights")));
         Scratch[] scores = scratch("scores");
         kernels =
                 new CheckedKernels(

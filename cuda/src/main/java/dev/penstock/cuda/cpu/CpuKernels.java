@@ -1,6 +1,7 @@
 package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Int8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
@@ -32,6 +33,7 @@ final class CpuKernels implements Kernels {
     private final CrossEntropyKernels losses;
     private final OptimizerKernels optimizer;
     private final BFloat16Kernels bfloats;
+    private final Int8Kernels integers;
     private double[] partialSums = new double[1];
 
     /** What the threads found in the call under way. */
@@ -57,6 +59,7 @@ final class CpuKernels implements Kernels {
         this.losses = new CrossEntropyKernels(new SoftmaxKernels(lanes));
         this.optimizer = new OptimizerKernels(lanes);
         this.bfloats = new BFloat16Kernels(lanes);
+        this.integers = new Int8Kernels(lanes);
     }
 
     private static long row(Tensor tensor, long address, int row) {
@@ -142,9 +145,22 @@ final class CpuKernels implements Kernels {
                     if (row < 0) {
                         Addresses.clear(row(y, to, i), bytes);
                     } else {
-                        Addresses.copy(row(table, tableAt, row), row(y, to, i), bytes);
+                        widen(table, row(table, tableAt, row), row(y, to, i));
                     }
                 });
+    }
+
+    /** A row of a tensor of floats as F32. */
+    private void widen(Tensor of, long from, long to) {
+        switch (of.type()) {
+            case F32 -> Addresses.copy(from, to, 4L * of.columns());
+            case BF16 -> bfloats.widen(from, to, of.columns());
+            case I8 -> {
+                float scale = Addresses.getFloat(Int8Kernels.scaleAt(from, of.stride()));
+                integers.widen(from, scale, to, of.columns());
+            }
+            case I32 -> throw new IllegalStateException("expected floats, got " + of);
+        }
     }
 
     @Override
@@ -525,7 +541,14 @@ final class CpuKernels implements Kernels {
     @Override
     public void copy(Tensor x, Tensor y) {
         int bytes = x.type().bytes();
-        if (x.type() == y.type()) {
+        if (y.type() == DType.I8) {
+            long from = x.address();
+            long to = y.address();
+            split.rows(
+                    x.rows(),
+                    x.columns(),
+                    i -> integers.narrow(row(x, from, i), row(y, to, i), x.columns(), y.stride()));
+        } else if (x.type() == y.type()) {
             split.runs(x, y, (_, from, to, n) -> Addresses.copy(from, to, (long) n * bytes));
         } else if (x.type() == DType.F32) {
             split.runs(x, y, (_, from, to, n) -> bfloats.narrow(from, to, n));

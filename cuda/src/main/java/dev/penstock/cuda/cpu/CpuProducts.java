@@ -31,6 +31,7 @@ final class CpuProducts {
     private final @Nullable MatrixProduct bfloats;
     private final FactorConverter leftConverter;
     private final FactorConverter rightConverter;
+    private final ScaledProducts scaled;
     private final Call call;
 
     /**
@@ -42,12 +43,14 @@ final class CpuProducts {
             MatrixProduct floats,
             @Nullable MatrixProduct bfloats,
             FactorConverter leftConverter,
-            FactorConverter rightConverter) {
+            FactorConverter rightConverter,
+            ScaledProducts scaled) {
         this.pool = pool;
         this.floats = floats;
         this.bfloats = bfloats;
         this.leftConverter = leftConverter;
         this.rightConverter = rightConverter;
+        this.scaled = scaled;
         this.call = new Call(floats, pool.threads());
     }
 
@@ -59,6 +62,10 @@ final class CpuProducts {
             Tensor b,
             Tensor c,
             boolean accumulate) {
+        if (b.type() == DType.I8) {
+            scaled.gemm(transposeA, a, transposeB, b, c, accumulate);
+            return;
+        }
         take(call.a, multiply, a, transposeA, leftConverter);
         take(call.b, multiply, b, transposeB, rightConverter);
         call.accumulate = accumulate;

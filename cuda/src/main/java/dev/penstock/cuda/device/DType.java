@@ -7,7 +7,13 @@ public enum DType {
     /** bfloat16: the upper half of an F32, rounded to nearest even. */
     BF16(2),
     /** 32-bit integers: token identifiers. */
-    I32(4);
+    I32(4),
+    /**
+     * 8-bit integers from -127 to 127 in rows with a scale each: an element is integer x scale. The
+     * scale, an F32, lies in the last four bytes of the row's stride ({@link #rowStride}), so a
+     * tensor has whole rows. For weights of matrix products and tables that only a CPU reads.
+     */
+    I8(1);
 
     private final int bytes;
 
@@ -18,5 +24,10 @@ public enum DType {
     /** Bytes of one element. */
     public int bytes() {
         return bytes;
+    }
+
+    /** The least elements from one row to the next: for I8 with room for the scale. */
+    public int rowStride(int columns) {
+        return this == I8 ? (columns + 7) & -4 : columns;
     }
 }

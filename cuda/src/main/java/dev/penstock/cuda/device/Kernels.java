@@ -102,6 +102,7 @@ public interface Kernels {
      * d]}, tokens I32 {@code [1, n]}, which the host wrote.
      *
      * @param range tokens of the table's rows
+     * @param table F32; where the host computes also BF16 or I8
      */
     void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y);
 
@@ -400,7 +401,10 @@ public interface Kernels {
     /** {@code y += x}, same shape. */
     void add(Tensor x, Tensor y);
 
-    /** {@code y = x}, same shape; F32 to BF16 and back converts. */
+    /**
+     * {@code y = x}, same shape; F32 to BF16 and back, and where the host computes F32 to I8,
+     * converts.
+     */
     void copy(Tensor x, Tensor y);
 
     /**

@@ -44,7 +44,11 @@ public final class CheckedKernels implements Kernels {
             Tensor c,
             boolean accumulate) {
         factor("gemm", "a", a, multiply);
-        factor("gemm", "b", b, multiply);
+        if (b.type() == DType.I8 && multiply == DType.F32) {
+            wholeRows("gemm", "b", b);
+        } else {
+            factor("gemm", "b", b, multiply);
+        }
         int m = transposeA ? a.columns() : a.rows();
         int k = transposeA ? a.rows() : a.columns();
         int n = transposeB ? b.rows() : b.columns();
@@ -112,6 +116,11 @@ public final class CheckedKernels implements Kernels {
 
     @Override
     public void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y) {
+        if (table.type() == DType.I8) {
+            wholeRows("embedding", "the token table", table);
+        } else if (table.type() != DType.BF16) {
+            type("embedding", "the token table", table, DType.F32);
+        }
         checkEmbedding("embedding", tokens, range, table, y);
         kernels.embedding(tokens, range, table, y);
     }
@@ -120,13 +129,19 @@ public final class CheckedKernels implements Kernels {
     public void embeddingBackward(
             Tensor dy, Tensor tokens, TokenRange range, Tensor dTable, TokenBlocks blocks) {
         rowsOfUnit("embeddingBackward", "dy", dy, blocks);
+        type("embeddingBackward", "the token table", dTable, DType.F32);
         checkEmbedding("embeddingBackward", tokens, range, dTable, dy);
         kernels.embeddingBackward(dy, tokens, range, dTable, blocks);
     }
 
+    private static void wholeRows(String op, String name, Tensor tensor) {
+        if (tensor.stride() != DType.I8.rowStride(tensor.columns())) {
+            throw broken(op, "whole rows with their scales in " + name, shape(tensor));
+        }
+    }
+
     private static void checkEmbedding(
             String op, Tensor tokens, TokenRange range, Tensor table, Tensor y) {
-        type(op, "the token table", table, DType.F32);
         matrix(op, "the embedded rows", y, y.rows(), table.columns());
         matrix(op, "tokens", tokens, DType.I32, 1, y.rows());
         tokensOf(op, "rows", range, table.rows());
@@ -506,7 +521,10 @@ public final class CheckedKernels implements Kernels {
     @Override
     public void copy(Tensor x, Tensor y) {
         matrix("copy", "x", x, x.type(), y.rows(), y.columns());
-        if ((x.type() == DType.I32) != (y.type() == DType.I32)) {
+        if (y.type() == DType.I8) {
+            type("copy", "x", x, DType.F32);
+            wholeRows("copy", "y", y);
+        } else if (x.type() == DType.I8 || (x.type() == DType.I32) != (y.type() == DType.I32)) {
             throw broken(
                     "copy",
                     "floats to floats or integers to integers",

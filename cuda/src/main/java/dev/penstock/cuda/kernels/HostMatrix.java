@@ -41,13 +41,16 @@ public final class HostMatrix {
         return tensor.rows();
     }
 
-    /** The element as a float; BF16 widens, I32 converts. */
+    /** The element as a float; BF16 widens, I32 converts, I8 is scaled. */
     public float get(int row, int column) {
         long at = toRead(row, column);
         return switch (tensor.type()) {
             case F32 -> memory.get(ValueLayout.JAVA_FLOAT, at);
             case BF16 -> BFloat16.toFloat(memory.get(ValueLayout.JAVA_SHORT, at));
             case I32 -> memory.get(ValueLayout.JAVA_INT, at);
+            case I8 ->
+                    memory.get(ValueLayout.JAVA_BYTE, at)
+                            * memory.get(ValueLayout.JAVA_FLOAT, at + scaleFrom(column));
         };
     }
 
@@ -86,9 +89,31 @@ public final class HostMatrix {
             }
             return;
         }
+        if (tensor.type() == DType.I8) {
+            setScaledRow(row, values);
+            return;
+        }
         for (int column = 0; column < values.length; column++) {
             set(row, column, values[column]);
         }
+    }
+
+    private void setScaledRow(int row, float[] values) {
+        float largest = 0;
+        for (float value : values) {
+            largest = Math.max(largest, Math.abs(value));
+        }
+        float scale = Int8.scale(largest);
+        long at = offset(row, 0);
+        for (int column = 0; column < values.length; column++) {
+            memory.set(ValueLayout.JAVA_BYTE, at + column, Int8.of(values[column], scale));
+        }
+        memory.set(ValueLayout.JAVA_FLOAT, at + scaleFrom(0), scale);
+    }
+
+    /** Bytes from an element of an I8 row to the row's scale. */
+    private int scaleFrom(int column) {
+        return tensor.stride() - Float.BYTES - column;
     }
 
     public void setAllRows(float[][] rows) {
@@ -105,6 +130,7 @@ public final class HostMatrix {
             case F32 -> target.set(ValueLayout.JAVA_FLOAT, at, value);
             case BF16 -> target.set(ValueLayout.JAVA_SHORT, at, BFloat16.fromFloat(value));
             case I32 -> target.set(ValueLayout.JAVA_INT, at, (int) value);
+            case I8 -> throw new IllegalStateException("expected a whole row for " + tensor);
         }
         if (!isHere) {
             kept = -1;

@@ -42,8 +42,8 @@ final class TensorRules {
         boolean right =
                 switch (multiply) {
                     case F32 -> tensor.type() == DType.F32;
-                    case BF16 -> tensor.type() != DType.I32;
-                    case I32 -> false;
+                    case BF16 -> tensor.type() == DType.F32 || tensor.type() == DType.BF16;
+                    case I32, I8 -> false;
                 };
         if (!right) {
             throw new DeviceException(

@@ -58,6 +58,7 @@ public final class NcclMember implements AutoCloseable {
             case F32 -> 7;
             case BF16 -> 9;
             case I32 -> 2;
+            case I8 -> 0;
         };
     }
 

@@ -43,6 +43,9 @@ public record StageFile(Map<String, String> metadata, List<? extends TensorSourc
                     case F32 -> StoredType.F32;
                     case BF16 -> StoredType.BF16;
                     case I32 -> StoredType.I32;
+                    case I8 ->
+                            throw new IllegalArgumentException(
+                                    "expected a tensor that is saved, got I8: " + named.name());
                 };
         TensorPiece piece = named.piece();
         List<Integer> shape =

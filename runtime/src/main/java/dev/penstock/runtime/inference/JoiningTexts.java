@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
@@ -381,14 +382,22 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         }
         FiniteWeights.require(logits);
         int token = text.sampler.choose(logits);
-        append(number, text, token);
+        OptionalInt likeliest = text.request.likeliest();
+        append(
+                number,
+                text,
+                token,
+                likeliest.isEmpty()
+                        ? null
+                        : LogProbabilities.of(logits, token, likeliest.getAsInt()));
     }
 
     private synchronized @Nullable Text inFlight(int number) {
         return texts.get(number);
     }
 
-    private synchronized void append(int number, Text text, int token) {
+    private synchronized void append(
+            int number, Text text, int token, @Nullable LogProbabilities chances) {
         moves++;
         if (text.ended) {
             return;
@@ -397,7 +406,11 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
             end(text, End.END_OF_TEXT);
         } else {
             text.tokens[text.length++] = token;
-            text.progress.onToken(token);
+            if (chances == null) {
+                text.progress.onToken(token);
+            } else {
+                text.progress.onToken(chances);
+            }
             if (text.length == text.tokens.length) {
                 end(text, End.LENGTH);
             }

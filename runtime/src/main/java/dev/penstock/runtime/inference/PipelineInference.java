@@ -25,6 +25,7 @@ import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.model.generation.InferenceStages;
 import dev.penstock.runtime.model.generation.TextFeed;
 import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.HeldWeights;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
@@ -43,13 +44,15 @@ import org.slf4j.LoggerFactory;
  *
  * @param weights all parameters; read by several threads
  * @param devices one for each stage
+ * @param held how weights are held; narrower than F32 only where the host computes
  */
 public record PipelineInference(
         ModelShape shape,
         StagePartition partition,
         Precision precision,
         ParameterSource weights,
-        DeviceFactory devices) {
+        DeviceFactory devices,
+        HeldWeights held) {
     private static final Logger LOG = LoggerFactory.getLogger(PipelineInference.class);
 
     /**
@@ -86,6 +89,26 @@ public record PipelineInference(
                     throw new UnsupportedOperationException("inference saves nothing");
                 }
             };
+
+    /** One whose weights are held in F32. */
+    public PipelineInference(
+            ModelShape shape,
+            StagePartition partition,
+            Precision precision,
+            ParameterSource weights,
+            DeviceFactory devices) {
+        this(shape, partition, precision, weights, devices, HeldWeights.FLOAT32);
+    }
+
+    /** One that multiplies as it holds its weights. */
+    public PipelineInference(
+            ModelShape shape,
+            StagePartition partition,
+            HeldWeights held,
+            ParameterSource weights,
+            DeviceFactory devices) {
+        this(shape, partition, held.precision(), weights, devices, held);
+    }
 
     /**
      * The result of a request.
@@ -177,7 +200,8 @@ public record PipelineInference(
 
     private RunOutcome run(RunPlan plan, TextFeed texts, Consumer<Runnable> onInterrupt) {
         var stages =
-                new InferenceStages(shape, partition, precision, texts, new FiniteWeights(weights));
+                new InferenceStages(
+                        shape, partition, precision, held, texts, new FiniteWeights(weights));
         return new InProcessRun(
                         () ->
                                 EmbeddedDriver.start(

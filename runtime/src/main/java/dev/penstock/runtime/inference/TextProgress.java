@@ -8,6 +8,11 @@ public interface TextProgress {
     /** A token was chosen. */
     void onToken(int token);
 
+    /** A token was chosen, of a text whose request asks for log-probabilities. */
+    default void onToken(LogProbabilities chances) {
+        onToken(chances.token());
+    }
+
     /** No token follows; called once. */
     void onEnd(Continuation.End end);
 }

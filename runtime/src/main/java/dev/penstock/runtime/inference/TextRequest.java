@@ -11,9 +11,16 @@ import java.util.OptionalInt;
  * @param number of the text among those of its request: texts of one seed continue differently. It
  *     has the tokens of the prompt with this number in an {@link InferenceRequest}
  * @param endOfText the token that ends the text early; it is not part of it
+ * @param likeliest how many of the likeliest tokens to tell beside each chosen one, with their
+ *     log-probabilities; empty if none of these is wanted
  */
 public record TextRequest(
-        int[] prompt, int count, Sampling sampling, int number, OptionalInt endOfText) {
+        int[] prompt,
+        int count,
+        Sampling sampling,
+        int number,
+        OptionalInt endOfText,
+        OptionalInt likeliest) {
     public TextRequest {
         if (prompt.length == 0 || count < 1) {
             throw new IllegalArgumentException(
@@ -21,5 +28,11 @@ public record TextRequest(
                             .formatted(prompt.length, count));
         }
         prompt = prompt.clone();
+    }
+
+    /** One that wants no log-probabilities. */
+    public TextRequest(
+            int[] prompt, int count, Sampling sampling, int number, OptionalInt endOfText) {
+        this(prompt, count, sampling, number, endOfText, OptionalInt.empty());
     }
 }

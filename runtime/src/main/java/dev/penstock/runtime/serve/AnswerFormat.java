@@ -12,8 +12,10 @@ import org.jspecify.annotations.Nullable;
  * @param kind of the answer
  * @param id of the answer
  * @param created seconds since 1970
+ * @param probabilities writes log-probabilities
  */
-record AnswerFormat(Kind kind, String id, String model, long created) {
+record AnswerFormat(
+        Kind kind, String id, String model, long created, LogProbabilityFormat probabilities) {
     private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
 
     /** The two endpoints that continue texts. */
@@ -37,8 +39,12 @@ record AnswerFormat(Kind kind, String id, String model, long created) {
         }
     }
 
-    /** A choice of an answer that comes at once. */
-    record Choice(String text, Finish finish) {}
+    /**
+     * A choice of an answer that comes at once.
+     *
+     * @param tokens with their log-probabilities; null if they are not wanted
+     */
+    record Choice(String text, Finish finish, @Nullable List<ChosenToken> tokens) {}
 
     /** Returns a whole answer. */
     ObjectNode whole(List<Choice> choices, int promptTokens, int tokens) {
@@ -55,31 +61,46 @@ record AnswerFormat(Kind kind, String id, String model, long created) {
             } else {
                 node.put("text", choice.text());
             }
-            node.putNull("logprobs").put("finish_reason", choice.finish().word());
+            put(node, choice.tokens());
+            node.put("finish_reason", choice.finish().word());
         }
         answer.set("usage", usage(promptTokens, tokens));
         return answer;
     }
 
-    /** Returns what comes before all parts of a choice; null if that is nothing. */
-    @Nullable ObjectNode opening(int choice) {
-        return kind == Kind.CHAT ? delta(choice, "assistant", "", null) : null;
+    private void put(ObjectNode choice, @Nullable List<ChosenToken> tokens) {
+        choice.set("logprobs", tokens == null ? JSON.nullNode() : probabilities.of(kind, tokens));
     }
 
-    /** Returns a part of an answer that comes as it grows. */
-    ObjectNode part(int choice, String text, @Nullable Finish finish) {
+    /** Returns what comes before all parts of a choice; null if that is nothing. */
+    @Nullable ObjectNode opening(int choice) {
+        return kind == Kind.CHAT ? delta(choice, "assistant", "", null, null) : null;
+    }
+
+    /**
+     * Returns a part of an answer that comes as it grows.
+     *
+     * @param tokens as of a {@link Choice}
+     */
+    ObjectNode part(
+            int choice, String text, @Nullable Finish finish, @Nullable List<ChosenToken> tokens) {
         if (kind == Kind.CHAT) {
-            return delta(choice, null, text, finish);
+            return delta(choice, null, text, finish, tokens);
         }
         ObjectNode answer = head(kind.part);
         ObjectNode node = answer.putArray("choices").addObject();
-        node.put("index", choice).put("text", text).putNull("logprobs");
+        node.put("index", choice).put("text", text);
+        put(node, tokens);
         node.put("finish_reason", finish == null ? null : finish.word());
         return answer;
     }
 
     private ObjectNode delta(
-            int choice, @Nullable String role, String text, @Nullable Finish finish) {
+            int choice,
+            @Nullable String role,
+            String text,
+            @Nullable Finish finish,
+            @Nullable List<ChosenToken> tokens) {
         ObjectNode answer = head(kind.part);
         ObjectNode node = answer.putArray("choices").addObject().put("index", choice);
         ObjectNode delta = node.putObject("delta");
@@ -89,7 +110,8 @@ record AnswerFormat(Kind kind, String id, String model, long created) {
         if (role != null || !text.isEmpty()) {
             delta.put("content", text);
         }
-        node.putNull("logprobs").put("finish_reason", finish == null ? null : finish.word());
+        put(node, tokens);
+        node.put("finish_reason", finish == null ? null : finish.word());
         return answer;
     }
 

@@ -2,10 +2,13 @@ package dev.penstock.runtime.serve;
 
 import dev.penstock.runtime.inference.Continuation;
 import dev.penstock.runtime.inference.JoiningTexts;
+import dev.penstock.runtime.inference.LogProbabilities;
 import dev.penstock.runtime.inference.TextProgress;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -32,13 +35,22 @@ final class Generation implements AutoCloseable {
      *
      * @param text may be empty
      * @param finish null while it goes on
+     * @param tokens whose text this is, if their log-probabilities are wanted
      */
-    record Piece(int choice, String text, @Nullable Finish finish) {}
+    record Piece(int choice, String text, @Nullable Finish finish, List<ChosenToken> tokens) {}
 
-    private record Event(int choice, int token, Continuation.@Nullable End end) {}
+    private record Event(
+            int choice,
+            int token,
+            @Nullable LogProbabilities chances,
+            Continuation.@Nullable End end) {}
 
     private final BlockingQueue<Event> events = new LinkedBlockingQueue<>();
     private final List<GrowingText> choices = new ArrayList<>();
+
+    /** Tokens of each choice of which some text was not handed on yet. */
+    private final List<Deque<ChosenToken>> held = new ArrayList<>();
+
     private final List<Runnable> cancels;
     private int growing;
     private int tokens;
@@ -55,6 +67,7 @@ final class Generation implements AutoCloseable {
                                 choices.add(
                                         new GrowingText(
                                                 tokenizer, order.stops(), order.closing())));
+        order.texts().forEach(_ -> held.add(new ArrayDeque<>()));
         growing = choices.size();
         try {
             cancels =
@@ -78,12 +91,17 @@ final class Generation implements AutoCloseable {
         return new TextProgress() {
             @Override
             public void onToken(int token) {
-                events.add(new Event(choice, token, null));
+                events.add(new Event(choice, token, null, null));
+            }
+
+            @Override
+            public void onToken(LogProbabilities chances) {
+                events.add(new Event(choice, chances.token(), chances, null));
             }
 
             @Override
             public void onEnd(Continuation.End end) {
-                events.add(new Event(choice, -1, end));
+                events.add(new Event(choice, -1, null, end));
             }
         };
     }
@@ -110,10 +128,13 @@ final class Generation implements AutoCloseable {
         }
         GrowingText text = choices.get(event.choice());
         if (text.isStopped()) {
-            return new Piece(event.choice(), "", null); // a token that came too late
+            return new Piece(event.choice(), "", null, List.of()); // a token that came too late
         }
         if (event.end() == null) {
             tokens++;
+            if (event.chances() != null) {
+                held.get(event.choice()).add(new ChosenToken(text.come(), event.chances()));
+            }
             return piece(event.choice(), text, text.next(event.token()), null);
         }
         return switch (event.end()) {
@@ -129,7 +150,17 @@ final class Generation implements AutoCloseable {
             growing--;
             cancels.get(choice).run();
         }
-        return new Piece(choice, more, how);
+        return new Piece(choice, more, how, handedOn(choice, text, how == Finish.LENGTH));
+    }
+
+    /** Of tokens that stand for a part of a character, all go with it. */
+    private List<ChosenToken> handedOn(int choice, GrowingText text, boolean all) {
+        Deque<ChosenToken> waiting = held.get(choice);
+        List<ChosenToken> tokensOfText = new ArrayList<>();
+        while (!waiting.isEmpty() && (all || waiting.element().offset() < text.shown())) {
+            tokensOfText.add(waiting.remove());
+        }
+        return tokensOfText;
     }
 
     @Override

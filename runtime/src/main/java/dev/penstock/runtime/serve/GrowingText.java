@@ -10,11 +10,10 @@ import java.util.stream.Stream;
  * back until that is known. Not thread-safe.
  */
 final class GrowingText {
-    private final StreamingDecoder decoder;
-
     /** Stands for the end of a text in {@link #heldBack}; no text has it. */
     private static final String END = "\uffff";
 
+    private final StreamingDecoder decoder;
     private final List<String> stops;
     private final String closing;
 
@@ -23,6 +22,9 @@ final class GrowingText {
 
     private final StringBuilder held = new StringBuilder();
     private boolean stopped;
+
+    /** Characters that were handed on. */
+    private int shown;
 
     GrowingText(Tokenizer tokenizer, List<String> stops) {
         this(tokenizer, stops, "");
@@ -54,9 +56,21 @@ final class GrowingText {
     /** Returns the rest when the model has ended the text. */
     String endOfText() {
         String rest = end();
-        return !closing.isEmpty() && rest.endsWith(closing)
-                ? rest.substring(0, rest.length() - closing.length())
-                : rest;
+        if (closing.isEmpty() || !rest.endsWith(closing)) {
+            return rest;
+        }
+        shown -= closing.length();
+        return rest.substring(0, rest.length() - closing.length());
+    }
+
+    /** Returns how many characters are known to belong to the choice. */
+    int shown() {
+        return shown;
+    }
+
+    /** Returns how many characters have come, with those that are held back. */
+    int come() {
+        return shown + held.length();
     }
 
     /** Returns whether a text that ends it has come. */
@@ -74,6 +88,7 @@ final class GrowingText {
         int sure = stopped ? end : last ? held.length() : held.length() - heldBack();
         String text = held.substring(0, sure);
         held.delete(0, sure);
+        shown += sure;
         return text;
     }
 

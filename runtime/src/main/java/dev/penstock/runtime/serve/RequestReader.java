@@ -10,6 +10,7 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.IntStream;
 
@@ -23,6 +24,7 @@ final class RequestReader {
     private static final int MOST_STOPS = 16;
     private static final int LONGEST_STOP = 1_000;
     private static final int MOST_MESSAGES = 10_000;
+    private static final int MOST_LIKELIEST = 20;
     private static final double HOTTEST = 100;
 
     /** OpenAI's default for completions. */
@@ -51,14 +53,14 @@ final class RequestReader {
         fields.requireUnsaid("suffix", "\"\"");
         fields.requireUnsaid("echo", "false");
         fields.requireUnsaid("best_of", "1");
-        fields.requireUnsaid("logprobs", "0", "false");
+        OptionalInt likeliest = likeliest(fields.number("logprobs", 0, MOST_LIKELIEST));
         List<int[]> prompts = prompts(fields);
         int most = prompts.stream().mapToInt(prompt -> prompt.length).max().orElseThrow();
         requireContext(most, "prompt");
         int count =
                 fields.number("max_tokens", 1, Integer.MAX_VALUE)
                         .orElse(Math.min(USUAL_TOKENS, model.tokens() - most));
-        return order(fields, prompts, count, List.of(), "");
+        return order(fields, prompts, count, List.of(), "", likeliest);
     }
 
     /**
@@ -70,8 +72,7 @@ final class RequestReader {
         requireModel(fields);
         fields.requireUnsaid("tools");
         fields.requireUnsaid("functions");
-        fields.requireUnsaid("logprobs", "false");
-        fields.requireUnsaid("top_logprobs", "0");
+        OptionalInt likeliest = likeliestOfChat(fields);
         fields.requireUnsaid("response_format", "{\"type\":\"text\"}");
         int[] prompt = encoded(messages(fields));
         requireContext(prompt.length, "messages");
@@ -80,7 +81,24 @@ final class RequestReader {
                         .or(() -> fields.number("max_tokens", 1, Integer.MAX_VALUE))
                         .orElse(model.tokens() - prompt.length);
         String end = model.template().end();
-        return order(fields, List.of(prompt), count, stops(), end.isBlank() ? end : "");
+        return order(fields, List.of(prompt), count, stops(), end.isBlank() ? end : "", likeliest);
+    }
+
+    private static OptionalInt likeliest(Optional<Integer> asked) {
+        return asked.stream().mapToInt(number -> number).findFirst();
+    }
+
+    /** How many is only to be said where any are wanted. */
+    private static OptionalInt likeliestOfChat(RequestFields fields) {
+        Optional<Integer> count = fields.number("top_logprobs", 0, MOST_LIKELIEST);
+        if (fields.flag("logprobs")) {
+            return OptionalInt.of(count.orElse(0));
+        }
+        if (count.orElse(0) > 0) {
+            throw ApiException.badValue(
+                    "top_logprobs", "logprobs to be true with it", "" + count.get());
+        }
+        return OptionalInt.empty();
     }
 
     private void requireModel(RequestFields fields) {
@@ -105,7 +123,8 @@ final class RequestReader {
             List<int[]> prompts,
             int count,
             List<String> moreStops,
-            String closing) {
+            String closing,
+            OptionalInt likeliest) {
         fields.requireUnsaid("logit_bias");
         fields.requireUnsaid("presence_penalty", "0", "0.0");
         fields.requireUnsaid("frequency_penalty", "0", "0.0");
@@ -129,7 +148,8 @@ final class RequestReader {
                                 count,
                                 sampling,
                                 texts.size(),
-                                model.tokenizer().endOfText()));
+                                model.tokenizer().endOfText(),
+                                likeliest));
             }
         }
         return new TextOrder(
@@ -137,6 +157,7 @@ final class RequestReader {
                 prompts.stream().mapToInt(prompt -> prompt.length).sum(),
                 stops(fields, moreStops),
                 closing,
+                likeliest.isPresent(),
                 fields.flag("stream"),
                 usage(fields));
     }

@@ -10,6 +10,7 @@ import java.util.List;
  * @param promptTokens of all prompts, each counted once
  * @param stops texts that end a choice; they are no part of it
  * @param closing what stands between a text and the token that ends it, and is no part of it
+ * @param logProbabilities whether those of tokens are part of the answer
  * @param stream whether the answer comes as it grows
  * @param usage whether a stream ends with the counts of tokens
  */
@@ -18,5 +19,6 @@ record TextOrder(
         int promptTokens,
         List<String> stops,
         String closing,
+        boolean logProbabilities,
         boolean stream,
         boolean usage) {}

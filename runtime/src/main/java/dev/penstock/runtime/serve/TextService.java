@@ -60,7 +60,8 @@ final class TextService {
                         kind,
                         kind.prefix() + UUID.randomUUID().toString().replace("-", ""),
                         model.name(),
-                        clock.instant().getEpochSecond());
+                        clock.instant().getEpochSecond(),
+                        new LogProbabilityFormat(model.tokenizer()));
         var answer = new ClientAnswer(exchange, order.stream(), limit);
         long since = System.nanoTime();
         try (var generation = new Generation(texts, order, model.tokenizer())) {
@@ -135,10 +136,18 @@ final class TextService {
                 }
             }
             if (!piece.text().isEmpty()) {
-                answer.event(format.part(piece.choice(), piece.text(), null));
+                answer.event(
+                        format.part(
+                                piece.choice(),
+                                piece.text(),
+                                null,
+                                order.logProbabilities() ? piece.tokens() : null));
             }
             if (piece.finish() != null) {
-                answer.event(format.part(piece.choice(), "", piece.finish()));
+                boolean rest = order.logProbabilities() && piece.text().isEmpty();
+                answer.event(
+                        format.part(
+                                piece.choice(), "", piece.finish(), rest ? piece.tokens() : null));
             }
         }
         if (order.usage()) {
@@ -157,19 +166,26 @@ final class TextService {
         int count = order.texts().size();
         List<StringBuilder> grown = new ArrayList<>();
         order.texts().forEach(_ -> grown.add(new StringBuilder()));
+        List<List<ChosenToken>> tokens = new ArrayList<>();
+        order.texts().forEach(_ -> tokens.add(new ArrayList<>()));
         Finish[] finishes = new Finish[count];
         Arrays.fill(finishes, Finish.LENGTH);
         while (!generation.isOver()) {
             Piece piece = next(answer, generation, since);
             if (piece != null) {
                 grown.get(piece.choice()).append(piece.text());
+                tokens.get(piece.choice()).addAll(piece.tokens());
                 finishes[piece.choice()] =
                         piece.finish() == null ? finishes[piece.choice()] : piece.finish();
             }
         }
         List<Choice> choices = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            choices.add(new Choice(grown.get(i).toString(), finishes[i]));
+            choices.add(
+                    new Choice(
+                            grown.get(i).toString(),
+                            finishes[i],
+                            order.logProbabilities() ? tokens.get(i) : null));
         }
         answer.object(format.whole(choices, order.promptTokens(), generation.tokens()));
     }

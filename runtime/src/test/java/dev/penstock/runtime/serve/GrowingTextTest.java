@@ -72,7 +72,7 @@ class GrowingTextTest {
         var ended = new GrowingText(BYTES, ends, "\n");
         var cut = new GrowingText(BYTES, ends, "\n");
         var shown = new StringBuilder();
-        for (char next : "a\n\nb\n".toCharArray()) {
+        for (int next : "a\n\nb\n".chars().toArray()) {
             shown.append(ended.next(next));
             assertThat(cut.next(next)).isNotNull();
         }
@@ -84,9 +84,7 @@ class GrowingTextTest {
     private static String said(String text, List<String> ends) {
         var growing = new GrowingText(BYTES, ends, "\n");
         var shown = new StringBuilder();
-        for (char next : text.toCharArray()) {
-            shown.append(growing.next(next));
-        }
+        text.chars().forEach(next -> shown.append(growing.next(next)));
         return shown + growing.end();
     }
 

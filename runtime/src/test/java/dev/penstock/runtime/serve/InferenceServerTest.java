@@ -231,7 +231,8 @@ class InferenceServerTest {
         refused(complete("\"prompt\":\"a\",\"stop\":[1]"), 400, "stop");
         refused(complete("\"prompt\":\"a\",\"stop\":\"\""), 400, "stop");
         refused(complete("\"prompt\":\"a\",\"stream\":1"), 400, "stream: expected true or false");
-        refused(complete("\"prompt\":\"a\",\"logprobs\":3"), 400, "logprobs is not supported");
+        refused(complete("\"prompt\":\"a\",\"logprobs\":21"), 400, "whole number from 0 to 20");
+        refused(chat(",\"top_logprobs\":3"), 400, "logprobs to be true with it");
         refused(complete("\"prompt\":\"a\",\"echo\":true"), 400, "echo is not supported");
         refused(chat(",\"tools\":[{}]"), 400, "tools is not supported");
         refused(chat(",\"model\":5"), 400, "model: expected a text, got 5");

@@ -15,7 +15,7 @@ import dev.penstock.runtime.inference.JoiningTexts;
 import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.inference.TrainedModel;
 import dev.penstock.runtime.model.family.ModelConfig;
-import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.HeldWeights;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.io.IOException;
@@ -51,6 +51,7 @@ final class ServedRun implements AutoCloseable {
             ModelConfig config,
             int stages,
             JoiningTexts.Limits limits,
+            HeldWeights held,
             Optional<String> key)
             throws IOException {
         this.run = run;
@@ -60,7 +61,7 @@ final class ServedRun implements AutoCloseable {
                 new PipelineInference(
                         model.shape(),
                         StagePartition.byFlops(model.shape(), stages),
-                        Precision.FLOAT32,
+                        held,
                         model.tensors()::fill,
                         _ -> Devices.open(DeviceSettings.DEFAULTS.withThreads(1)));
         texts = pipeline.joiningTexts(limits);
@@ -80,18 +81,28 @@ final class ServedRun implements AutoCloseable {
     }
 
     static ServedRun start(Path run, int stages, JoiningTexts.Limits limits) throws IOException {
-        return new ServedRun(run, SavedRun.MODEL, stages, limits, Optional.empty());
+        return start(run, stages, limits, HeldWeights.FLOAT32);
+    }
+
+    static ServedRun start(Path run, int stages, JoiningTexts.Limits limits, HeldWeights held)
+            throws IOException {
+        return new ServedRun(run, SavedRun.MODEL, stages, limits, held, Optional.empty());
     }
 
     /** Of a model whose context has room for a conversation. */
     static ServedRun ofLongContext(Path run, JoiningTexts.Limits limits) throws IOException {
         ModelConfig model = ModelConfig.gpt2(256, 512, 8, 1, 2, true);
-        return new ServedRun(run, model, 1, limits, Optional.empty());
+        return new ServedRun(run, model, 1, limits, HeldWeights.FLOAT32, Optional.empty());
     }
 
     static ServedRun withKey(Path run, String key) throws IOException {
         return new ServedRun(
-                run, SavedRun.MODEL, 1, new JoiningTexts.Limits(2, 2, 100), Optional.of(key));
+                run,
+                SavedRun.MODEL,
+                1,
+                new JoiningTexts.Limits(2, 2, 100),
+                HeldWeights.FLOAT32,
+                Optional.of(key));
     }
 
     HttpRequest.Builder request(String path) {

@@ -1,6 +1,7 @@
 package dev.penstock.cuda.cpu.vector;
 
 import java.nio.ByteOrder;
+import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.ShortVector;
 import jdk.incubator.vector.VectorMask;
@@ -32,6 +33,9 @@ public abstract sealed class Lanes permits Lanes256, Lanes512 {
 
     /** Shorts, as many as floats: half as wide. */
     public abstract VectorSpecies<Short> shorts();
+
+    /** Bytes, as many as floats: a quarter as wide. */
+    public abstract VectorSpecies<Byte> bytes();
 
     /** Doubles as wide as the floats: half as many. */
     public abstract VectorSpecies<Double> doubles();
@@ -66,6 +70,10 @@ public abstract sealed class Lanes permits Lanes256, Lanes512 {
 
     public final ShortVector loadShorts(long address) {
         return ShortVector.fromMemorySegment(shorts(), Addresses.ALL, address, ORDER);
+    }
+
+    public final ByteVector loadBytes(long address) {
+        return ByteVector.fromMemorySegment(bytes(), Addresses.ALL, address, ORDER);
     }
 
     public final FloatVector zero() {

@@ -1,5 +1,6 @@
 package dev.penstock.cuda.cpu.vector;
 
+import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.DoubleVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
@@ -33,6 +34,11 @@ final class Lanes256 extends Lanes {
     @Override
     public VectorSpecies<Short> shorts() {
         return ShortVector.SPECIES_128;
+    }
+
+    @Override
+    public VectorSpecies<Byte> bytes() {
+        return ByteVector.SPECIES_64;
     }
 
     @Override

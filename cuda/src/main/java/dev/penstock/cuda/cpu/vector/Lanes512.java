@@ -1,5 +1,6 @@
 package dev.penstock.cuda.cpu.vector;
 
+import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.DoubleVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
@@ -34,6 +35,11 @@ final class Lanes512 extends Lanes {
     @Override
     public VectorSpecies<Short> shorts() {
         return ShortVector.SPECIES_256;
+    }
+
+    @Override
+    public VectorSpecies<Byte> bytes() {
+        return ByteVector.SPECIES_128;
     }
 
     @Override

@@ -16,7 +16,6 @@ import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
-import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -77,6 +76,8 @@ public final class GenerateCommand extends PenstockCommand {
 
     @Mixin private ModelArguments usage = new ModelArguments();
 
+    @Mixin private WeightArguments weights = new WeightArguments();
+
     @Mixin private SamplingArguments sampling = new SamplingArguments();
 
     @Option(names = "--json", description = "Print one JSON document when all is generated.")
@@ -89,6 +90,7 @@ public final class GenerateCommand extends PenstockCommand {
         List<Problem> problems = new ArrayList<>(sampling.problems());
         checkOptions(problems);
         problems.addAll(usage.problems());
+        problems.addAll(weights.problems(usage.device().orElse(DeviceKind.AUTO)));
         try (TrainedModel model = open(problems)) {
             err().flush();
             if (model != null) {
@@ -181,7 +183,7 @@ public final class GenerateCommand extends PenstockCommand {
                 new PipelineInference(
                         shape,
                         StagePartition.byFlops(shape, stages),
-                        Precision.FLOAT32,
+                        weights.held(),
                         model.tensors()::fill,
                         ConfiguredDevices.of(usage.device().orElse(DeviceKind.AUTO), stages));
         var request =

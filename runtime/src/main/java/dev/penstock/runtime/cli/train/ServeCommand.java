@@ -16,7 +16,6 @@ import dev.penstock.runtime.inference.TrainedModel;
 import dev.penstock.runtime.launch.Interrupts;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.model.shape.ModelShape;
-import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.serve.InferenceServer;
@@ -80,11 +79,14 @@ public final class ServeCommand extends PenstockCommand {
 
     @Mixin private ModelArguments usage = new ModelArguments();
 
+    @Mixin private WeightArguments weights = new WeightArguments();
+
     @Override
     public Integer call() {
         List<Problem> problems = new ArrayList<>();
         serving.check(problems);
         problems.addAll(usage.problems());
+        problems.addAll(weights.problems(usage.device().orElse(DeviceKind.AUTO)));
         if (template != null && !templates().contains(template)) {
             problems.add(
                     Problem.atOption(
@@ -131,7 +133,7 @@ public final class ServeCommand extends PenstockCommand {
                 new PipelineInference(
                         shape,
                         StagePartition.byFlops(shape, stages),
-                        Precision.FLOAT32,
+                        weights.held(),
                         model.tensors()::fill,
                         ConfiguredDevices.of(usage.device().orElse(DeviceKind.AUTO), stages));
         JoiningTexts texts = pipeline.joiningTexts(serving.limits(shape));

@@ -34,6 +34,7 @@ import dev.penstock.runtime.model.parameters.ParameterStream;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.parameters.StageTrained;
 import dev.penstock.runtime.model.shape.FeedRows;
+import dev.penstock.runtime.model.shape.HeldWeights;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.PartTokens;
 import dev.penstock.runtime.model.shape.Precision;
@@ -82,6 +83,7 @@ public final class InferenceStage implements StageProgram {
             ModelShape shape,
             StageRole role,
             Precision precision,
+            HeldWeights held,
             Kernels kernels,
             StageScopes scopes,
             TextFeed texts,
@@ -96,10 +98,10 @@ public final class InferenceStage implements StageProgram {
         whole = ShardShape.whole(shape);
         StageParameters parameters =
                 StageParameters.allocate(
-                        new ParameterAllocator(scopes, precision, ParameterAllocator.Use.INFER),
-                        whole,
-                        role);
-        new ParameterInit(source, 0, shape.layers()).fill(parameters, kernels);
+                        ParameterAllocator.forForward(scopes, precision, held), whole, role);
+        var init = new ParameterInit(source, 0, shape.layers());
+        init.fill(parameters, kernels);
+        init.fillNarrow(parameters, kernels, scopes.scratch());
         layers =
                 new StageLayers(
                         new Compute(
@@ -146,11 +148,7 @@ public final class InferenceStage implements StageProgram {
                         carver -> UnitActivations.carveForwardOnly(carver, whole, role, rows));
     }
 
-    /**
-     * Allocates a stage in {@code device}'s memory and reads its parameters.
-     *
-     * @param source the source of all parameters
-     */
+    /** Same as {@link #build} with weights that are held in F32. */
     public static InferenceStage build(
             ModelShape shape,
             StageRole role,
@@ -158,10 +156,27 @@ public final class InferenceStage implements StageProgram {
             Device device,
             TextFeed texts,
             ParameterSource source) {
+        return build(shape, role, precision, HeldWeights.FLOAT32, device, texts, source);
+    }
+
+    /**
+     * Allocates a stage in {@code device}'s memory and reads its parameters.
+     *
+     * @param held how weights are held
+     * @param source the source of all parameters
+     */
+    public static InferenceStage build(
+            ModelShape shape,
+            StageRole role,
+            Precision precision,
+            HeldWeights held,
+            Device device,
+            TextFeed texts,
+            ParameterSource source) {
         StageScopes scopes = new StageScopes(device.memory(), "stage " + role.stage());
         try {
             return new InferenceStage(
-                    shape, role, precision, device.kernels(), scopes, texts, source);
+                    shape, role, precision, held, device.kernels(), scopes, texts, source);
         } catch (RuntimeException e) {
             scopes.close();
             throw e;

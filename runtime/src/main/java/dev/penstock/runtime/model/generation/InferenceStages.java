@@ -6,6 +6,7 @@ import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.HeldWeights;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
@@ -13,18 +14,21 @@ import dev.penstock.runtime.model.shape.StagePartition;
 /**
  * Builds stages of inference. Safe to use from any thread, as far as the source is.
  *
+ * @param held how weights are held
  * @param source the source of all parameters
  */
 public record InferenceStages(
         ModelShape shape,
         StagePartition partition,
         Precision precision,
+        HeldWeights held,
         TextFeed texts,
         ParameterSource source)
         implements StageProgramFactory {
     @Override
     public InferenceStage create(int stage, RankPlace place, Device device) {
-        return InferenceStage.build(shape, partition.role(stage), precision, device, texts, source);
+        return InferenceStage.build(
+                shape, partition.role(stage), precision, held, device, texts, source);
     }
 
     @Override

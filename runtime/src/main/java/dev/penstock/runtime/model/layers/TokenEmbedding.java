@@ -46,7 +46,7 @@ final class TokenEmbedding {
      * @param y of own rows
      */
     void forward(Tensor tokens, Tensor y, TokenBlocks blocks) {
-        kernels.embedding(tokens, range, table.weight(), shards.allRows(y));
+        kernels.embedding(tokens, range, table.table(), shards.allRows(y));
         shards.sumInto(y);
         if (positions != null) {
             Tensor learned = positions.weight();

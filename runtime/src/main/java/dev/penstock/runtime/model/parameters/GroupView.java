@@ -31,7 +31,7 @@ public final class GroupView {
                             whole.type(),
                             spec.rows(),
                             spec.columns(),
-                            spec.columns());
+                            whole.type().rowStride(spec.columns()));
             view = known;
             of = whole;
         }

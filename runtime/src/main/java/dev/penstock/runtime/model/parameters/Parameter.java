@@ -36,6 +36,11 @@ public record Parameter(
         return factors.tensor();
     }
 
+    /** Returns the table whose rows are looked up: in F32, or as narrow as it is held. */
+    public Tensor table() {
+        return group.isNarrow() ? factor() : weight();
+    }
+
     /** Returns the matrix to which backwards add. */
     public Tensor gradient() {
         return gradientView().tensor();

@@ -1,7 +1,9 @@
 package dev.penstock.runtime.model.parameters;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.shape.FineTuning;
+import dev.penstock.runtime.model.shape.HeldWeights;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.Sharding;
 import java.util.ArrayList;
@@ -36,6 +38,7 @@ public final class ParameterAllocator {
     private final Use use;
     private final Sharding sharding;
     private final FineTuning tuning;
+    private final @Nullable DType narrow;
     private final List<Parameter> allocated = new ArrayList<>();
     private final List<ParameterGroup> groups = new ArrayList<>();
     private @Nullable Open open;
@@ -46,11 +49,34 @@ public final class ParameterAllocator {
             Use use,
             Sharding sharding,
             FineTuning tuning) {
+        this(scopes, precision, use, sharding, tuning, null);
+    }
+
+    private ParameterAllocator(
+            StageScopes scopes,
+            Precision precision,
+            Use use,
+            Sharding sharding,
+            FineTuning tuning,
+            @Nullable DType narrow) {
         this.scopes = scopes;
         this.precision = precision;
         this.use = use;
         this.sharding = sharding;
         this.tuning = tuning;
+        this.narrow = narrow;
+    }
+
+    /** An allocator of a stage that runs forwards only, of weights that are held so. */
+    public static ParameterAllocator forForward(
+            StageScopes scopes, Precision precision, HeldWeights held) {
+        return new ParameterAllocator(
+                scopes,
+                precision,
+                Use.INFER,
+                Sharding.NONE,
+                FineTuning.FULL,
+                held.narrow().orElse(null));
     }
 
     /** An allocator of a rank that holds all parameters of its stage. */
@@ -94,6 +120,12 @@ public final class ParameterAllocator {
     }
 
     private Pair pair(String name, boolean lookedUp, Sharding shared, boolean trained) {
+        DType type = narrow;
+        if (type != null) {
+            return new Pair(
+                    ParameterGroup.narrow("factors of " + name, type),
+                    new ParameterGroup(name, shared, trained, true, false));
+        }
         boolean rounds = precision.copiesWeights() && use != Use.MIRROR;
         boolean apart = precision.copiesWeights() && !lookedUp;
         var others = new ParameterGroup(name, shared, trained, true, rounds && lookedUp);
@@ -124,6 +156,11 @@ public final class ParameterAllocator {
     /** Returns what is trained. */
     FineTuning fineTuning() {
         return tuning;
+    }
+
+    /** Returns whether tables that are looked up are held as narrow as factors. */
+    boolean narrowsTables() {
+        return narrow != null;
     }
 
     private boolean training() {

@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   weights   F32   whole if anything reads them in F32, or gathered
- *   factors   what matrix products read: BF16, whole or gathered, or the weights themselves
+ *   factors   what matrix products read: BF16, whole or gathered, or the weights themselves;
+ *             BF16 or I8 and nothing else in a group that is narrow
  *   master    F32   the held part: in the weights, or in memory of its own
  *   m, v      F32   the held part
  * </pre>
@@ -26,6 +27,7 @@ public final class ParameterGroup {
     private final Sharding sharding;
     private final boolean trained;
     private final boolean readsWeights;
+    private final @Nullable DType narrow;
     private final GroupBuffer weights;
     private final GroupBuffer factors;
     private final GroupBuffer gradients;
@@ -43,7 +45,23 @@ public final class ParameterGroup {
      */
     ParameterGroup(
             String name, Sharding sharding, boolean trained, boolean readsWeights, boolean copies) {
+        this(name, sharding, trained, readsWeights, copies, null);
+    }
+
+    /** A group that is held in a narrow type alone, and never trained. */
+    static ParameterGroup narrow(String name, DType type) {
+        return new ParameterGroup(name, Sharding.NONE, false, false, true, type);
+    }
+
+    private ParameterGroup(
+            String name,
+            Sharding sharding,
+            boolean trained,
+            boolean readsWeights,
+            boolean copies,
+            @Nullable DType narrow) {
         this.name = name;
+        this.narrow = narrow;
         this.sharding = sharding;
         this.trained = trained;
         this.readsWeights = readsWeights;
@@ -55,7 +73,10 @@ public final class ParameterGroup {
     /** Takes in one more parameter; to be called before {@link #allocate}. */
     Parameter add(ParameterSpec spec, boolean training) {
         long offset = elements;
-        long more = spec.piece().elements();
+        long more =
+                narrow == null
+                        ? spec.piece().elements()
+                        : (long) spec.rows() * narrow.rowStride(spec.columns());
         elements += (more + LINE_ELEMENTS - 1) / LINE_ELEMENTS * LINE_ELEMENTS;
         return new Parameter(
                 spec,
@@ -68,6 +89,10 @@ public final class ParameterGroup {
 
     /** Allocates the memory of all parameters. */
     void allocate(StageScopes scopes, ParameterAllocator.Use use) {
+        if (narrow != null) {
+            factors.bind(row(scopes.parameters(), narrow + " " + name, narrow, elements));
+            return;
+        }
         boolean computes = use != ParameterAllocator.Use.MIRROR;
         boolean resident = computes && !sharding.parameters();
         if (resident && hasCopies()) {
@@ -163,9 +188,14 @@ public final class ParameterGroup {
         return part;
     }
 
+    /** Returns whether the factors are all that there is. */
+    boolean isNarrow() {
+        return narrow != null;
+    }
+
     /** Returns whether the factors are copies that must follow the master. */
     boolean hasCopies() {
-        return factors != weights;
+        return factors != weights && !isNarrow();
     }
 
     /** The master changed: updates what this rank can derive from it without the other replicas. */

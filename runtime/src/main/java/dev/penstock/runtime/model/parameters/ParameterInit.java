@@ -1,6 +1,8 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.MemorySegment;
@@ -33,7 +35,10 @@ public final class ParameterInit {
     public void fill(StageParameters parameters, Kernels kernels) {
         try (FillingRoom room = new FillingRoom()) {
             for (Parameter p : parameters.held()) {
-                room.fill(p.heldMaster(), p.piece(), weight -> fillWeight(p, weight));
+                if (p.group().isNarrow()) {
+                    continue;
+                }
+                room.fill(p.heldMaster(), p.piece(), weight -> fillWeight(p, p.piece(), weight));
                 if (p.isTrained()) {
                     moment("optimizer.m." + p.name(), p.piece(), p.heldM(), room, kernels);
                     moment("optimizer.v." + p.name(), p.piece(), p.heldV(), room, kernels);
@@ -43,17 +48,42 @@ public final class ParameterInit {
         parameters.groups().forEach(group -> group.masterChanged(kernels));
     }
 
-    private boolean fillWeight(Parameter p, MemorySegment weight) {
-        if (!source.fill(p.name(), p.piece(), weight) && !headFromTokenTable(p, weight)) {
-            fillDefault(p.spec(), p.piece(), weight);
+    /**
+     * Fills the parameters that are held in a narrow type alone, which {@link #fill} leaves out.
+     *
+     * @param memory has room for the largest of them in F32 while this runs
+     */
+    public void fillNarrow(StageParameters parameters, Kernels kernels, DeviceScope memory) {
+        try (FillingRoom room = new FillingRoom()) {
+            for (Parameter p : parameters.held()) {
+                if (p.group().isNarrow()) {
+                    fillNarrow(p, room, kernels, memory);
+                }
+            }
+        }
+    }
+
+    private void fillNarrow(Parameter p, FillingRoom room, Kernels kernels, DeviceScope memory) {
+        try (DeviceScope floats = memory.child("F32 of " + p.name(), Long.MAX_VALUE)) {
+            Tensor narrow = p.factor();
+            Tensor whole = floats.tensor(p.name(), DType.F32, narrow.rows(), narrow.columns());
+            room.fill(whole, p.spec().piece(), weight -> fillWeight(p, p.spec().piece(), weight));
+            kernels.copy(whole, narrow);
+            kernels.finish();
+        }
+    }
+
+    private boolean fillWeight(Parameter p, TensorPiece piece, MemorySegment weight) {
+        if (!source.fill(p.name(), piece, weight) && !headFromTokenTable(p, piece, weight)) {
+            fillDefault(p.spec(), piece, weight);
         }
         return true;
     }
 
     /** A tied model's file has no head: an untied head then starts from the token table. */
-    private boolean headFromTokenTable(Parameter p, MemorySegment weight) {
+    private boolean headFromTokenTable(Parameter p, TensorPiece piece, MemorySegment weight) {
         return p.name().equals(StageParameters.HEAD_MATRIX)
-                && source.fill(StageParameters.TOKEN_TABLE, p.piece(), weight);
+                && source.fill(StageParameters.TOKEN_TABLE, piece, weight);
     }
 
     /**

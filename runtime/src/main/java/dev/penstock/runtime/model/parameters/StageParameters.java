@@ -71,7 +71,7 @@ public record StageParameters(
         ParameterSpec tokens = ParameterSpec.table(TOKEN_TABLE, shape.tokenRows());
         boolean tiedHere = role.last() && shape.model().tied();
         return new Embedding(
-                tiedHere
+                tiedHere || allocator.narrowsTables()
                         ? allocator.tables("wte", () -> allocator.allocate(tokens.asFactor()))
                         : allocator.group("wte", () -> allocator.allocate(tokens)),
                 positions(allocator, shape));
