@@ -168,22 +168,45 @@ __device__ __forceinline__ void attention(const ConstFloats& q, const ConstFloat
     }
 }
 
-// delta[row, head] = dy . y of the head; a warp each. Where products round dy, so does this: what a query's probabilities
-// lose and gain must cancel out.
-extern "C" __global__ void attentionDelta(ConstFloats dy, ConstFloats y, float* __restrict__ delta, int rows, int heads,
-                                          int headWidth, int rounds) {
-    int at = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (at >= rows * heads) {
-        return;
-    }
-    int row = at / heads, column = at % heads * headWidth;
+// delta[row, head] = dy . y of the head; as many lanes each as have four columns. Where products round dy, so does this: what
+// a query's probabilities lose and gain must cancel out. Then also rounded = dy, without gaps, unless null.
+extern "C" __global__ void attentionDelta(ConstFloats dy, ConstFloats y, float* __restrict__ delta,
+                                          unsigned short* __restrict__ rounded, int rows, int heads, int headWidth,
+                                          int rounds) {
+    int lanes = headWidth <= 64 ? 16 : 32, lane = threadIdx.x % lanes;
+    int at = blockIdx.x * (blockDim.x / lanes) + threadIdx.x / lanes;
+    bool isThere = at < rows * heads;
+    int row = isThere ? at / heads : 0, column = at % heads * headWidth, j = lane * 4;
     float sum = 0;
-    for (int j = lane; j < headWidth; j += 32) {
-        float gradient = dy.at(row, column + j);
-        sum += (rounds ? fromBFloat16(toBFloat16(gradient)) : gradient) * y.at(row, column + j);
+    auto add = [&](int first, auto gradients) {
+        if (rounds) {
+#pragma unroll
+            for (int n = 0; n < gradients.COUNT; n++) {
+                gradients.of[n] = fromBFloat16(toBFloat16(gradients.of[n]));
+            }
+        }
+        auto results = gradients.at(&y.at(row, column + first));
+#pragma unroll
+        for (int n = 0; n < gradients.COUNT; n++) {
+            sum += gradients.of[n] * results.of[n];
+        }
+        if (rounded) {
+            gradients.storeAt(rounded + static_cast<long long>(at) * headWidth + first);
+        }
+    };
+    if (isThere && j < headWidth) {
+        if (headWidth % 4 == 0 && isAligned(dy) && isAligned(y)) {
+            add(j, Neighbours<4>::at(&dy.at(row, column + j)));
+        } else {
+            for (int n = j; n < headWidth && n < j + 4; n++) {
+                add(n, Neighbours<1>::at(&dy.at(row, column + n)));
+            }
+        }
     }
-    sum = warpSum(sum);
-    if (lane == 0) {
+    for (int bits = lanes / 2; bits > 0; bits >>= 1) {
+        sum += __shfl_xor_sync(ALL_LANES, sum, bits);
+    }
+    if (isThere && lane == 0) {
         delta[at] = sum;
     }
 }

@@ -22,7 +22,11 @@ struct Span {
 };
 
 // What the backward knows of each query.
-struct Known {
-    ConstFloats dy, logSumExp;
+template <class T>
+struct KnownOf {
+    View<const T> dy;
+    ConstFloats logSumExp;
     const float* delta;
 };
+
+using Known = KnownOf<float>;

@@ -50,11 +50,34 @@ struct HalfTiles {
     static constexpr int PITCH = WIDTH + 8;
     static constexpr int DEPTHS = WIDTH / 16;
     static constexpr int COLUMNS = WIDTH / 8;
+    // elements of two tiles that pass by together
+    static constexpr int BOTH = 2 * PASSING * PITCH;
 
-    // Rows of a head, which begins at a column, rounded unless they are halves, zeros from `rows` on.
-    template <int ROWS, class T>
+    // Whether the next tiles are under way while a block is busy with these: halves need no registers on their way.
+    template <class T>
+    static constexpr bool IS_AHEAD = sizeof(T) == 2 && WIDTH <= 64;
+
+    // Rows of a head, which begins at a column, rounded unless they are halves, zeros from `rows` on. Ahead: they may be still
+    // under way, until finishCopies().
+    template <int ROWS, bool AHEAD, class T>
     static __device__ __forceinline__ void load(unsigned short* tile, const View<const T>& from, long long firstRow, int column,
                                                 int rows, const Span& span) {
+        if constexpr (AHEAD) {
+            if ((from.stride | span.headWidth) % 8 == 0 && reinterpret_cast<unsigned long long>(from.data) % 16 == 0) {
+                int first = threadIdx.x / (WIDTH / 8), j = threadIdx.x % (WIDTH / 8) * 8;
+                const T* p = from.row(firstRow + first) + column + j;
+                unsigned short* to = tile + first * PITCH + j;
+                int there = j < span.headWidth ? rows - first : 0, stride = static_cast<int>(from.stride);
+                constexpr int ROWS_AT_ONCE = THREADS / (WIDTH / 8);
+#pragma unroll
+                for (int row = 0; row < ROWS; row += ROWS_AT_ONCE) {
+                    if (ROWS % ROWS_AT_ONCE == 0 || row + first < ROWS) {
+                        beginCopy(to + row * PITCH, p + row * stride, row < there);
+                    }
+                }
+                return;
+            }
+        }
         constexpr int ROWS_AT_ONCE = THREADS / (WIDTH / 4);
         constexpr int LOADS = ROWS / ROWS_AT_ONCE < 8 ? ROWS / ROWS_AT_ONCE : 8;
         int first = threadIdx.x / (WIDTH / 4), j = threadIdx.x % (WIDTH / 4) * 4;
@@ -93,24 +116,56 @@ struct HalfTiles {
         }
     }
 
-    template <int ROWS, class T>
+    template <int ROWS, bool AHEAD = false, class T>
     static __device__ __forceinline__ void loadKeys(unsigned short* tile, const View<const T>& from, int firstKey, int keys,
                                                     const Span& span) {
-        load<ROWS>(tile, from, span.inKeys(firstKey), span.columnOfKeys(), keys, span);
+        load<ROWS, AHEAD>(tile, from, span.inKeys(firstKey), span.columnOfKeys(), keys, span);
+    }
+
+    // Calls work(firstKey, keys, values) for the tiles of keys and values from `begin` up to `end`. Ahead, there are two pairs
+    // of tiles, and the first barrier of a turn also tells that everybody is done with the pair that is loaded next.
+    template <class T, class Work>
+    static __device__ __forceinline__ void passKeys(unsigned short* tiles, const View<const T>& k, const View<const T>& v,
+                                                    int begin, int end, const Span& span, Work work) {
+        constexpr bool AHEAD = IS_AHEAD<T>;
+        auto loadBoth = [&](int firstKey, unsigned short* to) {
+            int keysHere = min(PASSING, span.keys - firstKey);
+            loadKeys<PASSING, AHEAD>(to, k, firstKey, keysHere, span);
+            loadKeys<PASSING, AHEAD>(to + PASSING * PITCH, v, firstKey, keysHere, span);
+        };
+        auto at = [&](int firstKey) { return tiles + (AHEAD ? firstKey / PASSING % 2 * BOTH : 0); };
+        if (AHEAD && begin < end) {
+            loadBoth(begin, at(begin));
+        }
+#pragma unroll 1
+        for (int firstKey = begin; firstKey < end; firstKey += PASSING) {
+            if constexpr (AHEAD) {
+                finishCopies();
+                __syncthreads();
+                if (firstKey + PASSING < end) {
+                    loadBoth(firstKey + PASSING, at(firstKey + PASSING));
+                }
+            } else {
+                __syncthreads();
+                loadBoth(firstKey, tiles);
+                __syncthreads();
+            }
+            work(firstKey, at(firstKey), at(firstKey) + PASSING * PITCH);
+        }
     }
 
     // Rows of queries from a sixteen on; rowOf(query) is where a query's row lies.
-    template <int ROWS, class T, class RowOf>
+    template <int ROWS, bool AHEAD = false, class T, class RowOf>
     static __device__ __forceinline__ void loadQueries(unsigned short* tile, const View<const T>& from, int first,
                                                        const Span& span, RowOf rowOf) {
         if (span.group == 1) {
-            load<ROWS>(tile, from, rowOf(first * 16), blockIdx.y * span.headWidth, span.queries - first * 16, span);
+            load<ROWS, AHEAD>(tile, from, rowOf(first * 16), blockIdx.y * span.headWidth, span.queries - first * 16, span);
             return;
         }
 #pragma unroll 1
         for (int i = 0; i < ROWS / 16; i++) {
             Sixteen rows(first + i, span);
-            load<16>(tile + i * 16 * PITCH, from, rowOf(rows.query), rows.head * span.headWidth, rows.count, span);
+            load<16, AHEAD>(tile + i * 16 * PITCH, from, rowOf(rows.query), rows.head * span.headWidth, rows.count, span);
         }
     }
 
@@ -207,15 +262,15 @@ __device__ __forceinline__ void attentionOfHalves(const View<const T>& q, const 
     using Tiles = HalfTiles<WIDTH, WARPS>;
     constexpr int STEPS = Tiles::PASSING / 16;
     unsigned short* queries = dynamicShared<unsigned short>();
-    unsigned short* keys = queries + Tiles::OWN * Tiles::PITCH;
-    unsigned short* values = keys + Tiles::PASSING * Tiles::PITCH;
+    unsigned short* tiles = queries + Tiles::OWN * Tiles::PITCH;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     // the last queries see most keys: their blocks start first
     int first = (gridDim.x - 1 - blockIdx.x) * WARPS;
     Sixteen own(first + warp, span);
     int column = own.head * span.headWidth;
 
-    Tiles::template loadQueries<Tiles::OWN>(queries, q, first, span, [&](int query) { return span.inQueries(query); });
+    constexpr bool AHEAD = Tiles::template IS_AHEAD<T>;
+    Tiles::template loadQueries<Tiles::OWN, AHEAD>(queries, q, first, span, [&](int query) { return span.inQueries(query); });
     // of the rows lane / 4 and 8 below it; of sums every lane has a part
     float largest[2], sum[2], out[Tiles::COLUMNS][4] = {};
 #pragma unroll
@@ -234,15 +289,10 @@ __device__ __forceinline__ void attentionOfHalves(const View<const T>& q, const 
     int last = min(first + WARPS, Sixteen::all(span)) - 1;
     int seen = span.keysSeenBy(min(span.queries, Sixteen(last, span).query + 16) - 1);
     int begin = span.firstSeenBy(Sixteen(first, span).query) / Tiles::PASSING * Tiles::PASSING;
-    for (int firstKey = begin; firstKey < seen; firstKey += Tiles::PASSING) {
-        int keysHere = min(Tiles::PASSING, span.keys - firstKey);
-        __syncthreads();
-        Tiles::template loadKeys<Tiles::PASSING>(keys, k, firstKey, keysHere, span);
-        Tiles::template loadKeys<Tiles::PASSING>(values, v, firstKey, keysHere, span);
-        __syncthreads();
+    Tiles::passKeys(tiles, k, v, begin, seen, span, [&](int firstKey, const unsigned short* keys, const unsigned short* values) {
         if (own.count == 0 || firstKey >= span.keysSeenBy(own.query + 15) ||
             firstKey + Tiles::PASSING <= span.firstSeenBy(own.query)) {
-            continue;
+            return;
         }
         float s[STEPS][2][4] = {};
 #pragma unroll
@@ -255,9 +305,10 @@ __device__ __forceinline__ void attentionOfHalves(const View<const T>& q, const 
             }
         }
         if (firstKey + Tiles::PASSING > span.keysSeenBy(own.query) || firstKey < span.firstSeenBy(own.query + 15)) {
+            int at = onlyHere(lane);
 #pragma unroll
             for (int i = 0; i < STEPS * 8; i++) {
-                int key = firstKey + i / 4 * 8 + lane % 4 * 2 + i % 2, query = own.query + lane / 4 + i / 2 % 2 * 8;
+                int key = firstKey + i / 4 * 8 + at % 4 * 2 + i % 2, query = own.query + at / 4 + i / 2 % 2 * 8;
                 float& score = s[i / 8][i / 4 % 2][i % 4];
                 score = key < span.keysSeenBy(query) && key >= span.firstSeenBy(query) ? score : -INFINITY;
             }
@@ -277,7 +328,7 @@ __device__ __forceinline__ void attentionOfHalves(const View<const T>& q, const 
 #pragma unroll
             for (int i = 0; i < STEPS * 4; i++) {
                 float& score = s[i / 4][i / 2 % 2][r * 2 + i % 2];
-                score = powerOfTwo(score * scale - newLargest);
+                score = powerOfTwo(fmaf(score, scale, -newLargest));
                 sum[r] += score;
             }
 #pragma unroll
@@ -292,7 +343,7 @@ __device__ __forceinline__ void attentionOfHalves(const View<const T>& q, const 
             repack(p, s[step]);
             Tiles::addRows(out, p, values, step * 16);
         }
-    }
+    });
     sum[0] = rowSum(sum[0]);
     sum[1] = rowSum(sum[1]);
     Tiles::eachHeld(own.count, span, [&](int n, int e, int row, int j) {
@@ -311,29 +362,31 @@ __device__ __forceinline__ void attentionOfHalves(const View<const T>& q, const 
 // dq of a tile of queries.
 template <int WIDTH, int WARPS, class T>
 __device__ __forceinline__ void queryGradientOfHalves(const View<const T>& q, const View<const T>& k, const View<const T>& v,
-                                                      const Known& known, const Floats& dq, const Span& span) {
+                                                      const KnownOf<T>& known, const Floats& dq, const Span& span) {
     using Tiles = HalfTiles<WIDTH, WARPS>;
     static_assert(Tiles::OWN <= 2 * Tiles::PASSING, "queries lie where keys and values will");
-    unsigned short* keys = dynamicShared<unsigned short>();
-    unsigned short* values = keys + Tiles::PASSING * Tiles::PITCH;
+    unsigned short* tiles = dynamicShared<unsigned short>();
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int first = (gridDim.x - 1 - blockIdx.x) * WARPS;
     Sixteen own(first + warp, span);
     int column = own.head * span.headWidth;
 
     unsigned queries[Tiles::DEPTHS][4], gradients[Tiles::DEPTHS][4];
-    Tiles::template loadQueries<Tiles::OWN>(keys, q, first, span, [&](int query) { return span.inQueries(query); });
+    Tiles::template loadQueries<Tiles::OWN>(tiles, q, first, span, [&](int query) { return span.inQueries(query); });
     __syncthreads();
 #pragma unroll
     for (int depth = 0; depth < Tiles::DEPTHS; depth++) {
-        Tiles::left(queries[depth], keys, warp * 16, depth);
+        Tiles::left(queries[depth], tiles, warp * 16, depth);
     }
     __syncthreads();
-    Tiles::template loadQueries<Tiles::OWN>(keys, known.dy, first, span, [&](int query) { return span.inUnit(query); });
+    Tiles::template loadQueries<Tiles::OWN>(tiles, known.dy, first, span, [&](int query) { return span.inUnit(query); });
     __syncthreads();
 #pragma unroll
     for (int depth = 0; depth < Tiles::DEPTHS; depth++) {
-        Tiles::left(gradients[depth], keys, warp * 16, depth);
+        Tiles::left(gradients[depth], tiles, warp * 16, depth);
+    }
+    if constexpr (Tiles::template IS_AHEAD<T>) {
+        __syncthreads();
     }
     float total[2], delta[2], sum[Tiles::COLUMNS][4] = {};
 #pragma unroll
@@ -355,12 +408,7 @@ __device__ __forceinline__ void queryGradientOfHalves(const View<const T>& q, co
     // in a warp: keys that some query sees, and that all see
     int seenByWarp = own.count == 0 ? 0 : min(seen, span.keysSeenBy(own.query + 15)), seenByAll = span.keysSeenBy(own.query);
     int firstOfWarp = span.firstSeenBy(own.query), firstOfAll = span.firstSeenBy(own.query + 15);
-    for (int firstKey = begin; firstKey < seen; firstKey += Tiles::PASSING) {
-        int keysHere = min(Tiles::PASSING, span.keys - firstKey);
-        __syncthreads();
-        Tiles::template loadKeys<Tiles::PASSING>(keys, k, firstKey, keysHere, span);
-        Tiles::template loadKeys<Tiles::PASSING>(values, v, firstKey, keysHere, span);
-        __syncthreads();
+    Tiles::passKeys(tiles, k, v, begin, seen, span, [&](int firstKey, const unsigned short* keys, const unsigned short* values) {
 #pragma unroll 1
         for (int step = 0; step < Tiles::PASSING && firstKey + step < seenByWarp; step += 16) {
             if (firstKey + step + 16 <= firstOfWarp) {
@@ -372,23 +420,26 @@ __device__ __forceinline__ void queryGradientOfHalves(const View<const T>& q, co
                 Tiles::multiplyRows(s, queries[depth], keys, step, depth);
                 Tiles::multiplyRows(ds, gradients[depth], values, step, depth);
             }
-            bool isEdge = firstKey + step + 16 > seenByAll || firstKey + step < firstOfAll;
+            if (firstKey + step + 16 > seenByAll || firstKey + step < firstOfAll) {
+                int at = onlyHere(lane);
+#pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    int key = firstKey + step + i / 4 * 8 + at % 4 * 2 + i % 2, query = own.query + at / 4 + i / 2 % 2 * 8;
+                    float& score = s[i / 4][i % 4];
+                    score = key < span.keysSeenBy(query) && key >= span.firstSeenBy(query) ? score : -INFINITY;
+                }
+            }
 #pragma unroll
             for (int i = 0; i < 8; i++) {
                 int r = i / 2 % 2;
-                float& score = s[i / 4][i % 4];
-                if (isEdge) {
-                    int key = firstKey + step + i / 4 * 8 + lane % 4 * 2 + i % 2, query = own.query + lane / 4 + r * 8;
-                    score = key < span.keysSeenBy(query) && key >= span.firstSeenBy(query) ? score : -INFINITY;
-                }
-                float p = powerOfTwo(score * scale - total[r]);
+                float p = powerOfTwo(fmaf(s[i / 4][i % 4], scale, -total[r]));
                 ds[i / 4][i % 4] = span.scale * p * (ds[i / 4][i % 4] - delta[r]);
             }
             unsigned x[4];
             repack(x, ds);
             Tiles::addRows(sum, x, keys, step);
         }
-    }
+    });
     Tiles::eachHeld(own.count, span, [&](int n, int e, int row, int j) {
         dq.at(span.inQueries(own.query + row), column + j) = sum[n][e];
     });
@@ -397,21 +448,32 @@ __device__ __forceinline__ void queryGradientOfHalves(const View<const T>& q, co
 // dk and dv of a tile of keys, added to what is there if it goes on. Scores lie transposed: rows are keys, columns queries.
 template <int WIDTH, int WARPS, class T>
 __device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q, const View<const T>& k, const View<const T>& v,
-                                                         const Known& known, const Floats& dk, const Floats& dv,
+                                                         const KnownOf<T>& known, const Floats& dk, const Floats& dv,
                                                          const Span& span) {
     using Tiles = HalfTiles<WIDTH, WARPS>;
+    constexpr bool AHEAD = Tiles::template IS_AHEAD<T>;
+    static_assert(!AHEAD || Tiles::OWN <= Tiles::PASSING, "keys and values lie where queries and gradients will");
     unsigned short* keys = dynamicShared<unsigned short>();
     unsigned short* values = keys + Tiles::OWN * Tiles::PITCH;
-    unsigned short* queries = values + Tiles::OWN * Tiles::PITCH;
-    unsigned short* gradients = queries + Tiles::PASSING * Tiles::PITCH;
-    float* totals = reinterpret_cast<float*>(gradients + Tiles::PASSING * Tiles::PITCH);
-    float* deltas = totals + Tiles::PASSING;
+    // those that pass by, ahead two of each
+    unsigned short* tiles = AHEAD ? keys : values + Tiles::OWN * Tiles::PITCH;
+    float* numbers = reinterpret_cast<float*>(tiles + (AHEAD ? 2 : 1) * Tiles::BOTH);
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int firstKey = blockIdx.x * Tiles::OWN, keysHere = min(Tiles::OWN, span.keys - firstKey);
     int firstOfWarp = firstKey + warp * 16, column = span.columnOfKeys();
 
     Tiles::template loadKeys<Tiles::OWN>(keys, k, firstKey, keysHere, span);
     Tiles::template loadKeys<Tiles::OWN>(values, v, firstKey, keysHere, span);
+    unsigned heldKeys[AHEAD ? Tiles::DEPTHS : 1][4], heldValues[AHEAD ? Tiles::DEPTHS : 1][4];
+    if constexpr (AHEAD) {
+        __syncthreads();
+#pragma unroll
+        for (int depth = 0; depth < Tiles::DEPTHS; depth++) {
+            Tiles::left(heldKeys[depth], keys, warp * 16, depth);
+            Tiles::left(heldValues[depth], values, warp * 16, depth);
+        }
+        __syncthreads();
+    }
     float sumK[Tiles::COLUMNS][4] = {}, sumV[Tiles::COLUMNS][4] = {};
     if (span.goesOn) {
         Tiles::eachHeld(keysHere - warp * 16, span, [&](int n, int e, int row, int j) {
@@ -422,27 +484,52 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q,
     float scale = span.scale * LOG2_E;
     constexpr int SIXTEENS = Tiles::PASSING / 16;
     int sixteens = Sixteen::all(span);
-    for (int tile = (sixteens - 1) / SIXTEENS * SIXTEENS; tile >= 0; tile -= SIXTEENS) {
-        int here = min(SIXTEENS, sixteens - tile);
-        if (span.keysSeenBy(min(span.queries, Sixteen(tile + here - 1, span).query + 16) - 1) <= firstKey) {
-            break;
-        }
-        if (span.firstSeenBy(Sixteen(tile, span).query) >= firstKey + keysHere) {
-            continue;
-        }
-        __syncthreads();
-        Tiles::template loadQueries<Tiles::PASSING>(queries, q, tile, span, [&](int query) { return span.inQueries(query); });
-        Tiles::template loadQueries<Tiles::PASSING>(gradients, known.dy, tile, span,
-                                                    [&](int query) { return span.inUnit(query); });
+    // going down, first come queries that see only later keys, if any; and those that see only earlier ones are the last
+    int tile = (sixteens - 1) / SIXTEENS * SIXTEENS;
+    while (tile >= 0 && span.firstSeenBy(Sixteen(tile, span).query) >= firstKey + keysHere) {
+        tile -= SIXTEENS;
+    }
+    auto sees = [&](int at) {
+        int last = min(at + SIXTEENS, sixteens) - 1;
+        return at >= 0 && span.keysSeenBy(min(span.queries, Sixteen(last, span).query + 16) - 1) > firstKey;
+    };
+    float total = 0, delta = 0;
+    auto load = [&](int at, unsigned short* to) {
+        Tiles::template loadQueries<Tiles::PASSING, AHEAD>(to, q, at, span, [&](int query) { return span.inQueries(query); });
+        Tiles::template loadQueries<Tiles::PASSING, AHEAD>(to + Tiles::PASSING * Tiles::PITCH, known.dy, at, span,
+                                                           [&](int query) { return span.inUnit(query); });
         if (threadIdx.x < Tiles::PASSING) {
             // queries that are not there have zeros for q and dy, and add nothing
-            Sixteen rows(tile + threadIdx.x / 16, span);
+            Sixteen rows(at + threadIdx.x / 16, span);
             int i = threadIdx.x % 16;
             long long row = span.inUnit(rows.query + i);
-            totals[threadIdx.x] = i < rows.count ? known.logSumExp.at(row, rows.head) * LOG2_E : 0;
-            deltas[threadIdx.x] = i < rows.count ? known.delta[row * span.heads + rows.head] : 0;
+            total = i < rows.count ? known.logSumExp.at(row, rows.head) : 0;
+            delta = i < rows.count ? known.delta[row * span.heads + rows.head] : 0;
+        }
+    };
+    if (AHEAD && sees(tile)) {
+        load(tile, tiles);
+    }
+    for (int pair = 0; sees(tile); tile -= SIXTEENS, pair ^= AHEAD ? 1 : 0) {
+        int here = min(SIXTEENS, sixteens - tile);
+        const unsigned short* queries = tiles + pair * Tiles::BOTH;
+        const unsigned short* gradients = queries + Tiles::PASSING * Tiles::PITCH;
+        float* totals = numbers + pair * 2 * Tiles::PASSING;
+        float* deltas = totals + Tiles::PASSING;
+        if constexpr (AHEAD) {
+            finishCopies();
+        } else {
+            __syncthreads();
+            load(tile, tiles);
+        }
+        if (threadIdx.x < Tiles::PASSING) {
+            totals[threadIdx.x] = total * LOG2_E;
+            deltas[threadIdx.x] = delta;
         }
         __syncthreads();
+        if (AHEAD && sees(tile - SIXTEENS)) { // everybody is done with the other pair
+            load(tile - SIXTEENS, tiles + (1 - pair) * Tiles::BOTH);
+        }
         if (warp * 16 >= keysHere) {
             continue;
         }
@@ -458,24 +545,36 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q,
             float s[2][4] = {}, ds[2][4] = {};
 #pragma unroll
             for (int depth = 0; depth < Tiles::DEPTHS; depth++) {
-                unsigned x[4];
-                Tiles::left(x, keys, warp * 16, depth);
-                Tiles::multiplyRows(s, x, queries, first, depth);
-                Tiles::left(x, values, warp * 16, depth);
-                Tiles::multiplyRows(ds, x, gradients, first, depth);
+                if constexpr (AHEAD) {
+                    Tiles::multiplyRows(s, heldKeys[depth], queries, first, depth);
+                    Tiles::multiplyRows(ds, heldValues[depth], gradients, first, depth);
+                } else {
+                    unsigned x[4];
+                    Tiles::left(x, keys, warp * 16, depth);
+                    Tiles::multiplyRows(s, x, queries, first, depth);
+                    Tiles::left(x, values, warp * 16, depth);
+                    Tiles::multiplyRows(ds, x, gradients, first, depth);
+                }
             }
-            bool isEdge =
-                firstOfWarp + 15 >= span.seenByFirst + firstQuery || firstOfWarp < span.firstSeenBy(firstQuery + 15);
+            if (firstOfWarp + 15 >= span.seenByFirst + firstQuery || firstOfWarp < span.firstSeenBy(firstQuery + 15)) {
+                int at = onlyHere(lane);
 #pragma unroll
-            for (int i = 0; i < 8; i++) {
-                int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
-                float& score = s[i / 4][i % 4];
-                if (isEdge) {
-                    int key = firstOfWarp + lane / 4 + i / 2 % 2 * 8, query = firstQuery + row;
+                for (int i = 0; i < 8; i++) {
+                    int key = firstOfWarp + at / 4 + i / 2 % 2 * 8, query = firstQuery + i / 4 * 8 + at % 4 * 2 + i % 2;
+                    float& score = s[i / 4][i % 4];
                     score = key < span.seenByFirst + query && key >= span.firstSeenBy(query) ? score : -INFINITY;
                 }
-                score = powerOfTwo(score * scale - totals[first + row]);
-                ds[i / 4][i % 4] = span.scale * score * (ds[i / 4][i % 4] - deltas[first + row]);
+            }
+#pragma unroll
+            for (int n = 0; n < 2; n++) {
+                int row = first + n * 8 + lane % 4 * 2;
+                float2 total = *reinterpret_cast<const float2*>(totals + row);
+                float2 delta = *reinterpret_cast<const float2*>(deltas + row);
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    s[n][e] = powerOfTwo(fmaf(s[n][e], scale, -(e % 2 ? total.y : total.x)));
+                    ds[n][e] = span.scale * s[n][e] * (ds[n][e] - (e % 2 ? delta.y : delta.x));
+                }
             }
             unsigned x[4];
             repack(x, s);
@@ -498,11 +597,11 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q,
         attentionOfHalves<WIDTH, OF_QUERIES>(q, k, v, y, logSumExp, span);                                                  \
     }                                                                                                                       \
     extern "C" __global__ void __launch_bounds__(32 * OF_QUERIES, BLOCKS_OF_QUERIES)                                        \
-        queryGradientOf##NAME##WIDTH(View<const T> q, View<const T> k, View<const T> v, Known known, Floats dq, Span span) { \
+        queryGradientOf##NAME##WIDTH(View<const T> q, View<const T> k, View<const T> v, KnownOf<T> known, Floats dq, Span span) { \
         queryGradientOfHalves<WIDTH, OF_QUERIES>(q, k, v, known, dq, span);                                                 \
     }                                                                                                                       \
     extern "C" __global__ void __launch_bounds__(32 * OF_KEYS, BLOCKS_OF_KEYS)                                              \
-        keyValueGradientOf##NAME##WIDTH(View<const T> q, View<const T> k, View<const T> v, Known known, Floats dk,          \
+        keyValueGradientOf##NAME##WIDTH(View<const T> q, View<const T> k, View<const T> v, KnownOf<T> known, Floats dk,          \
                                         Floats dv, Span span) {                                                             \
         keyValueGradientOfHalves<WIDTH, OF_KEYS>(q, k, v, known, dk, dv, span);                                             \
     }

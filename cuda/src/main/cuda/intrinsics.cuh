@@ -35,6 +35,16 @@ __device__ __forceinline__ void loadTilesTransposed(unsigned (&tiles)[4], const 
                  : "memory");
 }
 
+// Begins to copy 16 bytes into shared memory, or zeros unless they are there; both ends lie at multiples of 16 bytes.
+__device__ __forceinline__ void beginCopy(void* to, const void* from, bool isThere) {
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    int bytes = isThere ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" : : "r"(address), "l"(from), "r"(bytes) : "memory");
+}
+
+// Waits for the copies that this thread began; a barrier makes them known to the others.
+__device__ __forceinline__ void finishCopies() { asm volatile("cp.async.wait_all;\n" : : : "memory"); }
+
 // Two numbers rounded to bf16, to nearest, ties to even; the first in the lower half. NaN stays NaN.
 __device__ __forceinline__ unsigned pairOfHalves(float first, float second) {
     unsigned pair;
@@ -47,6 +57,12 @@ __device__ __forceinline__ float powerOfTwo(float x) {
     float power;
     asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(power) : "f"(x));
     return power;
+}
+
+// The same number; what is computed from it is computed after this and keeps no register busy before.
+__device__ __forceinline__ int onlyHere(int number) {
+    asm volatile("" : "+r"(number));
+    return number;
 }
 
 #endif

@@ -166,6 +166,27 @@ inline void multiplyTiles(float (&d)[4], const unsigned (&a)[4], const unsigned 
     }
 }
 
+// cp.async of 16 bytes: what lies there is lost at once, and what comes instead arrives when the thread waits
+constexpr size_t COPY_BYTES = 16;
+
+inline void beginCopy(void* to, const void* from, bool isThere) {
+    memset(to, 0xff, COPY_BYTES);
+    emulator::current->copies.push_back({to, from, isThere});
+}
+
+inline void finishCopies() {
+    for (const emulator::Copy& copy : emulator::current->copies) {
+        if (copy.isThere) {
+            memcpy(copy.to, copy.from, COPY_BYTES);
+        } else {
+            memset(copy.to, 0, COPY_BYTES);
+        }
+    }
+    emulator::current->copies.clear();
+}
+
+inline int onlyHere(int number) { return number; }
+
 // ldmatrix.sync.aligned.m8n8.x4.shared.b16: lane i gives the address of row i % 8 of matrix i / 8
 inline void loadTiles(unsigned (&tiles)[4], const void* row) {
     int lane = emulator::current->lane;

@@ -125,6 +125,7 @@ class BlockRunner {
             t.lane = i % 32;
             t.done = false;
             t.waitsFor = nullptr;
+            t.copies.clear();
         }
     }
 

@@ -65,6 +65,13 @@ struct Block {
     unsigned generation;
 };
 
+// A copy that a thread began: the bytes are somewhere between its ends until the thread waits for them.
+struct Copy {
+    void* to;
+    const void* from;
+    bool isThere;
+};
+
 struct Thread {
     Resume resume;
     Block* block;
@@ -74,6 +81,7 @@ struct Thread {
     bool done;
     const unsigned* waitsFor;  // a generation that must move on, or null
     unsigned generation;
+    std::vector<Copy> copies;
 };
 
 extern thread_local Thread* current;

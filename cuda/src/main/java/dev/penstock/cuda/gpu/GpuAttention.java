@@ -13,6 +13,9 @@ import java.util.List;
 final class GpuAttention {
     private static final int DELTA_THREADS = 256;
 
+    /** Where gradients that are rounded begin. */
+    private static final int ALIGNMENT = 64;
+
     private final Launch launch;
     private final Scratch scratch;
     private final GpuModule.Function delta;
@@ -77,20 +80,28 @@ final class GpuAttention {
          * Those of {@code attention_halves.cu}, by this many warps.
          *
          * @param name for which type of queries, keys and values
+         * @param ahead whether the next two tiles are loaded while these pass by
          * @param ofQueries whose tiles are queries
          * @param ofKeys whose tiles are keys
          */
         static OfWidth ofHalves(
-                GpuModule module, String name, int width, int ofQueries, int ofKeys) {
+                GpuModule module,
+                String name,
+                boolean ahead,
+                int width,
+                int ofQueries,
+                int ofKeys) {
             int rowBytes = DType.BF16.bytes() * (width + 8);
             int queries = WARP_ROWS * ofQueries;
             int keys = WARP_ROWS * ofKeys;
-            // own rows and two tiles that pass by
-            int forward = rowBytes * (queries + 2 * PASSING);
+            int passing = (ahead ? 4 : 2) * PASSING;
+            // own rows and tiles that pass by
+            int forward = rowBytes * (queries + passing);
             // own rows are read once, from where tiles pass by later
-            int queryGradient = rowBytes * 2 * PASSING;
-            // and two numbers for each query that passes by
-            int keyValueGradient = rowBytes * 2 * (keys + PASSING) + 2 * PASSING * Float.BYTES;
+            int queryGradient = rowBytes * passing;
+            // so are keys and values if tiles come ahead; and two numbers for each query
+            int keyValueGradient =
+                    rowBytes * (passing + (ahead ? 0 : 2 * keys)) + passing * Float.BYTES;
             return new OfWidth(
                     width,
                     true,
@@ -148,7 +159,7 @@ final class GpuAttention {
     }
 
     /**
-     * @param scratch for a number per row and head
+     * @param scratch for {@link #backwardBytes}
      */
     GpuAttention(GpuModule module, Launch launch, Scratch scratch) {
         this.launch = launch;
@@ -159,14 +170,17 @@ final class GpuAttention {
                         OfWidth.ofFloats(module, 32),
                         OfWidth.ofFloats(module, 64),
                         OfWidth.ofFloats(module, AttentionShape.MOST_COLUMNS_ON_GPU));
-        halves = ofHalves(module, "Halves");
-        keptHalves = ofHalves(module, "KeptHalves");
+        halves = ofHalves(module, "Halves", false);
+        keptHalves = ofHalves(module, "KeptHalves", true);
     }
 
-    private static List<OfWidth> ofHalves(GpuModule module, String name) {
+    /**
+     * @param ahead whether tiles of up to 64 columns are loaded ahead; wider ones do not fit
+     */
+    private static List<OfWidth> ofHalves(GpuModule module, String name, boolean ahead) {
         return List.of(
-                OfWidth.ofHalves(module, name, 64, 8, 4),
-                OfWidth.ofHalves(module, name, AttentionShape.MOST_COLUMNS_ON_GPU, 4, 4));
+                OfWidth.ofHalves(module, name, ahead, 64, 8, 4),
+                OfWidth.ofHalves(module, name, false, AttentionShape.MOST_COLUMNS_ON_GPU, 4, 4));
     }
 
     void forward(
@@ -247,11 +261,11 @@ final class GpuAttention {
         AttentionShape shape = span.shape();
         Tensor q = queries(qkv, blocks);
         Tensor dq = queries(dQkv, blocks);
-        long deltas = deltas(multiply, y, dy, shape.heads());
-        backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, deltas, dy);
+        Known known = known(multiply, qkv.type(), y, dy, shape.heads());
+        backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, known);
         OfWidth kernels = ofWidth(multiply, qkv.type(), span);
         keyValueGradient(kernels, span, accumulates, keys(dQkv, shape), values(dQkv, shape));
-        backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, deltas, dy);
+        backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, known);
         queryGradient(kernels, span, dq);
     }
 
@@ -266,32 +280,57 @@ final class GpuAttention {
             Tensor dKeyValues,
             EarlierKeys keys) {
         Span span = Span.ofEarlier(q.rows(), keyValues.rows(), keys);
-        long deltas = deltas(multiply, y, dy, keys.shape().heads());
-        backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
+        Known known = known(multiply, q.type(), y, dy, keys.shape().heads());
+        backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, known);
         OfWidth kernels = ofWidth(multiply, q.type(), span);
         keyValueGradient(kernels, span, true, half(dKeyValues, 0), half(dKeyValues, 1));
-        backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, deltas, dy);
+        backward(q, half(keyValues, 0), half(keyValues, 1), logSumExp, known);
         queryGradient(kernels, span, dq);
     }
 
-    static long deltaBytes(Tensor y, int heads) {
-        return (long) Float.BYTES * y.rows() * heads;
+    /**
+     * What the backward keeps for itself: a number for each row and head, and {@code dy} as its
+     * products read it where they read queries so.
+     *
+     * @param kept type of queries, keys and values
+     */
+    static long backwardBytes(DType multiply, DType kept, Tensor y, int heads) {
+        long deltas = deltaBytes(y, heads);
+        return readsRounded(multiply, kept) ? deltas + DType.BF16.bytes() * y.elements() : deltas;
     }
 
-    /** {@code dy . y} of each row and head. */
-    private long deltas(DType multiply, Tensor y, Tensor dy, int heads) {
-        int sums = y.rows() * heads;
-        long deltas = scratch.reserve(deltaBytes(y, heads));
-        launch.begin().view(dy).view(y).wide(deltas);
-        launch.integer(y.rows()).integer(heads).integer(y.columns() / heads);
+    private static long deltaBytes(Tensor y, int heads) {
+        long bytes = (long) Float.BYTES * y.rows() * heads;
+        return Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT;
+    }
+
+    private static boolean readsRounded(DType multiply, DType kept) {
+        return multiply == DType.BF16 && kept == DType.BF16;
+    }
+
+    /** What the kernels of the backward are told of {@code dy}: where it lies, and its deltas. */
+    private record Known(long dy, long stride, long deltas) {}
+
+    /** Computes {@code dy . y} of each row and head. */
+    private Known known(DType multiply, DType kept, Tensor y, Tensor dy, int heads) {
+        long deltas = scratch.reserve(backwardBytes(multiply, kept, y, heads));
+        boolean rounds = readsRounded(multiply, kept);
+        long rounded = rounds ? deltas + deltaBytes(y, heads) : 0;
+        launch.begin().view(dy).view(y).wide(deltas).wide(rounded);
+        int headWidth = y.columns() / heads;
+        launch.integer(y.rows()).integer(heads).integer(headWidth);
         launch.integer(multiply == DType.BF16 ? 1 : 0);
-        launch.run(delta, Math.ceilDiv(sums, DELTA_THREADS / 32), DELTA_THREADS);
-        return deltas;
+        int lanes = headWidth <= 64 ? 16 : 32;
+        launch.run(delta, Math.ceilDiv(y.rows() * heads, DELTA_THREADS / lanes), DELTA_THREADS);
+        return rounds
+                ? new Known(rounded, y.columns(), deltas)
+                : new Known(launch.address(dy), dy.stride(), deltas);
     }
 
     /** The parameters that both kernels of the backward begin with. */
-    private void backward(Tensor q, Tensor k, Tensor v, Tensor logSumExp, long deltas, Tensor dy) {
-        launch.begin().view(q).view(k).view(v).known(dy, logSumExp, deltas);
+    private void backward(Tensor q, Tensor k, Tensor v, Tensor logSumExp, Known known) {
+        launch.begin().view(q).view(k).view(v);
+        launch.known(known.dy(), known.stride(), logSumExp, known.deltas());
     }
 
     private void keyValueGradient(

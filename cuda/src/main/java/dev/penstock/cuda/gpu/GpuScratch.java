@@ -167,7 +167,10 @@ public final class GpuScratch extends SilentKernels {
             AttentionShape shape,
             int context,
             TokenBlocks blocks) {
-        attentionSums = Math.max(attentionSums, GpuAttention.deltaBytes(y, shape.heads()));
+        attentionSums =
+                Math.max(
+                        attentionSums,
+                        GpuAttention.backwardBytes(multiply, qkv.type(), y, shape.heads()));
     }
 
     @Override
@@ -181,6 +184,9 @@ public final class GpuScratch extends SilentKernels {
             Tensor dq,
             Tensor dKeyValues,
             EarlierKeys keys) {
-        attentionSums = Math.max(attentionSums, GpuAttention.deltaBytes(y, keys.shape().heads()));
+        attentionSums =
+                Math.max(
+                        attentionSums,
+                        GpuAttention.backwardBytes(multiply, q.type(), y, keys.shape().heads()));
     }
 }

@@ -174,9 +174,9 @@ final class Launch {
     }
 
     /** What the backward of attention has {@code Known} of each query. */
-    Launch known(Tensor dy, Tensor logSumExp, long deltas) {
+    Launch known(long dy, long strideOfDy, Tensor logSumExp, long deltas) {
         int at = slot();
-        values.putLong(at, GpuBuffer.addressOf(dy, gpu)).putLong(at + 8, dy.stride());
+        values.putLong(at, dy).putLong(at + 8, strideOfDy);
         values.putLong(at + 16, GpuBuffer.addressOf(logSumExp, gpu));
         values.putLong(at + 24, logSumExp.stride());
         values.putLong(at + 32, deltas);
