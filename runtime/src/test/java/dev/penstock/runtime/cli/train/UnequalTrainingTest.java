@@ -48,6 +48,7 @@ class UnequalTrainingTest {
                         .set(LENGTHS, "schedule.kind=seq1f1b", "schedule.slices=2")
                         .complete();
         Trained again = onLines("again").set(LENGTHS, "schedule.recompute=full").complete();
+        Trained split = onLines("split").set(LENGTHS, "schedule.kind=zb-h1").complete();
         Training begun = onLines("begun").set(LENGTHS);
         begun.copy().set("run.steps=8").complete();
         Trained resumed = begun.resume().complete();
@@ -57,6 +58,7 @@ class UnequalTrainingTest {
         assertThat(sliced.lossBits()).isEqualTo(whole.lossBits());
         assertThat(sliced.validationBits()).isEqualTo(whole.validationBits());
         assertThat(again.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(split.lossBits()).isEqualTo(whole.lossBits());
         assertThat(resumed.lossBits()).isEqualTo(whole.lossBits());
     }
 
@@ -74,6 +76,26 @@ class UnequalTrainingTest {
             Trained trained = onLines(other.replaceAll("\\W", "-")).set(LENGTHS, other).complete();
 
             assertEqual(trained.losses(), losses);
+        }
+    }
+
+    /** Shards add in another order; rows of a unit are divided among them. */
+    @Test
+    void shardsOfTensorsAndStatesFollowTheSameRun() throws IOException {
+        List<Double> losses = onLines("one").set(LENGTHS).complete().losses();
+        for (List<String> layout :
+                List.of(
+                        List.of("parallel.tensor=2", "parallel.sequence=true"),
+                        List.of("parallel.data=2", "parallel.zero.stage=3"))) {
+            Trained trained =
+                    onLines("shards" + layout.size() + layout.hashCode())
+                            .set(LENGTHS)
+                            .set(layout.toArray(String[]::new))
+                            .complete();
+
+            for (int i = 0; i < losses.size(); i++) {
+                assertThat(trained.losses().get(i)).isCloseTo(losses.get(i), within(1e-4));
+            }
         }
     }
 
