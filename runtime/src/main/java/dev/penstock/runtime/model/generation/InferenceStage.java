@@ -109,6 +109,7 @@ public final class InferenceStage implements StageProgram {
                                 guard,
                                 new TensorShards(kernels, whole, null),
                                 null,
+                                null,
                                 null),
                         whole,
                         role,

@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  *   master    F32   the held part: in the weights, or in memory of its own
  *   m, v      F32   the held part
  * </pre>
+ *
+ * <p>A group that is rounded has factors and nothing else: they are the master, which never
+ * changes.
  */
 public final class ParameterGroup {
     private static final int LINE_ELEMENTS = 16;
@@ -26,6 +29,7 @@ public final class ParameterGroup {
     private final Sharding sharding;
     private final boolean trained;
     private final boolean readsWeights;
+    private final boolean rounded;
     private final GroupBuffer weights;
     private final GroupBuffer factors;
     private final GroupBuffer gradients;
@@ -43,6 +47,22 @@ public final class ParameterGroup {
      */
     ParameterGroup(
             String name, Sharding sharding, boolean trained, boolean readsWeights, boolean copies) {
+        this(name, sharding, trained, readsWeights, copies, false);
+    }
+
+    /** Returns a group of matrices that are not trained and exist in BF16 alone. */
+    static ParameterGroup rounded(String name, Sharding sharding) {
+        return new ParameterGroup(name, sharding, false, false, true, true);
+    }
+
+    private ParameterGroup(
+            String name,
+            Sharding sharding,
+            boolean trained,
+            boolean readsWeights,
+            boolean copies,
+            boolean rounded) {
+        this.rounded = rounded;
         this.name = name;
         this.sharding = sharding;
         this.trained = trained;
@@ -68,6 +88,10 @@ public final class ParameterGroup {
 
     /** Allocates the memory of all parameters. */
     void allocate(StageScopes scopes, ParameterAllocator.Use use) {
+        if (rounded) {
+            allocateRounded(scopes);
+            return;
+        }
         boolean computes = use != ParameterAllocator.Use.MIRROR;
         boolean resident = computes && !sharding.parameters();
         if (resident && hasCopies()) {
@@ -91,6 +115,16 @@ public final class ParameterGroup {
                                     "optimizer.v." + name,
                                     DType.F32,
                                     held.count()));
+        }
+    }
+
+    private void allocateRounded(StageScopes scopes) {
+        Sharding.Part held = sharding.held(elements);
+        if (sharding.parameters()) {
+            master = row(scopes.ownParts(), "own part of " + name, DType.BF16, held.count());
+        } else {
+            factors.bind(row(scopes.parameters(), "bf16." + name, DType.BF16, elements));
+            master = factors.whole();
         }
     }
 
@@ -163,14 +197,19 @@ public final class ParameterGroup {
         return part;
     }
 
-    /** Returns whether the factors are copies that must follow the master. */
+    /** Returns whether it exists in BF16 alone. */
+    public boolean isRounded() {
+        return rounded;
+    }
+
+    /** Returns whether factors lie apart from the F32 elements, if there are such. */
     boolean hasCopies() {
         return factors != weights;
     }
 
     /** The master changed: updates what this rank can derive from it without the other replicas. */
     public void masterChanged(Kernels kernels) {
-        if (hasCopies() && !sharding.moments()) {
+        if (hasCopies() && !rounded && !sharding.moments()) {
             kernels.copy(master(), factors.whole());
         }
     }

@@ -94,7 +94,8 @@ class ConfigLoaderTest {
                                         List.of(),
                                         0,
                                         Optional.empty(),
-                                        List.of()),
+                                        List.of(),
+                                        FineTuneSection.Frozen.AUTO),
                                 new DeviceSection(
                                         DeviceKind.AUTO,
                                         Optional.empty(),
@@ -252,7 +253,8 @@ class ConfigLoaderTest {
                                         List.of(),
                                         0,
                                         Optional.empty(),
-                                        List.of()),
+                                        List.of(),
+                                        FineTuneSection.Frozen.AUTO),
                                 new DeviceSection(
                                         DeviceKind.CPU,
                                         Optional.of(3),
