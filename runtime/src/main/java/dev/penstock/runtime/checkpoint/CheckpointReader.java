@@ -120,6 +120,11 @@ public final class CheckpointReader implements ModelTensors {
         }
     }
 
+    /** Whether runs hold state in such elements: frozen matrices may be in BF16. */
+    private static boolean ofRuns(StoredType type) {
+        return type == StoredType.F32 || type == StoredType.BF16;
+    }
+
     private static List<Piece> pieces(SafetensorsFile file) {
         String note = file.metadata().get(PieceNote.KEY);
         Map<String, TensorPiece> places =
@@ -129,7 +134,7 @@ public final class CheckpointReader implements ModelTensors {
             TensorPiece place = places.get(tensor.name());
             if (place == null) {
                 place = whole(file.path(), tensor);
-            } else if (place.elements() != tensor.elements() || tensor.type() != StoredType.F32) {
+            } else if (place.elements() != tensor.elements() || !ofRuns(tensor.type())) {
                 throw new StoredFileException(
                         file.path(),
                         "%s: expected %d elements of F32, got %s %s"

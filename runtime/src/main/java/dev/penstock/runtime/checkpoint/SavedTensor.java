@@ -89,8 +89,19 @@ final class SavedTensor implements TensorFacts {
             return first.stored();
         }
         MemorySegment whole = arena.allocate(elements() * Float.BYTES);
-        pieces.forEach(piece -> piece.place().insert(piece.stored().data(), whole));
-        return new StoredTensor(name(), type(), shape(), whole);
+        for (Piece piece : pieces) {
+            piece.place().insert(floats(piece, arena), whole);
+        }
+        return new StoredTensor(name(), StoredType.F32, shape(), whole);
+    }
+
+    private static MemorySegment floats(Piece piece, Arena arena) {
+        if (piece.stored().type() == StoredType.F32) {
+            return piece.stored().data();
+        }
+        MemorySegment floats = arena.allocate(piece.place().elements() * Float.BYTES);
+        piece.stored().copyTo(floats);
+        return floats;
     }
 
     /**
@@ -109,7 +120,7 @@ final class SavedTensor implements TensorFacts {
 
         @Override
         public StoredType type() {
-            return tensor.type();
+            return StoredType.F32;
         }
 
         @Override

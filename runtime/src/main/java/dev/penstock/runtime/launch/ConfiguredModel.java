@@ -115,7 +115,9 @@ public final class ConfiguredModel {
                 config.grid(),
                 config.parallel().zero(),
                 config.parallel().sequence(),
-                config.fineTune().tuning(Families.find(section.family()).orElseThrow(), shape));
+                config.fineTune()
+                        .tuning(Families.find(section.family()).orElseThrow(), shape)
+                        .keeping(config.fineTune().kept()));
     }
 
     /**

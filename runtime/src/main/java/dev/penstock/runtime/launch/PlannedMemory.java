@@ -53,8 +53,9 @@ record PlannedMemory(
         List<Integer> own = plan.stagesOf(rank);
         long parameters = own.stream().mapToLong(stage -> stages.parameters(stage, place)).sum();
         long trained = own.stream().mapToLong(stage -> stages.trained(stage, place)).sum();
+        long rounded = own.stream().mapToLong(stage -> stages.rounded(stage, place)).sum();
         return new MemoryPlan(
-                stages.formula(parameters, trained),
+                stages.formula(parameters, trained, rounded),
                 uses(rank, layout, layout.heldBy(rank)),
                 stages.predictedMemory(own, place).offloaded());
     }

@@ -19,6 +19,8 @@ class FineTunedRecoveryTest {
                 .set("fine-tune.method=lora", "fine-tune.targets=[all-linear]");
     }
 
+    private static final String[] HALVES = {"device.precision=bf16", "fine-tune.frozen=bf16"};
+
     @Test
     void aRunOfAdaptersGoesOnAfterADeathWithTheSameBits() {
         Trained whole = lora(undisturbed).complete();
@@ -26,6 +28,22 @@ class FineTunedRecoveryTest {
         Trained ended =
                 RanksInOneJvm.complete(
                         lora(disturbed).set("fault=[{kill-rank=1, op=1F2, step=3}]"));
+
+        assertThat(ended.recoveries()).hasSize(1);
+        assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
+    }
+
+    /** Mirrors hold frozen matrices as their ranks do: in bf16 alone. */
+    @Test
+    void matricesInBf16ComeBackFromAMirror() {
+        Trained whole = lora(undisturbed).set(HALVES).complete();
+
+        Trained ended =
+                RanksInOneJvm.complete(
+                        lora(disturbed)
+                                .set(HALVES)
+                                .set("recovery.mirror=on")
+                                .set("fault=[{kill-rank=1, op=1F2, step=3}]"));
 
         assertThat(ended.recoveries()).hasSize(1);
         assertThat(ended.lossBits()).isEqualTo(whole.lossBits());

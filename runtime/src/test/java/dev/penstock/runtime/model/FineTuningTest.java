@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.kernels.BFloat16;
 import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.Family;
@@ -20,6 +21,7 @@ import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.schedules.ir.Schedule;
+import java.lang.foreign.ValueLayout;
 import java.nio.IntBuffer;
 import java.util.Arrays;
 import java.util.List;
@@ -34,6 +36,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is trained does not depend on the layout, and what is not costs and changes nothing. */
 class FineTuningTest {
@@ -260,6 +263,111 @@ class FineTuningTest {
         assertThat(tuned.parameters()).isEqualTo(everything.parameters() + trained);
         assertThat(none.gradients()).isEqualTo(2L * 64 * Float.BYTES);
         assertThat(none.optimizer()).isEqualTo(4L * 64 * Float.BYTES);
+    }
+
+    @Test
+    void frozenMatricesInBf16HaveNoMasters() {
+        ModelShape shape = ModelShape.gpt2(101, 64, 64, 2, 4, true);
+        var tuning =
+                new FineTuning(
+                        Optional.of(
+                                new Adapters(
+                                        4,
+                                        8,
+                                        AdapterParts.places(
+                                                Families.GPT2, shape, List.of("c_attn")))),
+                        List.of());
+        long blocks = 2L * 12 * 64 * 64;
+        var batch = new BatchShape(2, 2, WHOLE, 16);
+
+        for (Precision precision : List.of(Precision.FLOAT32, Precision.BF16)) {
+            GptSettings settings = TinyRuns.settings(shape, 1, batch, precision);
+            long masters =
+                    memory(settings.training(tuning.keeping(FineTuning.Frozen.FLOAT32)))
+                            .parameters();
+            long halves =
+                    memory(settings.training(tuning.keeping(FineTuning.Frozen.BF16))).parameters();
+            long own = memory(settings.training(tuning)).parameters();
+
+            boolean rounds = precision.copiesWeights();
+            assertThat(masters - halves).isEqualTo(blocks * (rounds ? 4 : 2));
+            assertThat(own).isEqualTo(rounds ? halves : masters);
+        }
+    }
+
+    /** The bits that products read are the same, whether or not a master lies beside them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"llama", "gpt2-variants"})
+    void masterlessMatricesDoNotChangeABit(String family) {
+        ModelShape shape = TinyFamilies.shape(family);
+        FineTuning tuning = lora(family, shape);
+        Schedule two = Orders.oneForwardOneBackward(2, MICRO_BATCHES, 1);
+
+        Map<String, Object> halves = run(shape, tuning, Precision.BF16, 2, WHOLE, two, Set.of());
+        Map<String, Object> masters =
+                run(
+                        shape,
+                        tuning.keeping(FineTuning.Frozen.FLOAT32),
+                        Precision.BF16,
+                        2,
+                        WHOLE,
+                        two,
+                        Set.of());
+
+        masters.forEach(
+                (name, bits) -> {
+                    boolean frozen = name.endsWith(".weight") && !tuning.trains(bare(name));
+                    if (!frozen) {
+                        assertThat(halves.get(name)).as(name).isEqualTo(bits);
+                    }
+                });
+    }
+
+    private static String bare(String name) {
+        return name.replaceFirst("^(g |optimizer\\.[mv]\\.)", "");
+    }
+
+    /** As a run whose frozen matrices were rounded before it began. */
+    @ParameterizedTest
+    @ValueSource(strings = {"llama", "gpt2-variants"})
+    void productsReadWidenedMatricesInFloat32(String family) {
+        ModelShape shape = TinyFamilies.shape(family);
+        FineTuning tuning = lora(family, shape);
+        ParameterSource rough = TinyRuns.roughWeights();
+        ParameterSource rounded =
+                (name, piece, into) -> {
+                    boolean filled = rough.fill(name, piece, into);
+                    boolean matrix = name.startsWith("h.") && piece.whole().size() == 2;
+                    for (long i = 0; matrix && !tuning.trains(name) && i < piece.elements(); i++) {
+                        float value = into.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+                        boolean adapter = FineTuning.isAdapter(name);
+                        into.setAtIndex(
+                                ValueLayout.JAVA_FLOAT, i, adapter ? value : BFloat16.round(value));
+                    }
+                    return filled;
+                };
+        Schedule order = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
+        GptSettings settings =
+                TinyRuns.settings(shape, 1, new BatchShape(2, MICRO_BATCHES, WHOLE, 16))
+                        .training(tuning);
+        double[] losses = new double[3];
+        Map<String, float[]> gradients;
+        try (var plain = new PipelineDriver(settings, order, TinyRuns.tokens(101), rounded)) {
+            losses[0] = plain.train(1);
+            gradients = plain.gradients();
+            losses[1] = plain.train(2);
+            losses[2] = plain.evaluate(0);
+        }
+        GptSettings halves = settings.training(tuning.keeping(FineTuning.Frozen.BF16));
+
+        try (var kept = new PipelineDriver(halves, order, TinyRuns.tokens(101), rough)) {
+            assertThat(kept.train(1)).isEqualTo(losses[0]);
+            assertThat(kept.gradients().keySet()).isEqualTo(gradients.keySet());
+            kept.gradients()
+                    .forEach((name, values) -> assertThat(values).isEqualTo(gradients.get(name)));
+            assertThat(kept.train(2)).isEqualTo(losses[1]);
+            assertThat(kept.evaluate(0)).isEqualTo(losses[2]);
+        }
     }
 
     private static StageMemory memory(GptSettings settings) {

@@ -20,6 +20,7 @@ import java.util.Optional;
  * @param dropout of what adapters read
  * @param adapter a folder of PEFT, whose adapter the run begins with
  * @param freeze names of parameters that are not trained, with {@code *} for any text
+ * @param frozen how matrices that are not trained are kept
  */
 public record FineTuneSection(
         @Setting(
@@ -52,11 +53,33 @@ public record FineTuneSection(
                         doc =
                                 "names of parameters that are not trained, with * for any text,"
                                         + " such as h.0.*")
-                List<String> freeze) {
+                List<String> freeze,
+        @Setting(
+                        is = "auto",
+                        doc =
+                                "how a rank keeps the matrices that are not trained: auto, as"
+                                        + " device.precision; float32; bf16, half of that")
+                Frozen frozen) {
+    /** How matrices are kept that are not trained. */
+    public enum Frozen {
+        AUTO,
+        FLOAT32,
+        BF16
+    }
+
     /** What is trained. */
     public enum Method {
         FULL,
         LORA
+    }
+
+    /** Returns how matrices are kept that are not trained. */
+    public FineTuning.Frozen kept() {
+        return switch (frozen) {
+            case AUTO -> FineTuning.Frozen.AS_MULTIPLIED;
+            case FLOAT32 -> FineTuning.Frozen.FLOAT32;
+            case BF16 -> FineTuning.Frozen.BF16;
+        };
     }
 
     /**

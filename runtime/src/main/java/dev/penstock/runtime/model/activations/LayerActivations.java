@@ -39,23 +39,58 @@ public record LayerActivations(
         Tensor activated) {
 
     static LayerActivations carve(Carver carver, ShardShape shape, int rows) {
+        return carve(carver, shape, rows, null, null, null, null);
+    }
+
+    /**
+     * Same as {@link #carve(Carver, ShardShape, int)} for a block that keeps only what its backward
+     * reads.
+     *
+     * @param block its index in the stage
+     */
+    static LayerActivations carve(
+            Carver carver, ShardShape shape, int rows, PassingActivations passing, int block) {
+        int own = shape.ownRows(rows);
+        return carve(
+                carver,
+                shape,
+                rows,
+                passing.norm1(block, own),
+                passing.attendedFactor(block, rows),
+                passing.norm2(block, own),
+                passing.activated(block, rows));
+    }
+
+    /** Carves what is null, but for an attended factor that is no tensor of its own. */
+    private static LayerActivations carve(
+            Carver carver,
+            ShardShape shape,
+            int rows,
+            @Nullable Tensor norm1,
+            @Nullable Tensor attendedFactor,
+            @Nullable Tensor norm2,
+            @Nullable Tensor activated) {
         int d = shape.width();
         int own = shape.ownRows(rows);
         DType kept = shape.kept();
         NormDesign norm = shape.model().block().norm();
         Tensor attended = carver.matrix(rows, shape.headColumns());
         return new LayerActivations(
-                carver.factor(kept, own, d),
+                norm1 != null ? norm1 : carver.factor(kept, own, d),
                 RowMoments.carve(carver, norm, own),
                 HeadMoments.carve(carver, shape, rows),
                 attended,
-                kept == attended.type() ? attended : carver.factor(kept, rows, shape.headColumns()),
+                kept == attended.type()
+                        ? attended
+                        : attendedFactor != null
+                                ? attendedFactor
+                                : carver.factor(kept, rows, shape.headColumns()),
                 carver.matrix(rows, shape.heads()),
                 carver.matrix(own, d),
-                carver.factor(kept, own, d),
+                norm2 != null ? norm2 : carver.factor(kept, own, d),
                 RowMoments.carve(carver, norm, own),
                 carver.matrix(rows, shape.hiddenColumns()),
-                carver.factor(kept, rows, shape.hidden()));
+                activated != null ? activated : carver.factor(kept, rows, shape.hidden()));
     }
 
     /**

@@ -37,15 +37,15 @@ import org.jspecify.annotations.Nullable;
  * @param queryKeyValues of a micro-batch; null where sequences are cut: later slices read the keys
  *     and values of earlier ones, so these are kept
  * @param kept by unit, between the parts of its backward; null where backwards are whole
+ * @param passing what the other blocks do not keep
  */
 public record RecomputedBlocks(
         Set<Integer> blocks,
         Set<Integer> again,
         @Nullable LayerActivations activations,
         @Nullable Tensor queryKeyValues,
-        @Nullable SlotPool<KeptBlocks> kept) {
-    private static final RecomputedBlocks NONE =
-            new RecomputedBlocks(Set.of(), Set.of(), null, null, null);
+        @Nullable SlotPool<KeptBlocks> kept,
+        PassingActivations passing) {
 
     public static RecomputedBlocks allocate(
             StageScopes scopes, GptSettings settings, StageRole role, StageBudget budget) {
@@ -60,8 +60,9 @@ public record RecomputedBlocks(
                         .filter(i -> i < lowest || again.contains(i))
                         .boxed()
                         .collect(Collectors.toCollection(TreeSet::new));
+        PassingActivations passing = PassingActivations.allocate(scopes, settings, role);
         if (blocks.isEmpty()) {
-            return NONE;
+            return new RecomputedBlocks(blocks, again, null, null, null, passing);
         }
         BatchShape batch = settings.batchOfPart();
         ShardShape shape = settings.shape(role);
@@ -82,7 +83,8 @@ public record RecomputedBlocks(
                                         shape.queryKeyValueColumns()),
                 budget.split() && !again.isEmpty()
                         ? kept(scopes, settings, role, again, budget)
-                        : null);
+                        : null,
+                passing);
     }
 
     private static SlotPool<KeptBlocks> kept(

@@ -49,7 +49,7 @@ public record UnitActivations(
             layers.add(
                     recomputed.contains(i)
                             ? recomputed.activations(rows, shape.ownRows(rows))
-                            : LayerActivations.carve(carver, shape, rows));
+                            : LayerActivations.carve(carver, shape, rows, recomputed.passing(), i));
         }
         int firstOwned = role.first() ? 0 : 1;
         int lastOwned = role.last() ? role.layers() : role.layers() - 1;

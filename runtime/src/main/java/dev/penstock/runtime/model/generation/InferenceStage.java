@@ -101,7 +101,7 @@ public final class InferenceStage implements StageProgram {
                         ParameterAllocator.forForward(scopes, precision, held), whole, role);
         var init = new ParameterInit(source, 0, shape.layers());
         init.fill(parameters, kernels);
-        init.fillNarrow(parameters, kernels, scopes.scratch());
+        init.fillIntegers(parameters, kernels, scopes.scratch());
         layers =
                 new StageLayers(
                         new Compute(
@@ -110,6 +110,7 @@ public final class InferenceStage implements StageProgram {
                                 DType.F32,
                                 guard,
                                 new TensorShards(kernels, whole, null),
+                                null,
                                 null,
                                 null),
                         whole,

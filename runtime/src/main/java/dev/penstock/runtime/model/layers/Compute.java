@@ -1,8 +1,13 @@
 package dev.penstock.runtime.model.layers;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.parameters.StageParameters;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param kept type of activations and gradients that only products read
  * @param shards the ranks that compute the same layers with other parts of their parameters
  * @param adapters scratch of low-rank branches; null if there are none
+ * @param widened scratch for a frozen matrix in F32, where it is kept in BF16 and products read
+ *     F32; null where there is none
  * @param projected scratch for queries, keys and values of the largest unit before they are
  *     rounded; null where they are kept in F32
  */
@@ -22,7 +29,41 @@ public record Compute(
         FiniteGuard guard,
         TensorShards shards,
         @Nullable AdapterRoom adapters,
+        @Nullable Tensor widened,
         @Nullable Tensor projected) {
+
+    /** Returns a matrix as products read it, valid until the next call. */
+    Tensor factor(Parameter matrix) {
+        Tensor factor = matrix.factor();
+        if (factor.type() == multiply || multiply == DType.BF16) {
+            return factor;
+        }
+        Tensor room = requireNonNull(widened);
+        Tensor wide =
+                new Tensor(
+                        room.buffer(),
+                        room.offsetBytes(),
+                        DType.F32,
+                        factor.rows(),
+                        factor.columns(),
+                        factor.columns());
+        kernels.copy(factor, wide);
+        return wide;
+    }
+
+    /** Allocates room to widen matrices; null if there are none to widen. */
+    public static @Nullable Tensor room(
+            DeviceScope scope, DType multiply, StageParameters parameters) {
+        long largest =
+                parameters.all().stream()
+                        .filter(each -> multiply == DType.F32 && each.group().isRounded())
+                        .mapToLong(each -> each.spec().piece().elements())
+                        .max()
+                        .orElse(0);
+        return largest == 0
+                ? null
+                : scope.tensor("widened matrix", DType.F32, 1, Math.toIntExact(largest));
+    }
 
     /** Returns whether whatever only products read is rounded where it is computed. */
     boolean rounds() {

@@ -32,7 +32,8 @@ final class Linear {
 
     /** Computes {@code y = x weight} and what the branches add, without the bias. */
     void multiply(Tensor x, Tensor y) {
-        compute.kernels().gemm(compute.multiply(), false, x, false, weight.factor(), y, false);
+        compute.kernels()
+                .gemm(compute.multiply(), false, x, false, compute.factor(weight), y, false);
         branches.forEach(branch -> branch.forward(x, y));
     }
 
@@ -85,7 +86,8 @@ final class Linear {
 
     /** Computes {@code dx = dy weight^T}. */
     void backwardInput(Tensor dy, Tensor dx) {
-        compute.kernels().gemm(compute.multiply(), false, dy, true, weight.factor(), dx, false);
+        compute.kernels()
+                .gemm(compute.multiply(), false, dy, true, compute.factor(weight), dx, false);
         branches.forEach(branch -> branch.backwardInput(dy, dx));
     }
 

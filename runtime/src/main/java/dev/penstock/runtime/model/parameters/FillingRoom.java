@@ -1,9 +1,12 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.kernels.BFloat16;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -19,11 +22,14 @@ final class FillingRoom implements AutoCloseable {
      * Fills a dense tensor.
      *
      * @param piece what it holds; rows may follow that pad a table
-     * @param filler is given memory for all elements, of any content, and stores those of the piece
-     *     or answers false
+     * @param filler is given memory for all elements in F32, of any content, and stores those of
+     *     the piece or answers false; BF16 tensors get them rounded
      * @return the filler's answer; if false, the tensor is what it was
      */
     boolean fill(Tensor tensor, TensorPiece piece, Predicate<MemorySegment> filler) {
+        if (tensor.type() == DType.BF16) {
+            return fillRounded(tensor, piece, filler);
+        }
         if (tensor.buffer().isHostMemory()) {
             return filler.test(tensor.segment());
         }
@@ -33,6 +39,20 @@ final class FillingRoom implements AutoCloseable {
         }
         long bytes = piece.elements() * tensor.type().bytes();
         tensor.buffer().write(tensor.offsetBytes(), room.asSlice(0, bytes));
+        return true;
+    }
+
+    private boolean fillRounded(Tensor tensor, TensorPiece piece, Predicate<MemorySegment> filler) {
+        reserve(tensor.elements() * Float.BYTES);
+        if (!filler.test(room.asSlice(0, tensor.elements() * Float.BYTES))) {
+            return false;
+        }
+        // a half lies before the float that it is made of, or in its first half
+        for (long i = 0; i < piece.elements(); i++) {
+            float value = room.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+            room.setAtIndex(ValueLayout.JAVA_SHORT, i, BFloat16.fromFloat(value));
+        }
+        tensor.buffer().write(tensor.offsetBytes(), room.asSlice(0, 2 * piece.elements()));
         return true;
     }
 

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * A parameter in its group. Vectors are matrices of one row.
  *
  * @param offset of its first element in the group
- * @param weights the whole in F32
+ * @param weights the whole in F32, if it exists in F32
  * @param factors the matrix that products read: a BF16 copy, or the weights themselves
  * @param gradients the matrix to which backwards add; null if it is not trained
  */

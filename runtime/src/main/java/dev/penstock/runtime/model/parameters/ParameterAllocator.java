@@ -30,8 +30,16 @@ public final class ParameterAllocator {
         }
     }
 
-    /** What is trained and what is not are groups apart. */
-    private record Open(Pair trained, Pair frozen) {}
+    /**
+     * What is trained and what is not are groups apart.
+     *
+     * @param adapters that are frozen, which keep all their bits
+     */
+    private record Open(Pair trained, Pair frozen, Pair adapters) {
+        List<Pair> all() {
+            return List.of(trained, frozen, adapters);
+        }
+    }
 
     private final StageScopes scopes;
     private final Precision precision;
@@ -100,15 +108,26 @@ public final class ParameterAllocator {
         return group(name, true, parameters);
     }
 
+    /**
+     * Same as {@link #group} for the head's matrix, which stays in F32 where products read that: it
+     * is too large to be widened for each of its products.
+     */
+    <T> T head(String name, Supplier<T> parameters) {
+        return group(name, !precision.copiesWeights(), parameters);
+    }
+
     private <T> T group(String name, boolean lookedUp, Supplier<T> parameters) {
         var building =
                 new Open(
                         pair(name, lookedUp, sharding, true),
-                        pair("frozen " + name, lookedUp, sharding.ofFrozen(), false));
+                        tuning.roundsFrozen(precision) && !lookedUp
+                                ? rounded("frozen " + name)
+                                : pair("frozen " + name, lookedUp, sharding.ofFrozen(), false),
+                        pair("frozen adapters of " + name, lookedUp, sharding.ofFrozen(), false));
         open = building;
         T made = parameters.get();
         open = null;
-        for (Pair pair : List.of(building.trained(), building.frozen())) {
+        for (Pair pair : building.all()) {
             for (ParameterGroup group : pair.both()) {
                 if (group.elements() > 0) {
                     group.allocate(scopes, use);
@@ -123,7 +142,7 @@ public final class ParameterAllocator {
         DType type = narrow;
         if (type != null) {
             return new Pair(
-                    ParameterGroup.narrow("factors of " + name, type),
+                    ParameterGroup.narrow("factors of " + name, Sharding.NONE, type),
                     new ParameterGroup(name, shared, trained, true, false));
         }
         boolean rounds = precision.copiesWeights() && use != Use.MIRROR;
@@ -136,12 +155,21 @@ public final class ParameterAllocator {
         return new Pair(factors, others);
     }
 
+    /** Frozen matrices in bf16 and nothing else. */
+    private Pair rounded(String name) {
+        Sharding shared = sharding.ofFrozen();
+        return new Pair(
+                ParameterGroup.narrow("factors of " + name, shared, DType.BF16),
+                new ParameterGroup(name, shared, false, true, false));
+    }
+
     /** Takes a parameter into the group being built. */
     Parameter allocate(ParameterSpec spec) {
         if (open == null) {
             throw new IllegalStateException(spec.name() + " belongs to no group");
         }
-        Pair pair = tuning.trains(spec.name()) ? open.trained() : open.frozen();
+        Pair frozen = FineTuning.isAdapter(spec.name()) ? open.adapters() : open.frozen();
+        Pair pair = tuning.trains(spec.name()) ? open.trained() : frozen;
         ParameterGroup group = spec.factor() ? pair.factors() : pair.others();
         Parameter parameter = group.add(spec, training());
         allocated.add(parameter);

@@ -14,11 +14,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   weights   F32   whole if anything reads them in F32, or gathered
- *   factors   what matrix products read: BF16, whole or gathered, or the weights themselves;
- *             BF16 or I8 and nothing else in a group that is narrow
+ *   factors   what matrix products read: BF16, whole or gathered, or the weights themselves
  *   master    F32   the held part: in the weights, or in memory of its own
  *   m, v      F32   the held part
  * </pre>
+ *
+ * <p>A group that is narrow has factors and nothing else: BF16, which are the master, as that never
+ * changes, or I8.
  */
 public final class ParameterGroup {
     private static final int LINE_ELEMENTS = 16;
@@ -48,9 +50,13 @@ public final class ParameterGroup {
         this(name, sharding, trained, readsWeights, copies, null);
     }
 
-    /** A group that is held in a narrow type alone, and never trained. */
-    static ParameterGroup narrow(String name, DType type) {
-        return new ParameterGroup(name, Sharding.NONE, false, false, true, type);
+    /**
+     * Returns a group of matrices that are not trained and exist in a narrow type alone.
+     *
+     * @param sharding none for I8, whose rows lie apart
+     */
+    static ParameterGroup narrow(String name, Sharding sharding, DType type) {
+        return new ParameterGroup(name, sharding, false, false, true, type);
     }
 
     private ParameterGroup(
@@ -74,9 +80,9 @@ public final class ParameterGroup {
     Parameter add(ParameterSpec spec, boolean training) {
         long offset = elements;
         long more =
-                narrow == null
-                        ? spec.piece().elements()
-                        : (long) spec.rows() * narrow.rowStride(spec.columns());
+                narrow == DType.I8
+                        ? (long) spec.rows() * narrow.rowStride(spec.columns())
+                        : spec.piece().elements();
         elements += (more + LINE_ELEMENTS - 1) / LINE_ELEMENTS * LINE_ELEMENTS;
         return new Parameter(
                 spec,
@@ -89,8 +95,12 @@ public final class ParameterGroup {
 
     /** Allocates the memory of all parameters. */
     void allocate(StageScopes scopes, ParameterAllocator.Use use) {
-        if (narrow != null) {
-            factors.bind(row(scopes.parameters(), narrow + " " + name, narrow, elements));
+        if (narrow == DType.I8) {
+            factors.bind(row(scopes.parameters(), "int8." + name, narrow, elements));
+            return;
+        }
+        if (narrow == DType.BF16) {
+            allocateRounded(scopes);
             return;
         }
         boolean computes = use != ParameterAllocator.Use.MIRROR;
@@ -116,6 +126,16 @@ public final class ParameterGroup {
                                     "optimizer.v." + name,
                                     DType.F32,
                                     held.count()));
+        }
+    }
+
+    private void allocateRounded(StageScopes scopes) {
+        Sharding.Part held = sharding.held(elements);
+        if (sharding.parameters()) {
+            master = row(scopes.ownParts(), "own part of " + name, DType.BF16, held.count());
+        } else {
+            factors.bind(row(scopes.parameters(), "bf16." + name, DType.BF16, elements));
+            master = factors.whole();
         }
     }
 
@@ -193,9 +213,19 @@ public final class ParameterGroup {
         return narrow != null;
     }
 
-    /** Returns whether the factors are copies that must follow the master. */
+    /** Returns whether it exists in BF16 alone. */
+    public boolean isRounded() {
+        return narrow == DType.BF16;
+    }
+
+    /** Returns whether it exists in I8 alone, and so has no master. */
+    boolean isOfIntegers() {
+        return narrow == DType.I8;
+    }
+
+    /** Returns whether factors lie apart from the F32 elements, if there are such. */
     boolean hasCopies() {
-        return factors != weights && !isNarrow();
+        return factors != weights;
     }
 
     /** The master changed: updates what this rank can derive from it without the other replicas. */
@@ -208,6 +238,6 @@ public final class ParameterGroup {
 
     /** Returns the copies of the master that follow it at once; null if there are none. */
     @Nullable Tensor ownCopies() {
-        return hasCopies() && !sharding.moments() ? factors.whole() : null;
+        return hasCopies() && !isNarrow() && !sharding.moments() ? factors.whole() : null;
     }
 }

@@ -35,7 +35,7 @@ public final class ParameterInit {
     public void fill(StageParameters parameters, Kernels kernels) {
         try (FillingRoom room = new FillingRoom()) {
             for (Parameter p : parameters.held()) {
-                if (p.group().isNarrow()) {
+                if (p.group().isOfIntegers()) {
                     continue;
                 }
                 room.fill(p.heldMaster(), p.piece(), weight -> fillWeight(p, p.piece(), weight));
@@ -49,26 +49,26 @@ public final class ParameterInit {
     }
 
     /**
-     * Fills the parameters that are held in a narrow type alone, which {@link #fill} leaves out.
+     * Fills the parameters that are held as integers, which {@link #fill} leaves out.
      *
      * @param memory has room for the largest of them in F32 while this runs
      */
-    public void fillNarrow(StageParameters parameters, Kernels kernels, DeviceScope memory) {
+    public void fillIntegers(StageParameters parameters, Kernels kernels, DeviceScope memory) {
         try (FillingRoom room = new FillingRoom()) {
             for (Parameter p : parameters.held()) {
-                if (p.group().isNarrow()) {
-                    fillNarrow(p, room, kernels, memory);
+                if (p.group().isOfIntegers()) {
+                    fillIntegers(p, room, kernels, memory);
                 }
             }
         }
     }
 
-    private void fillNarrow(Parameter p, FillingRoom room, Kernels kernels, DeviceScope memory) {
+    private void fillIntegers(Parameter p, FillingRoom room, Kernels kernels, DeviceScope memory) {
         try (DeviceScope floats = memory.child("F32 of " + p.name(), Long.MAX_VALUE)) {
-            Tensor narrow = p.factor();
-            Tensor whole = floats.tensor(p.name(), DType.F32, narrow.rows(), narrow.columns());
+            Tensor integers = p.factor();
+            Tensor whole = floats.tensor(p.name(), DType.F32, integers.rows(), integers.columns());
             room.fill(whole, p.spec().piece(), weight -> fillWeight(p, p.spec().piece(), weight));
-            kernels.copy(whole, narrow);
+            kernels.copy(whole, integers);
             kernels.finish();
         }
     }

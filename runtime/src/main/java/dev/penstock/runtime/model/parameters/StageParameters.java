@@ -106,7 +106,7 @@ public record StageParameters(
                 ParameterSpec.matrix(
                         tied ? TOKEN_TABLE : HEAD_MATRIX, shape.tokenRows(), Initial.NORMAL);
         Parameter matrix =
-                allocator.group(
+                allocator.head(
                         tied ? "wte" : "lm_head", () -> allocator.allocate(spec.countedIf(!tied)));
         return new Head(norm, matrix, matrix.gradients(), null);
     }

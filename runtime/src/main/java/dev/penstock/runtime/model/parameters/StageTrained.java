@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.TrainedState;
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import java.util.List;
@@ -46,8 +47,16 @@ public record StageTrained(List<ParameterGroup> groups, Kernels kernels, Runnabl
         return groups.stream().filter(group -> group.master().columns() > 0);
     }
 
+    /** Elements of BF16 travel in pairs, as words that nobody looks into. */
     private static NamedTensor named(String name, Tensor flat) {
-        return new NamedTensor(name, List.of(flat.columns()), flat);
+        if (flat.type() == DType.F32) {
+            return new NamedTensor(name, List.of(flat.columns()), flat);
+        }
+        int words = flat.columns() / 2;
+        return new NamedTensor(
+                name,
+                List.of(words),
+                new Tensor(flat.buffer(), flat.offsetBytes(), DType.F32, 1, words, words));
     }
 
     @Override

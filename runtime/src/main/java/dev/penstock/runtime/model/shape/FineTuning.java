@@ -11,8 +11,19 @@ import java.util.regex.Pattern;
  * @param adapters branches that are trained in place of the model's own parameters, if there are
  *     any
  * @param freeze names of parameters that are not trained; {@code *} stands for any text
+ * @param frozen how their matrices are kept
  */
-public record FineTuning(Optional<Adapters> adapters, List<String> freeze) {
+public record FineTuning(Optional<Adapters> adapters, List<String> freeze, Frozen frozen) {
+    /** How a rank keeps matrices of blocks, and of the head, that it does not train. */
+    public enum Frozen {
+        /** In bf16 where products read bf16, and else in F32. */
+        AS_MULTIPLIED,
+        /** In F32; where products read bf16, a rounded copy lies beside them. */
+        FLOAT32,
+        /** In bf16; where products read F32, blocks' are widened before each product. */
+        BF16
+    }
+
     /** Everything is trained. */
     public static final FineTuning FULL = new FineTuning(Optional.empty(), List.of());
 
@@ -21,6 +32,24 @@ public record FineTuning(Optional<Adapters> adapters, List<String> freeze) {
 
     public FineTuning {
         freeze = List.copyOf(freeze);
+    }
+
+    public FineTuning(Optional<Adapters> adapters, List<String> freeze) {
+        this(adapters, freeze, Frozen.AS_MULTIPLIED);
+    }
+
+    /** Returns the same with frozen matrices kept in this way. */
+    public FineTuning keeping(Frozen other) {
+        return new FineTuning(adapters, freeze, other);
+    }
+
+    /** Returns whether frozen matrices exist in bf16 alone. */
+    public boolean roundsFrozen(Precision precision) {
+        return switch (frozen) {
+            case AS_MULTIPLIED -> precision.copiesWeights();
+            case FLOAT32 -> false;
+            case BF16 -> true;
+        };
     }
 
     /** Returns whether a name is that of an adapter's matrix. */

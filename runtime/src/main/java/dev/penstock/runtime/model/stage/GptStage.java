@@ -129,6 +129,7 @@ public final class GptStage implements StageProgram {
                         guard,
                         shards,
                         buffers.adapters(),
+                        buffers.widened(),
                         buffers.projected());
         StageParameters parameters = buffers.parameters();
         sharding = Sharding.of(settings, place);

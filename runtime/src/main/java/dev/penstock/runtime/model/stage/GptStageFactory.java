@@ -184,6 +184,11 @@ public final class GptStageFactory implements StageBuilder {
         return elements(stage, place, Parameter::isTrained);
     }
 
+    /** Returns the elements of those of {@link #parameters} that exist in bf16 alone. */
+    public long rounded(int stage, RankPlace place) {
+        return elements(stage, place, parameter -> parameter.group().isRounded());
+    }
+
     private long elements(int stage, RankPlace place, Predicate<Parameter> counted) {
         StageRole role = settings.role(stage, place);
         StageScopes scopes = StageScopes.counting(settings, "stage " + stage);
@@ -201,25 +206,31 @@ public final class GptStageFactory implements StageBuilder {
      * Masters of BF16 runs are sharded with the moments and counted as parameters, according to
      * where they are stored.
      *
-     * <p>What is not trained has neither gradients nor moments.
+     * <p>What is not trained has neither gradients nor moments, and no master where it exists in
+     * bf16 alone.
      *
      * @param parameters elements
      * @param trained how many of them are trained
+     * @param rounded how many of them exist in bf16 alone
      */
-    public List<MemoryUse> formula(long parameters, long trained) {
+    public List<MemoryUse> formula(long parameters, long trained, long rounded) {
         int replicas = settings.grid().data() * settings.grid().context();
-        long shard = Math.ceilDiv(parameters, (long) replicas);
         long trainedShard = Math.ceilDiv(trained, (long) replicas);
         long frozen = parameters - trained;
         int zero = settings.zero().stage();
         long moments = zero >= 1 ? trainedShard : trained;
         boolean rounds = settings.precision().copiesWeights();
-        long copies = rounds ? DType.BF16.bytes() * (zero >= 3 ? shard : parameters) : 0;
+        long inHalves = rounds ? parameters : rounded;
+        long copies =
+                DType.BF16.bytes()
+                        * (zero >= 3 ? Math.ceilDiv(inHalves, (long) replicas) : inHalves);
         long masters =
                 DType.F32.bytes()
                         * (zero >= 3
-                                ? shard
-                                : rounds && zero >= 1 ? trainedShard + frozen : parameters);
+                                ? Math.ceilDiv(parameters - rounded, (long) replicas)
+                                : rounds && zero >= 1
+                                        ? trainedShard + frozen - rounded
+                                        : parameters - rounded);
         return List.of(
                 new MemoryUse(MemoryUse.PARAMETERS, copies + masters),
                 new MemoryUse(

@@ -6,6 +6,7 @@ import dev.penstock.runtime.model.activations.RecomputedBlocks;
 import dev.penstock.runtime.model.activations.StageStash;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.layers.AdapterRoom;
+import dev.penstock.runtime.model.layers.Compute;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
@@ -39,7 +40,8 @@ import org.jspecify.annotations.Nullable;
  * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}
  * @param normGradients room for {@link NormGradients}, if there are any
  * @param adapters room of low-rank branches, if there are any
- * @param projected see {@link dev.penstock.runtime.model.layers.Compute}
+ * @param widened see {@link Compute}
+ * @param projected see {@link Compute}
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
@@ -56,6 +58,7 @@ record StageBuffers(
         @Nullable Tensor allRows,
         @Nullable Tensor normGradients,
         @Nullable AdapterRoom adapters,
+        @Nullable Tensor widened,
         @Nullable Tensor projected,
         @Nullable Tensor logits,
         @Nullable InputTokens inputs,
@@ -115,6 +118,7 @@ record StageBuffers(
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
                 NormGradients.room(scopes.scratch(), shape, parameters),
                 adapters(scopes, settings, role),
+                Compute.room(scopes.scratch(), settings.precision().multiply(), parameters),
                 projected(scopes, settings, role),
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), shapes) : null,

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.cli.train;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.penstock.runtime.cli.Cli;
@@ -80,6 +81,64 @@ class FrozenStagesRunTest {
 
         assertThat(trained.peakBytes()).isEqualTo(planned(training));
         assertThat(sentAsPredicted(trained).toString()).doesNotContain("activation gradients");
+    }
+
+    /** Resumed in another layout, in pieces, mirrored, and exported. */
+    @ParameterizedTest(name = "{0}, {1}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "precision=bf16 | tensor=2",
+                "precision=bf16 | data=2, zero.stage=3",
+                "precision=float32 | tensor=2"
+            })
+    void frozenMatricesInBf16AreSavedAndRead(String device, String parallel) throws Exception {
+        Training whole = halves("whole", device);
+        Training first =
+                halves("half", device)
+                        .set("run.steps=2", "parallel={" + parallel + "}", "recovery.mirror=on");
+
+        List<Double> losses = whole.complete().losses();
+        assertThat(first.complete().peakBytes()).isEqualTo(planned(first));
+        Trained ended =
+                first.copy()
+                        .resume()
+                        .set("run.steps=4", "recovery.mirror=off")
+                        .set("parallel={tensor=1, data=1, zero.stage=0}")
+                        .complete();
+        Cli verified = Cli.run("checkpoint", "verify", first.directory().toString());
+        Cli exported =
+                Cli.run(
+                        "checkpoint",
+                        "export",
+                        first.directory().toString(),
+                        "--output",
+                        folder.resolve("merged/model.safetensors").toString());
+
+        assertThat(verified.exitCode()).as(verified.err()).isEqualTo(ExitCode.OK);
+        assertThat(exported.exitCode()).as(exported.err()).isEqualTo(ExitCode.OK);
+        for (int step = 0; step < 4; step++) {
+            assertThat(ended.losses().get(step)).isCloseTo(losses.get(step), within(1e-2));
+        }
+    }
+
+    private Training halves(String name, String device) throws Exception {
+        return training(name)
+                .set("run.steps=4", "checkpoint.every=1", "pipeline.stages=2")
+                .set("device={" + device + "}", "fine-tune={method=lora, frozen=bf16}");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"bf16", "float32"})
+    void aRunGoesOnWithTheSameBits(String precision) throws Exception {
+        Trained whole = halves("whole", "precision=" + precision).complete();
+        Training half = halves("half", "precision=" + precision).set("run.steps=2");
+        half.complete();
+
+        Trained ended = half.copy().resume().set("run.steps=4").complete();
+
+        assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(ended.peakBytes()).isEqualTo(planned(half));
     }
 
     /** What shards, context parts and replicas send is known before, where backwards end early. */

@@ -99,7 +99,8 @@ class ConfigLoaderTest {
                                         List.of(),
                                         0,
                                         Optional.empty(),
-                                        List.of()),
+                                        List.of(),
+                                        FineTuneSection.Frozen.AUTO),
                                 new DeviceSection(
                                         DeviceKind.AUTO,
                                         Optional.empty(),
@@ -262,7 +263,8 @@ class ConfigLoaderTest {
                                         List.of(),
                                         0,
                                         Optional.empty(),
-                                        List.of()),
+                                        List.of(),
+                                        FineTuneSection.Frozen.AUTO),
                                 new DeviceSection(
                                         DeviceKind.CPU,
                                         Optional.of(3),

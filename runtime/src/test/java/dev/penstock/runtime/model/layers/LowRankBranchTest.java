@@ -136,6 +136,7 @@ class LowRankBranchTest {
                             new FiniteGuard(device.kernels()),
                             new TensorShards(device.kernels(), ShardShape.whole(shape), null),
                             room,
+                            null,
                             null);
             compare(compute, scopes.scratch(), parameters.layers().get(1).queryKeyValue());
         }
