@@ -126,21 +126,20 @@ extern "C" __global__ void layerNormRounded(ConstFloats x, const float* __restri
     layerNormOf(x, gain, bias, y, mean, rstd, epsilon, rows, columns);
 }
 
+// dx of a row, and inputs = h. Every product that may become part of a sum says whether it does: bits are those of a row,
+// whatever kernel it is in.
 template <int COUNT>
-__device__ __forceinline__ void layerNormBackwardOfRow(const float* dy, const float* x, const float* __restrict__ gain,
-                                                       float average, float scale, float* dx, int columns) {
-    Lane<COUNT> gradients, inputs, before;
-    gradients.load(dy, columns);
-    inputs.load(x, columns);
-    before.load(dx, columns);
-    gradients.replace(columns, [&](int j, float value) { return value * gain[j]; });
+__device__ __forceinline__ void layerNormBackwardOfRow(Lane<COUNT>& gradients, Lane<COUNT>& inputs, const Lane<COUNT>& before,
+                                                       const float* __restrict__ gain, float average, float scale, float* dx,
+                                                       int columns) {
+    gradients.replace(columns, [&](int j, float value) { return __fmul_rn(value, gain[j]); });
+    inputs.replace(columns, [&](int, float value) { return __fmul_rn(value - average, scale); });
     float sum = 0, product = 0;
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
         if (static_cast<int>(threadIdx.x % 32) + 32 * k < columns) {
-            float g = gradients.held[k];
-            sum += g;
-            product += g * ((inputs.held[k] - average) * scale);
+            sum += gradients.held[k];
+            product = fmaf(gradients.held[k], inputs.held[k], product);
         }
     }
     float averageG = warpSum(sum) / columns, averageGh = warpSum(product) / columns;
@@ -148,8 +147,7 @@ __device__ __forceinline__ void layerNormBackwardOfRow(const float* dy, const fl
     for (int k = 0; k < COUNT; k++) {
         int j = threadIdx.x % 32 + 32 * k;
         if (j < columns) {
-            float g = gradients.held[k], h = (inputs.held[k] - average) * scale;
-            dx[j] = before.held[k] + scale * (g - averageG - h * averageGh);
+            dx[j] = fmaf(scale, fmaf(-inputs.held[k], averageGh, gradients.held[k] - averageG), before.held[k]);
         }
     }
 }
@@ -163,7 +161,11 @@ extern "C" __global__ void layerNormBackwardInput(ConstFloats dy, ConstFloats x,
     }
     float average = mean[row], scale = rstd[row];
     if (columns <= Lane<32>::MOST) {
-        layerNormBackwardOfRow<32>(dy.row(row), x.row(row), gain, average, scale, dx.row(row), columns);
+        Lane<32> gradients, inputs, before;
+        gradients.load(dy.row(row), columns);
+        inputs.load(x.row(row), columns);
+        before.load(dx.row(row), columns);
+        layerNormBackwardOfRow(gradients, inputs, before, gain, average, scale, dx.row(row), columns);
         return;
     }
     float sum = 0, product = 0;
@@ -195,12 +197,87 @@ extern "C" __global__ void layerNormBackwardWeightOfBlocks(ConstFloats dy, Const
 #pragma unroll 8
         for (int row = first; row < end; row++) {
             float gradient = dy.at(row, column);
-            dGain += (x.at(row, column) - mean[row]) * rstd[row] * gradient;
+            dGain = fmaf(__fmul_rn(x.at(row, column) - mean[row], rstd[row]), gradient, dGain);
             dBias += gradient;
         }
         partial[2LL * i * columns + column] = dGain;
         partial[(2LL * i + 1) * columns + column] = dBias;
     }
+}
+
+// Both in one pass, a block for each block of rows and a warp for each row of so many at a time:
+//
+//   rows      a warp each: dx, and h and dy into shared memory        while the next rows are on their way:
+//   columns   a thread each: adds up h * dy and dy of these rows, one after the other
+template <int COUNT, int WARPS>
+__device__ __forceinline__ void layerNormBackwardOf(const ConstFloats& dy, const ConstFloats& x, const float* __restrict__ gain,
+                                                    const float* __restrict__ mean, const float* __restrict__ rstd,
+                                                    const Floats& dx, float* __restrict__ partial, int columns,
+                                                    const RowOrder& order) {
+    constexpr int THREADS = 32 * WARPS;
+    constexpr int SUMS = (Lane<COUNT>::MOST + THREADS - 1) / THREADS;
+    float* kept = dynamicShared<float>();
+    int warp = threadIdx.x / 32, i = blockIdx.x;
+    int first = order.firstRow(i), rows = order.rowsOf(i);
+    Lane<COUNT> gradients, inputs, before;
+    float average = 0, scale = 0;
+    auto load = [&](int row) {
+        if (row < rows) {
+            average = mean[first + row];
+            scale = rstd[first + row];
+            gradients.load(dy.row(first + row), columns);
+            inputs.load(x.row(first + row), columns);
+            before.load(dx.row(first + row), columns);
+        }
+    };
+    load(warp);
+    float dGain[SUMS] = {}, dBias[SUMS] = {};
+    for (int done = 0; done < rows; done += WARPS) {
+        int row = done + warp, here = min(WARPS, rows - done);
+        if (row < rows) {
+            float* own = kept + 2 * warp * columns;
+            gradients.each(columns, [&](int j, float value) { own[columns + j] = value; });
+            layerNormBackwardOfRow(gradients, inputs, before, gain, average, scale, dx.row(first + row), columns);
+            inputs.each(columns, [&](int j, float value) { own[j] = value; });
+        }
+        __syncthreads();
+        load(row + WARPS);
+#pragma unroll
+        for (int k = 0; k < SUMS; k++) {
+            int column = threadIdx.x + k * THREADS;
+            if (column < columns) {
+#pragma unroll 4
+                for (int r = 0; r < here; r++) {
+                    float gradient = kept[(2 * r + 1) * columns + column];
+                    dGain[k] = fmaf(kept[2 * r * columns + column], gradient, dGain[k]);
+                    dBias[k] += gradient;
+                }
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int k = 0; k < SUMS; k++) {
+        int column = threadIdx.x + k * THREADS;
+        if (column < columns) {
+            partial[2LL * i * columns + column] = dGain[k];
+            partial[(2LL * i + 1) * columns + column] = dBias[k];
+        }
+    }
+}
+
+// Of up to 768 columns.
+extern "C" __global__ void __launch_bounds__(384)
+    layerNormBackward768(ConstFloats dy, ConstFloats x, const float* __restrict__ gain, const float* __restrict__ mean,
+                         const float* __restrict__ rstd, Floats dx, float* __restrict__ partial, int columns, RowOrder order) {
+    layerNormBackwardOf<24, 12>(dy, x, gain, mean, rstd, dx, partial, columns, order);
+}
+
+// Of up to 1024 columns.
+extern "C" __global__ void __launch_bounds__(256)
+    layerNormBackward1024(ConstFloats dy, ConstFloats x, const float* __restrict__ gain, const float* __restrict__ mean,
+                          const float* __restrict__ rstd, Floats dx, float* __restrict__ partial, int columns, RowOrder order) {
+    layerNormBackwardOf<32, 8>(dy, x, gain, mean, rstd, dx, partial, columns, order);
 }
 
 template <class T>

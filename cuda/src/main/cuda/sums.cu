@@ -30,15 +30,16 @@ extern "C" __global__ void biasGradientRounded(ConstFloats dy, Halves y, float* 
         });
 }
 
-// sum += partial[0] + partial[1] + ..., one after the other.
-extern "C" __global__ void addInOrder(const float* __restrict__ partial, long long stride, int count, float* __restrict__ sum,
+// sum += partial[0] + partial[1] + ..., one after the other; and those of the columns behind to more, unless that is null.
+extern "C" __global__ void addInOrder(const float* __restrict__ partial, long long stride, int count, float* sum, float* more,
                                       int columns) {
     int column = blockIdx.x * blockDim.x + threadIdx.x;
-    if (column >= columns) {
+    if (column >= (more ? 2 : 1) * columns) {
         return;
     }
+    float* to = column < columns ? sum + column : more + (column - columns);
     constexpr int AT_ONCE = 32; // on their way together: a thread has nothing else to do
-    float total = sum[column];
+    float total = *to;
     int i = 0;
     for (; i + AT_ONCE <= count; i += AT_ONCE) {
         float held[AT_ONCE];
@@ -55,7 +56,7 @@ extern "C" __global__ void addInOrder(const float* __restrict__ partial, long lo
     for (; i < count; i++) {
         total += partial[i * stride + column];
     }
-    sum[column] = total;
+    *to = total;
 }
 
 constexpr int SQUARES_THREADS = 256;

@@ -120,6 +120,8 @@ inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(bits); }
 inline int atomicAdd(int* at, int more) { return std::atomic_ref<int>(*at).fetch_add(more); }
 inline unsigned atomicOr(unsigned* at, unsigned bits) { return std::atomic_ref<unsigned>(*at).fetch_or(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
+// no compiler may make it part of a fused sum
+__attribute__((noinline)) inline float __fmul_rn(float x, float y) { return x * y; }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline unsigned __float_as_uint(float value) {
     unsigned bits;

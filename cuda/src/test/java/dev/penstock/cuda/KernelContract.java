@@ -84,6 +84,13 @@ abstract class KernelContract {
         return wide.columns(3, columns);
     }
 
+    /** The same numbers without gaps. */
+    Tensor copied(Tensor x) {
+        Tensor y = zeros(x.rows(), x.columns());
+        kernels.copy(x, y);
+        return y;
+    }
+
     Tensor filled(Tensor tensor) {
         HostMatrix matrix = HostMatrix.of(tensor);
         float[] row = new float[tensor.columns()];

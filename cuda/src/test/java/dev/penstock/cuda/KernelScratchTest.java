@@ -176,6 +176,19 @@ class KernelScratchTest extends KernelContract {
                                 zeros(1, 70),
                                 zeros(1, 70),
                                 blocks));
+        TokenBlocks many = new TokenBlocks(45, 2, 0, 1);
+        both(
+                k ->
+                        k.layerNormBackward(
+                                x,
+                                x,
+                                zeros(1, 70),
+                                zeros(1, 90),
+                                zeros(1, 90),
+                                zeros(90, 70),
+                                zeros(1, 70),
+                                zeros(1, 70),
+                                many));
         both(k -> k.rmsNormBackwardWeight(x, x, zeros(1, 90 * 5), zeros(1, 14), blocks));
         both(k -> k.squaredNorm(normals(400, 400)));
         both(k -> k.squaredNorms(List.of(normals(200, 300), normals(1, 5), normals(400, 400))));

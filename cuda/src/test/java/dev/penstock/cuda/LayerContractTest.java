@@ -87,6 +87,44 @@ class LayerContractTest extends KernelContract {
         }
     }
 
+    /**
+     * Many blocks of rows, with fewer and more rows than a GPU takes at a time, and rows of the
+     * lengths at which it turns to another kernel. One pass or two, the bits are the same.
+     */
+    @Test
+    void gradientsOfALayerNormInOnePassAreThoseOfTwo() {
+        for (int width : new int[] {33, 768, 1000, 1030}) {
+            assertOnePassIsTwo(new TokenBlocks(16, 13, 2, 3), width);
+        }
+        for (int width : new int[] {40, 800}) {
+            assertOnePassIsTwo(new TokenBlocks(64, 30, 5, 32), width);
+        }
+    }
+
+    private void assertOnePassIsTwo(TokenBlocks blocks, int width) {
+        int rows = blocks.rows();
+        Tensor x = normalsWithGaps(rows, width);
+        Tensor gain = normals(1, width);
+        Tensor mean = zeros(1, rows);
+        Tensor rstd = zeros(1, rows);
+        kernels.layerNorm(x, gain, zeros(1, width), zeros(rows, width), mean, rstd, 1e-5);
+        Tensor dy = normalsWithGaps(rows, width);
+        Tensor dx = normalsWithGaps(rows, width);
+        Tensor dGain = normals(1, width);
+        Tensor dBias = normals(1, width);
+        Tensor dxOfTwo = copied(dx);
+        Tensor dGainOfTwo = copied(dGain);
+        Tensor dBiasOfTwo = copied(dBias);
+
+        kernels.layerNormBackward(dy, x, gain, mean, rstd, dx, dGain, dBias, blocks);
+        kernels.layerNormBackwardInput(dy, x, gain, mean, rstd, dxOfTwo);
+        kernels.layerNormBackwardWeight(dy, x, mean, rstd, dGainOfTwo, dBiasOfTwo, blocks);
+
+        assertClose("dx of " + width, dx, values(dxOfTwo), 0);
+        assertClose("dGain of " + width, dGain, values(dGainOfTwo), 0);
+        assertClose("dBias of " + width, dBias, values(dBiasOfTwo), 0);
+    }
+
     @Test
     void geluMeetsItsFormulaAndItsGradientFiniteDifferences() {
         for (int width : WIDTHS) {

@@ -306,12 +306,6 @@ class WholeTensorContractTest extends KernelContract {
                 decays);
     }
 
-    private Tensor copied(Tensor x) {
-        Tensor y = zeros(x.rows(), x.columns());
-        kernels.copy(x, y);
-        return y;
-    }
-
     @Test
     void gapsAreRefusedWhereTheyWouldBeWrong() {
         assertThatThrownBy(() -> kernels.squaredNorm(normalsWithGaps(3, 4)))

@@ -137,6 +137,26 @@ public interface Kernels {
             TokenBlocks blocks);
 
     /**
+     * {@link #layerNormBackwardInput} and {@link #layerNormBackwardWeight} of the same rows, with
+     * their bits.
+     *
+     * @param dx not dy
+     */
+    default void layerNormBackward(
+            Tensor dy,
+            Tensor x,
+            Tensor gain,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dx,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        layerNormBackwardWeight(dy, x, mean, rstd, dGain, dBias, blocks);
+        layerNormBackwardInput(dy, x, gain, mean, rstd, dx);
+    }
+
+    /**
      * {@code y = x * r * gain} with {@code r = (average of x^2 + epsilon)^-1/2}: of whole rows, or
      * of every head in a row on its own (w heads of k columns, all with the same gain).
      *

@@ -171,6 +171,25 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public void layerNormBackward(
+            Tensor dy,
+            Tensor x,
+            Tensor gain,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dx,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        if (GpuSums.areTogether(dy.columns(), blocks)) {
+            sums.layerNormBackward(dy, x, gain, mean, rstd, dx, dGain, dBias, blocks);
+        } else {
+            layerNormBackwardInput(dy, x, gain, mean, rstd, dx);
+            layerNormBackwardWeight(dy, x, mean, rstd, dGain, dBias, blocks);
+        }
+    }
+
+    @Override
     public void layerNormBackwardWeight(
             Tensor dy,
             Tensor x,

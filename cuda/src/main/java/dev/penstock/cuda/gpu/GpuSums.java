@@ -59,6 +59,18 @@ final class GpuSums {
 
     private static final int SCAN_THREADS = 1024;
 
+    /** Of {@code layerNormBackward768} and {@code 1024}: columns, and rows at a time. */
+    private static final int NARROW_ROW_COLUMNS = 768;
+
+    private static final int NARROW_ROWS_AT_ONCE = 12;
+    private static final int ROW_COLUMNS = 1024;
+    private static final int ROWS_AT_ONCE = 8;
+
+    /** Two numbers of each column of a row. */
+    private static final int COLUMN_BYTES = 2 * Float.BYTES;
+
+    private static final int LEAST_BLOCKS_TOGETHER = 64;
+
     private final Launch launch;
     private final Scratch partial;
     private final Answers answers;
@@ -67,6 +79,8 @@ final class GpuSums {
     private final GpuModule.Function geluBackwardRounded;
     private final GpuModule.Function exactGeluBackwardRounded;
     private final GpuModule.Function layerNormBackwardWeightOfBlocks;
+    private final GpuModule.Function layerNormBackward768;
+    private final GpuModule.Function layerNormBackward1024;
     private final GpuModule.Function rmsNormBackwardWeightOfBlocks;
     private final GpuModule.Function addInOrder;
     private final GpuModule.Function squaresOfRuns;
@@ -100,6 +114,12 @@ final class GpuSums {
         geluBackwardRounded = module.function("geluBackwardRounded");
         exactGeluBackwardRounded = module.function("exactGeluBackwardRounded");
         layerNormBackwardWeightOfBlocks = module.function("layerNormBackwardWeightOfBlocks");
+        layerNormBackward768 =
+                module.function(
+                        "layerNormBackward768",
+                        COLUMN_BYTES * NARROW_ROW_COLUMNS * NARROW_ROWS_AT_ONCE);
+        layerNormBackward1024 =
+                module.function("layerNormBackward1024", COLUMN_BYTES * ROW_COLUMNS * ROWS_AT_ONCE);
         rmsNormBackwardWeightOfBlocks = module.function("rmsNormBackwardWeightOfBlocks");
         addInOrder = module.function("addInOrder");
         squaresOfRuns = module.function("squaresOfRuns");
@@ -201,8 +221,41 @@ final class GpuSums {
         launch.begin().view(dy).view(x).vector(mean).vector(rstd).wide(sums);
         launch.integer(columns).order(blocks);
         overBlocks(layerNormBackwardWeightOfBlocks, columns, blocks);
-        addInOrder(sums, 2L * columns, blocks.count(), dGain);
-        addInOrder(sums + (long) Float.BYTES * columns, 2L * columns, blocks.count(), dBias);
+        addInOrder(sums, 2L * columns, blocks.count(), dGain, dBias);
+    }
+
+    /**
+     * Whether there is a kernel that makes the gradients of a layer norm's input and weights in one
+     * pass, and enough for it to do: it has a block of threads for each block of rows.
+     */
+    static boolean areTogether(int columns, TokenBlocks blocks) {
+        return columns <= ROW_COLUMNS && blocks.count() >= LEAST_BLOCKS_TOGETHER;
+    }
+
+    void layerNormBackward(
+            Tensor dy,
+            Tensor x,
+            Tensor gain,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dx,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        int columns = dy.columns();
+        boolean narrow = columns <= NARROW_ROW_COLUMNS;
+        int rows = narrow ? NARROW_ROWS_AT_ONCE : ROWS_AT_ONCE;
+        long sums = partial.reserve(normBytes(dy, blocks));
+        launch.begin().view(dy).view(x).vector(gain).vector(mean).vector(rstd).view(dx);
+        launch.wide(sums).integer(columns).order(blocks);
+        launch.run(
+                narrow ? layerNormBackward768 : layerNormBackward1024,
+                blocks.count(),
+                1,
+                1,
+                32 * rows,
+                COLUMN_BYTES * columns * rows);
+        addInOrder(sums, 2L * columns, blocks.count(), dGain, dBias);
     }
 
     void rmsNormBackwardWeight(Tensor dy, Tensor x, Tensor r, Tensor dGain, TokenBlocks blocks) {
@@ -227,8 +280,15 @@ final class GpuSums {
 
     private void addInOrder(long sums, long stride, int count, Tensor total) {
         int columns = total.columns();
-        launch.begin().wide(sums).wide(stride).integer(count).vector(total).integer(columns);
-        launch.run(addInOrder, Math.ceilDiv(columns, THREADS), THREADS);
+        launch.begin().wide(sums).wide(stride).integer(count).vector(total).wide(0);
+        launch.integer(columns).run(addInOrder, Math.ceilDiv(columns, THREADS), THREADS);
+    }
+
+    /** Of two rows of sums side by side. */
+    private void addInOrder(long sums, long stride, int count, Tensor total, Tensor other) {
+        int columns = total.columns();
+        launch.begin().wide(sums).wide(stride).integer(count).vector(total).vector(other);
+        launch.integer(columns).run(addInOrder, Math.ceilDiv(2 * columns, THREADS), THREADS);
     }
 
     /** Tokens were checked. */

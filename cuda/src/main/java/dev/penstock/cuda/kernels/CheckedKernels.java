@@ -173,10 +173,15 @@ public final class CheckedKernels implements Kernels {
     @Override
     public void layerNormBackwardInput(
             Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
-        checkNorm("layerNormBackwardInput", x, dy, mean, rstd);
-        vector("layerNormBackwardInput", "gain", gain, x.columns());
-        matrix("layerNormBackwardInput", "dx", dx, x.rows(), x.columns());
+        checkInputOfNorm("layerNormBackwardInput", dy, x, gain, mean, rstd, dx);
         kernels.layerNormBackwardInput(dy, x, gain, mean, rstd, dx);
+    }
+
+    private static void checkInputOfNorm(
+            String op, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        checkNorm(op, x, dy, mean, rstd);
+        vector(op, "gain", gain, x.columns());
+        matrix(op, "dx", dx, x.rows(), x.columns());
     }
 
     @Override
@@ -189,10 +194,31 @@ public final class CheckedKernels implements Kernels {
             Tensor dBias,
             TokenBlocks blocks) {
         checkNorm("layerNormBackwardWeight", x, dy, mean, rstd);
-        rowsOfUnit("layerNormBackwardWeight", "x", x, blocks);
-        vector("layerNormBackwardWeight", "dGain", dGain, x.columns());
-        vector("layerNormBackwardWeight", "dBias", dBias, x.columns());
+        checkWeightOfNorm("layerNormBackwardWeight", x, dGain, dBias, blocks);
         kernels.layerNormBackwardWeight(dy, x, mean, rstd, dGain, dBias, blocks);
+    }
+
+    private static void checkWeightOfNorm(
+            String op, Tensor x, Tensor dGain, Tensor dBias, TokenBlocks blocks) {
+        rowsOfUnit(op, "x", x, blocks);
+        vector(op, "dGain", dGain, x.columns());
+        vector(op, "dBias", dBias, x.columns());
+    }
+
+    @Override
+    public void layerNormBackward(
+            Tensor dy,
+            Tensor x,
+            Tensor gain,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dx,
+            Tensor dGain,
+            Tensor dBias,
+            TokenBlocks blocks) {
+        checkInputOfNorm("layerNormBackward", dy, x, gain, mean, rstd, dx);
+        checkWeightOfNorm("layerNormBackward", x, dGain, dBias, blocks);
+        kernels.layerNormBackward(dy, x, gain, mean, rstd, dx, dGain, dBias, blocks);
     }
 
     private static void checkNorm(String op, Tensor x, Tensor dy, Tensor mean, Tensor rstd) {

@@ -39,16 +39,19 @@ final class LayerNorm implements Norm {
     @Override
     public void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
         Tensor mean = requireNonNull(moments.mean());
-        compute.kernels().layerNormBackwardInput(dy, x, gain.weight(), mean, moments.rstd(), dx);
         if (!gain.isTrained()) {
+            compute.kernels()
+                    .layerNormBackwardInput(dy, x, gain.weight(), mean, moments.rstd(), dx);
             return;
         }
         compute.kernels()
-                .layerNormBackwardWeight(
+                .layerNormBackward(
                         dy,
                         x,
+                        gain.weight(),
                         mean,
                         moments.rstd(),
+                        dx,
                         gain.gradient(),
                         bias.gradient(),
                         compute.shards().ownRows(blocks));
