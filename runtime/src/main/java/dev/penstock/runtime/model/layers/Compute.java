@@ -35,8 +35,8 @@ public record Compute(
     /** Returns a matrix as products read it, valid until the next call. */
     Tensor factor(Parameter matrix) {
         Tensor factor = matrix.factor();
-        if (factor.type() == multiply || multiply == DType.BF16) {
-            return factor;
+        if (factor.type() != DType.BF16 || multiply == DType.BF16) {
+            return factor; // products read F32 and I8 as they are
         }
         Tensor room = requireNonNull(widened);
         Tensor wide =
