@@ -303,6 +303,35 @@ extern "C" __global__ void swiGluBackwardRounded(ConstFloats gated, ConstFloats 
     swiGluBackwardOf(gated, dz, dGated, rows, columns);
 }
 
+// Java's DropoutMask: a counter per column from a row's key and the site's, mixed by SplitMix64's finisher.
+__device__ __forceinline__ bool isKept(unsigned long long key, int column, unsigned threshold) {
+    unsigned long long z = key + (column + 1ULL) * 0x9E3779B97F4A7C15ULL;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    z ^= z >> 31;
+    return static_cast<unsigned>(z >> 32) >= threshold;
+}
+
+// y = kept ? x * scale : 0, or added to y; of each row a key of two words, lower first.
+extern "C" __global__ void dropout(ConstFloats x, const unsigned* __restrict__ keys, unsigned long long site, int firstColumn,
+                                   unsigned threshold, float scale, int accumulate, Floats y, int rows, int columns) {
+    eachElement(rows, columns, [&](int i, int j) {
+        unsigned long long key = keys[2LL * i] | static_cast<unsigned long long>(keys[2LL * i + 1]) << 32;
+        float value = isKept(key ^ site, firstColumn + j, threshold) ? x.at(i, j) * scale : 0;
+        y.at(i, j) = accumulate ? y.at(i, j) + value : value;
+    });
+}
+
+extern "C" __global__ void dropoutOfHalves(View<const unsigned short> x, const unsigned* __restrict__ keys,
+                                           unsigned long long site, int firstColumn, unsigned threshold, float scale,
+                                           int accumulate, Halves y, int rows, int columns) {
+    eachElement(rows, columns, [&](int i, int j) {
+        unsigned long long key = keys[2LL * i] | static_cast<unsigned long long>(keys[2LL * i + 1]) << 32;
+        bool kept = isKept(key ^ site, firstColumn + j, threshold);
+        y.at(i, j) = toBFloat16(kept ? fromBFloat16(x.at(i, j)) * scale : 0);
+    });
+}
+
 // Turns pairs of columns j and j + half of every head; row i by the cosines and sines of row i % positions. Sign -1: back.
 extern "C" __global__ void rotate(Floats x, ConstFloats turns, int positions, int half, float sign, int rows, int pairs) {
     eachElement(rows, pairs, [&](int i, int j) {

@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
@@ -130,6 +131,9 @@ final class KernelAllocations {
         ops.put("swiGlu", () -> k.swiGlu(gated, y));
         ops.put("swiGluBackward", () -> k.swiGluBackward(gated, y, dWide.columns(0, 2 * d)));
         ops.put("rotate", () -> k.rotate(wide, x, false));
+        Tensor keys = device.memory().tensor("keys", DType.I32, n, 2);
+        var mask = DropoutMask.scaled(7, 0, 0.25);
+        ops.put("dropout", () -> k.dropout(x, keys, mask, y, true));
         Tensor q = wide.columns(0, d);
         Tensor keyValues = wide.columns(d, 2 * d);
         Tensor dKeyValues = dWide.columns(d, 2 * d);

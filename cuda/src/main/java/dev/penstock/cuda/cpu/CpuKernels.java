@@ -6,6 +6,7 @@ import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
@@ -409,6 +410,25 @@ final class CpuKernels implements Kernels {
                 i ->
                         gates.backward(
                                 row(gated, from, i), row(dz, gradients, i), row(dGated, to, i), n));
+    }
+
+    @Override
+    public void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {
+        long from = x.address();
+        long keys = rowKeys.address();
+        long to = y.address();
+        int n = x.columns();
+        split.rows(
+                x.rows(),
+                n,
+                i ->
+                        elements.dropout(
+                                row(x, from, i),
+                                row(rowKeys, keys, i),
+                                mask,
+                                row(y, to, i),
+                                n,
+                                accumulate));
     }
 
     @Override

@@ -2,6 +2,7 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.cpu.vector.Lanes;
+import dev.penstock.cuda.device.DropoutMask;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
@@ -57,6 +58,23 @@ final class ElementKernels {
         VectorMask<Float> rest = lanes.first(n);
         FloatVector sum = lanes.load(y, rest).add(lanes.load(a, rest));
         lanes.store(sum.add(lanes.load(b, rest)), y, rest);
+    }
+
+    /**
+     * {@code y = kept ? x * scale : 0}, or added to y. By elements: each needs two products of
+     * 64-bit integers, for which AVX2 has no instruction.
+     *
+     * @param key of the row, two words
+     */
+    void dropout(long x, long key, DropoutMask mask, long y, int n, boolean accumulate) {
+        long low = Addresses.getInt(key) & 0xFFFF_FFFFL;
+        long rowKey = low | (long) Addresses.getInt(key + 4) << 32;
+        float scale = mask.scale();
+        for (int j = 0; j < n; j++) {
+            float value = mask.keeps(rowKey, j) ? Addresses.getFloat(x + 4L * j) * scale : 0;
+            float before = accumulate ? Addresses.getFloat(y + 4L * j) : 0;
+            Addresses.setFloat(y + 4L * j, accumulate ? before + value : value);
+        }
     }
 
     /** Whether no element is NaN or infinite: zero times such an element is NaN. */

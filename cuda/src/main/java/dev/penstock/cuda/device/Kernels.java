@@ -235,6 +235,20 @@ public interface Kernels {
      */
     void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated);
 
+    // ---- dropout ----------------------------------------------------------------------------
+
+    /**
+     * Dropout: {@code y = x * scale} where the mask keeps an element, else 0. It is its own
+     * backward, with the same keys and mask. Parts of a matrix have the bits of the whole.
+     *
+     * @param x F32; BF16 where the device {@link #writesBFloat16}
+     * @param rowKeys I32 {@code [n, 2]}, dense: of each row a key of 64 random bits, lower half
+     *     first
+     * @param y as x, and x itself if need be
+     * @param accumulate whether the result is added to y; of F32 only
+     */
+    void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate);
+
     // ---- rotary positions -------------------------------------------------------------------
 
     /**

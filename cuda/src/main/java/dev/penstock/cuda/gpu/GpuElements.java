@@ -1,6 +1,7 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
 import jcuda.CudaException;
@@ -36,6 +37,8 @@ final class GpuElements {
     private final GpuModule.Function swiGluRounded;
     private final GpuModule.Function swiGluBackward;
     private final GpuModule.Function swiGluBackwardRounded;
+    private final GpuModule.Function dropout;
+    private final GpuModule.Function dropoutOfHalves;
     private final GpuModule.Function rotate;
     private final GpuModule.Function add;
     private final GpuModule.Function copyWords;
@@ -61,6 +64,8 @@ final class GpuElements {
         swiGluRounded = module.function("swiGluRounded");
         swiGluBackward = module.function("swiGluBackward");
         swiGluBackwardRounded = module.function("swiGluBackwardRounded");
+        dropout = module.function("dropout");
+        dropoutOfHalves = module.function("dropoutOfHalves");
         rotate = module.function("rotate");
         add = module.function("add");
         copyWords = module.function("copyWords");
@@ -131,6 +136,13 @@ final class GpuElements {
                 dGated.type() == DType.BF16 ? swiGluBackwardRounded : swiGluBackward,
                 dz.rows(),
                 dz.columns());
+    }
+
+    void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {
+        launch.begin().view(x).vector(rowKeys).wide(mask.site()).integer(mask.firstColumn());
+        launch.integer((int) mask.threshold()).number(mask.scale()).integer(accumulate ? 1 : 0);
+        launch.view(y).integer(x.rows()).integer(x.columns());
+        overMatrix(x.type() == DType.BF16 ? dropoutOfHalves : dropout, x.rows(), x.columns());
     }
 
     void rotate(Tensor x, Tensor turns, boolean back) {

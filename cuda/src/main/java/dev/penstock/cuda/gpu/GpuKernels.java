@@ -4,6 +4,7 @@ import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
@@ -262,6 +263,11 @@ final class GpuKernels implements Kernels {
     @Override
     public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
         elements.swiGluBackward(gated, dz, dGated);
+    }
+
+    @Override
+    public void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {
+        elements.dropout(x, rowKeys, mask, y, accumulate);
     }
 
     @Override

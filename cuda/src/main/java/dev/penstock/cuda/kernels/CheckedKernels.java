@@ -14,6 +14,7 @@ import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
@@ -336,6 +337,16 @@ public final class CheckedKernels implements Kernels {
         matrix(op, "gated", gated, dz.rows(), 2 * dz.columns());
         result(op, "dGated", dGated, gated.rows(), gated.columns(), writesBFloat16());
         kernels.swiGluBackward(gated, dz, dGated);
+    }
+
+    @Override
+    public void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {
+        String op = "dropout";
+        result(op, "x", x, x.rows(), x.columns(), writesBFloat16() && !accumulate);
+        matrix(op, "y", y, x.type(), x.rows(), x.columns());
+        matrix(op, "rowKeys", rowKeys, DType.I32, x.rows(), 2);
+        dense(op, "rowKeys", rowKeys);
+        kernels.dropout(x, rowKeys, mask, y, accumulate);
     }
 
     @Override

@@ -3,12 +3,15 @@ package dev.penstock.cuda.kernels;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 
 /**
  * The op table in plain scalar code: one loop per sum, nothing clever. Functions come from {@link
@@ -237,6 +240,24 @@ public final class ReferenceKernels implements Kernels {
     @Override
     public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
         ReferenceGate.backward(gated, dz, dGated);
+    }
+
+    @Override
+    public void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {
+        MemorySegment keys = rowKeys.contents();
+        HostMatrix from = HostMatrix.of(x);
+        HostMatrix to = HostMatrix.of(y);
+        for (int i = 0; i < x.rows(); i++) {
+            long low = keys.getAtIndex(ValueLayout.JAVA_INT, 2L * i) & 0xFFFF_FFFFL;
+            long key = low | (long) keys.getAtIndex(ValueLayout.JAVA_INT, 2L * i + 1) << 32;
+            float[] row = from.row(i);
+            float[] before = to.row(i);
+            for (int j = 0; j < row.length; j++) {
+                float value = mask.keeps(key, j) ? row[j] * mask.scale() : 0;
+                row[j] = accumulate ? before[j] + value : value;
+            }
+            to.setRow(i, row);
+        }
     }
 
     @Override

@@ -4,6 +4,7 @@ import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
@@ -123,6 +124,9 @@ public class SilentKernels implements CountedKernels {
 
     @Override
     public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {}
+
+    @Override
+    public void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {}
 
     @Override
     public void rotate(Tensor x, Tensor turns, boolean back) {}

@@ -278,7 +278,7 @@ public final class PeftAdapter implements AutoCloseable {
             json.put("lora_alpha", adapters.alpha());
         }
         json.put("lora_bias", false);
-        json.put("lora_dropout", 0.0);
+        json.put("lora_dropout", adapters.dropout());
         json.putNull("modules_to_save");
         json.put("peft_type", "LORA");
         json.put("r", adapters.rank());

@@ -8,10 +8,12 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 
@@ -152,12 +154,17 @@ public final class StartingPoint implements AutoCloseable {
     }
 
     private static void requireSameAdapters(Path weights, ModelConfig own, ModelConfig model) {
-        if (!own.fineTuning().adapters().equals(model.fineTuning().adapters())) {
+        if (!branches(own).equals(branches(model))) {
             throw new StoredFileException(
                     weights,
                     "expected the adapters of the run: the checkpoint has %s, the run has %s; see fine-tune.method, or try penstock checkpoint export, which merges them"
                             .formatted(adapters(own), adapters(model)));
         }
+    }
+
+    /** How much is dropped may change, as a learning rate may. */
+    private static Optional<Adapters> branches(ModelConfig model) {
+        return model.fineTuning().adapters().map(adapters -> adapters.dropping(0));
     }
 
     private static String adapters(ModelConfig model) {

@@ -7,6 +7,8 @@ import dev.penstock.runtime.cli.Training;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A rank that dies comes back with frozen weights and adapters as they were. */
 class FineTunedRecoveryTest {
@@ -21,13 +23,15 @@ class FineTunedRecoveryTest {
 
     private static final String[] HALVES = {"device.precision=bf16", "fine-tune.frozen=bf16"};
 
-    @Test
-    void aRunOfAdaptersGoesOnAfterADeathWithTheSameBits() {
-        Trained whole = lora(undisturbed).complete();
+    @ParameterizedTest(name = "dropout {0}")
+    @ValueSource(strings = {"0", "0.1"})
+    void aRunOfAdaptersGoesOnAfterADeathWithTheSameBits(String dropout) {
+        String drop = "fine-tune.dropout=" + dropout;
+        Trained whole = lora(undisturbed).set(drop).complete();
 
         Trained ended =
                 RanksInOneJvm.complete(
-                        lora(disturbed).set("fault=[{kill-rank=1, op=1F2, step=3}]"));
+                        lora(disturbed).set(drop).set("fault=[{kill-rank=1, op=1F2, step=3}]"));
 
         assertThat(ended.recoveries()).hasSize(1);
         assertThat(ended.lossBits()).isEqualTo(whole.lossBits());

@@ -3,10 +3,12 @@ package dev.penstock.runtime.model;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.kernels.BFloat16;
+import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.Family;
@@ -51,6 +53,19 @@ class FineTuningTest {
                                         .map(precision -> Arguments.of(family, precision)));
     }
 
+    static Stream<Arguments> familiesPrecisionsAndDropouts() {
+        return Stream.concat(
+                familiesAndPrecisions().map(each -> Arguments.of(each.get()[0], each.get()[1], 0)),
+                familiesAndPrecisions()
+                        .map(each -> Arguments.of(each.get()[0], each.get()[1], 0.2)));
+    }
+
+    /** The same with dropout. */
+    private static FineTuning dropping(FineTuning tuning, double dropout) {
+        return new FineTuning(
+                tuning.adapters().map(adapters -> adapters.dropping(dropout)), tuning.freeze());
+    }
+
     private static FineTuning lora(String golden, ModelShape shape) {
         Family family = new GoldenFamily(golden).config().family();
         return new FineTuning(
@@ -60,12 +75,12 @@ class FineTuningTest {
                 List.of("h.1.*"));
     }
 
-    @ParameterizedTest(name = "{0}, {1}")
-    @MethodSource("familiesAndPrecisions")
+    @ParameterizedTest(name = "{0}, {1}, dropout {2}")
+    @MethodSource("familiesPrecisionsAndDropouts")
     void stagesSlicesOrdersAndRecomputationDoNotChangeABitOfAdapters(
-            String family, Precision precision) {
+            String family, Precision precision, double dropout) {
         ModelShape shape = TinyFamilies.shape(family);
-        FineTuning tuning = lora(family, shape);
+        FineTuning tuning = dropping(lora(family, shape), dropout);
         Schedule one = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
         Map<String, Object> bits = run(shape, tuning, precision, 1, WHOLE, one, Set.of());
 
@@ -168,6 +183,84 @@ class FineTuningTest {
         return IntBuffer.wrap(bits);
     }
 
+    @Test
+    void dropoutIsOfTrainingAloneAndEveryStepHasItsOwn() {
+        ModelShape shape = TinyFamilies.shape("llama");
+        Schedule order = Orders.oneForwardOneBackward(1, 1, 1);
+        BatchSource tokens = TinyRuns.tokens(101);
+        BatchSource same = (kind, _, _, into) -> tokens.read(kind, 1, 0, into);
+        FineTuning plain = lora("llama", shape);
+        GptSettings settings = TinyRuns.settings(shape, 1, new BatchShape(1, 1, WHOLE, 16));
+        ParameterSource rough = TinyRuns.roughWeights();
+        try (var without = new PipelineDriver(settings.training(plain), order, same, rough);
+                var with =
+                        new PipelineDriver(
+                                settings.training(dropping(plain, 0.5)), order, same, rough);
+                var later =
+                        new PipelineDriver(
+                                settings.training(dropping(plain, 0.5)), order, same, rough)) {
+
+            assertThat(with.evaluate(0)).isEqualTo(without.evaluate(0));
+            double first = with.train(1);
+            assertThat(Math.abs(first - without.train(1))).isGreaterThan(1e-3);
+            assertThat(Math.abs(first - later.train(2))).isGreaterThan(1e-3);
+        }
+    }
+
+    /** The masks are those of the tokens, whoever has them: what differs is the order of sums. */
+    @ParameterizedTest(
+            name = "{0}: {1} stages, {2} shards, {3} parts, {4} replicas, rows divided {5}")
+    @CsvSource({
+        "llama, 1, 2, 1, 1, false",
+        "llama, 1, 2, 1, 1, true",
+        "gpt2-variants, 1, 2, 1, 1, true",
+        "llama, 1, 1, 2, 1, false",
+        "gpt2-variants, 2, 1, 1, 2, false",
+        "llama, 1, 2, 2, 2, true",
+    })
+    void dropoutIsTheSameOnAnyGrid(
+            String family, int stages, int shards, int parts, int replicas, boolean sequence)
+            throws Exception {
+        ModelShape shape = TinyFamilies.shape(family);
+        FineTuning tuning = dropping(lora(family, shape), 0.3);
+        GptSettings whole =
+                TinyRuns.settings(shape, 1, new BatchShape(2, MICRO_BATCHES, WHOLE, 16));
+        Schedule alone = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
+        int each = MICRO_BATCHES / replicas;
+        GptSettings divided =
+                TinyRuns.settings(shape, stages, new BatchShape(2, each, WHOLE, 16))
+                        .training(tuning)
+                        .onGrid(new RankGrid(stages, shards, parts, replicas), whole.zero());
+        GptSettings settings = sequence ? TinyRuns.sequenceParallel(divided) : divided;
+        double plain;
+        try (var one =
+                new PipelineDriver(
+                        whole.training(lora(family, shape)),
+                        alone,
+                        TinyRuns.tokens(101),
+                        TinyRuns.roughWeights())) {
+            plain = one.train(1);
+        }
+        try (var one =
+                        new PipelineDriver(
+                                whole.training(tuning),
+                                alone,
+                                TinyRuns.tokens(101),
+                                TinyRuns.roughWeights());
+                var all =
+                        new GridDriver(
+                                settings,
+                                Orders.oneForwardOneBackward(stages, each, 1),
+                                TinyRuns.tokens(101),
+                                TinyRuns.roughWeights())) {
+            double first = one.train(1);
+            assertThat(Math.abs(first - plain)).isGreaterThan(1e-3);
+            assertThat(all.train(1)).isCloseTo(first, within(1e-5));
+            assertThat(all.train(2)).isCloseTo(one.train(2), within(1e-5));
+            assertNear(all.gradients(), one.gradients());
+        }
+    }
+
     /** Every linear layer has an adapter; shards change only the order of sums. */
     @ParameterizedTest(name = "{0}, rows divided {1}")
     @CsvSource({"llama, false", "llama, true", "gpt2-variants, false", "gpt2-variants, true"})
@@ -195,22 +288,23 @@ class FineTuningTest {
                 new GridDriver(settings, order, TinyRuns.tokens(101), TinyRuns.roughWeights())) {
             both.train(1);
             assertThat(both.train(2)).isCloseTo(loss, within(1e-5));
-            Map<String, float[]> found = both.gradients();
-            assertThat(found.keySet()).isEqualTo(new TreeMap<>(wanted).keySet());
-            wanted.forEach(
-                    (name, values) -> {
-                        float[] own = Objects.requireNonNull(found.get(name));
-                        double apart = 0;
-                        double size = 0;
-                        for (int i = 0; i < values.length; i++) {
-                            apart += Math.pow(own[i] - values[i], 2);
-                            size += Math.pow(values[i], 2);
-                        }
-                        assertThat(Math.sqrt(apart))
-                                .as(name)
-                                .isLessThan(1e-4 * Math.sqrt(size) + 1e-7);
-                    });
+            assertNear(both.gradients(), wanted);
         }
+    }
+
+    private static void assertNear(Map<String, float[]> found, Map<String, float[]> wanted) {
+        assertThat(found.keySet()).isEqualTo(new TreeMap<>(wanted).keySet());
+        wanted.forEach(
+                (name, values) -> {
+                    float[] own = Objects.requireNonNull(found.get(name));
+                    double apart = 0;
+                    double size = 0;
+                    for (int i = 0; i < values.length; i++) {
+                        apart += Math.pow(own[i] - values[i], 2);
+                        size += Math.pow(values[i], 2);
+                    }
+                    assertThat(Math.sqrt(apart)).as(name).isLessThan(1e-4 * Math.sqrt(size) + 1e-7);
+                });
     }
 
     /** As PEFT begins: the branch adds nothing, since its outer matrix is zero. */

@@ -13,6 +13,7 @@ import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.runtime.gpu.EmulatedGpus;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.Precision;
@@ -24,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -63,6 +65,40 @@ class GpuRunTest {
                 }
             }
         }
+    }
+
+    /** What is dropped is written before every step, where graphs find it. */
+    @Test
+    void dropoutOfAdaptersIsThatOfTheReference() {
+        var golden = new GoldenAdapter();
+        var tuning =
+                new FineTuning(
+                        golden.fineTuning().adapters().map(adapters -> adapters.dropping(0.3)),
+                        List.of());
+        List<List<Double>> losses = new ArrayList<>();
+        for (DeviceSettings device :
+                List.of(
+                        GPU.withKind(Kind.REFERENCE),
+                        GPU.withGemm(Gemm.KERNELS).withGraphs(false),
+                        GPU.withGemm(Gemm.KERNELS).withGraphs(true))) {
+            try (PipelineDriver pipeline =
+                    new PipelineDriver(
+                            Devices.open(device),
+                            TinyRuns.settings(
+                                            golden.base().shape(),
+                                            2,
+                                            new BatchShape(2, 2, List.of(8, 8), 8))
+                                    .training(tuning),
+                            Orders.oneForwardOneBackward(2, 2, 2),
+                            golden.batches(2),
+                            golden.initial())) {
+                losses.add(LongStream.rangeClosed(1, 4).mapToObj(pipeline::train).toList());
+            }
+        }
+        for (int step = 0; step < 4; step++) {
+            assertThat(losses.get(1).get(step)).isCloseTo(losses.get(0).get(step), within(2e-4));
+        }
+        assertThat(losses.get(2)).isEqualTo(losses.get(1));
     }
 
     @ParameterizedTest

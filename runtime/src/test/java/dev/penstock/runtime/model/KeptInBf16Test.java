@@ -73,10 +73,15 @@ class KeptInBf16Test {
 
     @Test
     void aRunThatTrainsAdaptersIsTheSame() {
-        FineTuning adapters = new GoldenAdapter().fineTuning();
+        FineTuning plain = new GoldenAdapter().fineTuning();
+        FineTuning dropping =
+                new FineTuning(
+                        plain.adapters().map(adapters -> adapters.dropping(0.3)), plain.freeze());
         Schedule order = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
 
-        expectSame(Gemm.CUBLAS, gpt2(1, WHOLE).training(adapters), order);
+        for (FineTuning adapters : List.of(plain, dropping)) {
+            expectSame(Gemm.CUBLAS, gpt2(1, WHOLE).training(adapters), order);
+        }
     }
 
     @ParameterizedTest(name = "rows divided: {0}")

@@ -17,7 +17,7 @@ import java.util.Optional;
  * @param alpha scale of adapters, times the rank
  * @param targets linear layers beside which adapters stand, as the family calls them; empty: those
  *     that PEFT takes
- * @param dropout of what adapters read
+ * @param dropout share of what adapters read that is dropped in training
  * @param adapter a folder of PEFT, whose adapter the run begins with
  * @param freeze names of parameters that are not trained, with {@code *} for any text
  * @param frozen how matrices that are not trained are kept
@@ -41,7 +41,10 @@ public record FineTuneSection(
                                 "linear layers with adapters, by the family's names, or all-linear;"
                                         + " empty: as PEFT, q_proj and v_proj, of gpt2 c_attn (lora)")
                 List<String> targets,
-        @Setting(is = "0", range = "[0, 1)", doc = "of what adapters read (lora); 0 alone so far")
+        @Setting(
+                        is = "0",
+                        range = "[0, 1)",
+                        doc = "share of what adapters read that is dropped in training (lora)")
                 double dropout,
         @Setting(
                         is = "none",
@@ -92,7 +95,8 @@ public record FineTuneSection(
             return new FineTuning(Optional.empty(), freeze);
         }
         List<String> names = targets.isEmpty() ? AdapterParts.usual(family, shape) : targets;
-        var adapters = new Adapters(rank, alpha, AdapterParts.places(family, shape, names));
+        var adapters =
+                new Adapters(rank, alpha, dropout, AdapterParts.places(family, shape, names));
         return new FineTuning(Optional.of(adapters), freeze);
     }
 }

@@ -97,9 +97,17 @@ final class ModelChecks {
      */
     static List<Conflict> ofTuning(RunConfig config, ModelShape shape) {
         List<Conflict> conflicts = new ArrayList<>();
-        if (config.fineTune().method() == Method.LORA) {
-            adaptersCanBeComputed(config, conflicts);
-        } else if (config.fineTune().adapter().isPresent()) {
+        boolean full = config.fineTune().method() == Method.FULL;
+        if (full && config.fineTune().dropout() > 0) {
+            conflicts.add(
+                    conflict(
+                            "lora, as fine-tune.dropout is of what adapters read",
+                            "full",
+                            "set it, or leave fine-tune.dropout out",
+                            "fine-tune.method",
+                            "fine-tune.dropout"));
+        }
+        if (full && config.fineTune().adapter().isPresent()) {
             conflicts.add(
                     conflict(
                             "lora, as fine-tune.adapter needs fine-tune.method = lora",
@@ -128,17 +136,6 @@ final class ModelChecks {
                             }
                         });
         return conflicts;
-    }
-
-    private static void adaptersCanBeComputed(RunConfig config, List<Conflict> conflicts) {
-        if (config.fineTune().dropout() > 0) {
-            conflicts.add(
-                    conflict(
-                            "0: Penstock has no dropout yet",
-                            String.valueOf(config.fineTune().dropout()),
-                            "leave it out",
-                            "fine-tune.dropout"));
-        }
     }
 
     /** More would only take room: the product of two matrices has no higher rank than either. */

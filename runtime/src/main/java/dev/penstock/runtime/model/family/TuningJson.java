@@ -23,6 +23,9 @@ final class TuningJson {
                         adapters -> {
                             ObjectNode lora = node.putObject("lora");
                             lora.put("rank", adapters.rank()).put("alpha", adapters.alpha());
+                            if (adapters.dropout() > 0) {
+                                lora.put("dropout", adapters.dropout());
+                            }
                             var places = lora.putArray("places");
                             for (AdapterPlace place : adapters.places()) {
                                 places.addObject()
@@ -53,6 +56,10 @@ final class TuningJson {
                             place.path("first_column").asInt(),
                             place.path("columns").asInt()));
         }
-        return new Adapters(lora.path("rank").asInt(), lora.path("alpha").asDouble(), places);
+        return new Adapters(
+                lora.path("rank").asInt(),
+                lora.path("alpha").asDouble(),
+                lora.path("dropout").asDouble(),
+                places);
     }
 }

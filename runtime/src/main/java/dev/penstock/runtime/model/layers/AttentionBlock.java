@@ -81,13 +81,14 @@ final class AttentionBlock {
     private void project(LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         Tensor normed = queryKeyValue.gather(a.norm1());
         if (MicroBatchRows.adjacent(qkv, blocks)) {
-            project(normed, MicroBatchRows.of(qkv, blocks), a.headMoments(), blocks);
+            project(normed, 0, MicroBatchRows.of(qkv, blocks), a.headMoments(), blocks);
             return;
         }
         for (int b = 0; b < blocks.sequences(); b++) {
             HeadMoments kept = a.headMoments();
             project(
                     MicroBatchRows.inUnit(normed, blocks, b),
+                    b * blocks.tokens(),
                     MicroBatchRows.of(qkv, blocks, b),
                     kept == null ? null : kept.of(b * blocks.tokens(), blocks.tokens()),
                     blocks);
@@ -103,16 +104,17 @@ final class AttentionBlock {
         output.addBiasAndResidual(a.middle(), x);
     }
 
-    private void project(Tensor x, Tensor qkv, @Nullable HeadMoments kept, TokenBlocks blocks) {
+    private void project(
+            Tensor x, int firstRow, Tensor qkv, @Nullable HeadMoments kept, TokenBlocks blocks) {
         Tensor room = compute.projected();
         Tensor bias = queryKeyValue.bias();
         if (room == null) {
-            queryKeyValue.multiply(x, qkv);
+            queryKeyValue.multiply(x, firstRow, qkv);
             complete(qkv, bias, kept, blocks);
             return;
         }
         Tensor projected = room.rows(0, qkv.rows());
-        queryKeyValue.multiply(x, projected);
+        queryKeyValue.multiply(x, firstRow, projected);
         if (bias != null && headNorms == null && turns == null) {
             kernels.addBiasRounded(projected, bias, qkv);
         } else {

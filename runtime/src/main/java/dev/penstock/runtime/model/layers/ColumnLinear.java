@@ -26,9 +26,18 @@ final class ColumnLinear {
         return shards.gather(x);
     }
 
-    /** Computes some rows of the output, without the bias. */
+    /** Computes the output without the bias. */
     void multiply(Tensor x, Tensor y) {
         linear.multiply(x, y);
+    }
+
+    /**
+     * Computes some rows of the output, without the bias.
+     *
+     * @param firstRow of both in the unit
+     */
+    void multiply(Tensor x, int firstRow, Tensor y) {
+        linear.multiply(x, firstRow, y);
     }
 
     @Nullable Tensor bias() {

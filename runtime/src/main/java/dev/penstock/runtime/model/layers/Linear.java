@@ -32,9 +32,18 @@ final class Linear {
 
     /** Computes {@code y = x weight} and what the branches add, without the bias. */
     void multiply(Tensor x, Tensor y) {
+        multiply(x, 0, y);
+    }
+
+    /**
+     * Same as {@link #multiply(Tensor, Tensor)} for some rows of a unit.
+     *
+     * @param firstRow of both in the unit
+     */
+    void multiply(Tensor x, int firstRow, Tensor y) {
         compute.kernels()
                 .gemm(compute.multiply(), false, x, false, compute.factor(weight), y, false);
-        branches.forEach(branch -> branch.forward(x, y));
+        branches.forEach(branch -> branch.forward(x, firstRow, y));
     }
 
     /** Returns the bias {@code [1, out]}; null if there is none. */

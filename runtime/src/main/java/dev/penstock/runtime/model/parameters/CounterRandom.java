@@ -27,7 +27,12 @@ public final class CounterRandom {
 
     /** Returns a number in (0, 1), both ends excluded, with 53 bits. */
     public double uniform(long index) {
-        return ((mix(key + (index + 1) * GOLDEN) >>> 11) + 0.5) * 0x1p-53;
+        return ((bits(index) >>> 11) + 0.5) * 0x1p-53;
+    }
+
+    /** Returns 64 random bits. */
+    public long bits(long index) {
+        return mix(key + (index + 1) * GOLDEN);
     }
 
     /** Returns a standard normal number. */

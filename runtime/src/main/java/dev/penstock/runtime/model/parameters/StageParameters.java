@@ -6,6 +6,7 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -136,6 +137,22 @@ public record StageParameters(
             all.add(head.second());
         }
         return all;
+    }
+
+    /** Returns how many columns the widest input of any adapter has on this rank; 0 without any. */
+    public int widestAdapterInput() {
+        return layers.stream()
+                .flatMap(
+                        layer ->
+                                Stream.of(
+                                        layer.queryKeyValue(),
+                                        layer.attentionOutput(),
+                                        layer.hidden(),
+                                        layer.mlpOutput()))
+                .flatMap(linear -> linear.adapters().stream())
+                .mapToInt(adapter -> adapter.inner().factor().rows())
+                .max()
+                .orElse(0);
     }
 
     /** Returns the token table, or a tied head's copy of it, if this stage has one. */

@@ -11,7 +11,7 @@ import java.util.stream.IntStream;
 /**
  * All settings that decide what the stages of a run compute.
  *
- * @param seed of the initial parameters; they do not depend on the partition
+ * @param seed of the initial parameters and of dropout; they do not depend on the partition
  * @param recomputedBlocks transformer blocks that keep only their input and run again in the
  *     backward; no effect in a stage whose backwards come in two parts
  * @param grid the dimensions of parallelism; the batch is that of one replica

@@ -24,6 +24,7 @@ import dev.penstock.runtime.model.activations.LayerActivations;
 import dev.penstock.runtime.model.activations.StageStash;
 import dev.penstock.runtime.model.activations.UnitActivations;
 import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.layers.AdapterDropout;
 import dev.penstock.runtime.model.layers.AdapterRoom;
 import dev.penstock.runtime.model.layers.Attention;
 import dev.penstock.runtime.model.layers.Compute;
@@ -74,6 +75,7 @@ import org.jspecify.annotations.Nullable;
 public final class GptStage implements StageProgram {
     private final GptSettings settings;
     private final StageRole role;
+    private final RankPlace place;
     private final BatchShape batch;
     private final Kernels kernels;
     private final FiniteGuard guard;
@@ -86,6 +88,7 @@ public final class GptStage implements StageProgram {
     private final StageGradients gradients;
     private final Map<Integer, List<UnitShape>> unitShapes = new HashMap<>();
     private final @Nullable PackedRows packed;
+    private final @Nullable AdapterDropout dropout;
     private final List<RingAttention> rings = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
@@ -114,11 +117,13 @@ public final class GptStage implements StageProgram {
             BatchSource batches) {
         this.settings = settings;
         this.role = role;
+        this.place = place;
         this.batch = settings.batchOfPart();
         this.kernels = kernels;
         this.scopes = scopes;
         this.buffers = buffers;
         guard = new FiniteGuard(kernels);
+        dropout = buffers.adapters() == null ? null : buffers.adapters().dropout();
         ShardShape shape = settings.shape(role);
         shards = new TensorShards(kernels, shape, buffers.allRows());
         Compute compute =
@@ -347,6 +352,14 @@ public final class GptStage implements StageProgram {
     public void beginStep(StepKind newKind, long step) {
         begin(newKind, step);
         data.read(kind, step);
+        if (dropout != null && kind == StepKind.TRAIN) {
+            dropout.draw(
+                    settings.seed(),
+                    step,
+                    (long) place.data() * batch.microBatches() * batch.sequences(),
+                    settings.tokens(place),
+                    settings.batch().context());
+        }
     }
 
     /** Begins a step without reading its data. */
@@ -355,6 +368,9 @@ public final class GptStage implements StageProgram {
         guard.atStep(step);
         stream.beginPass();
         buffers.stash().clear();
+        if (dropout != null) {
+            dropout.begin(kind == StepKind.TRAIN);
+        }
         if (kind == StepKind.TRAIN) {
             gradients.begin();
         }
@@ -387,6 +403,9 @@ public final class GptStage implements StageProgram {
         guard.atUnit(unit);
         if (packed != null) {
             packed.at(unit.microBatch());
+        }
+        if (dropout != null) {
+            dropout.at(unit.microBatch(), unit.slice());
         }
     }
 
@@ -537,7 +556,7 @@ public final class GptStage implements StageProgram {
         if (!trained) {
             return;
         }
-        guard.atUnit(unit);
+        at(unit);
         gradients.open(replicas);
         StageStash stash = buffers.stash();
         TokenBlocks blocks = shape(unit).blocks();

@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.activations.RecomputedBlocks;
 import dev.penstock.runtime.model.activations.StageStash;
 import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.layers.AdapterDropout;
 import dev.penstock.runtime.model.layers.AdapterRoom;
 import dev.penstock.runtime.model.layers.Compute;
 import dev.penstock.runtime.model.layers.InputTokens;
@@ -17,6 +18,7 @@ import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.ParameterAllocator;
 import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.ShardShape;
@@ -117,7 +119,7 @@ record StageBuffers(
                         : TurnTable.allocate(scopes.scratch(), shape.model(), batch.context()),
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
                 NormGradients.room(scopes.scratch(), shape, parameters),
-                adapters(scopes, settings, role),
+                adapters(scopes, settings, role, shapes, parameters),
                 Compute.room(scopes.scratch(), settings.precision().multiply(), parameters),
                 projected(scopes, settings, role),
                 logits,
@@ -131,7 +133,11 @@ record StageBuffers(
     }
 
     private static @Nullable AdapterRoom adapters(
-            StageScopes scopes, GptSettings settings, StageRole role) {
+            StageScopes scopes,
+            GptSettings settings,
+            StageRole role,
+            StepShapes shapes,
+            StageParameters parameters) {
         return settings.fineTuning()
                 .adapters()
                 .filter(_ -> role.layers() > 0)
@@ -140,8 +146,21 @@ record StageBuffers(
                                 AdapterRoom.allocate(
                                         scopes.scratch(),
                                         adapters.rank(),
-                                        settings.batchOfPart().largestRows()))
+                                        settings.batchOfPart().largestRows(),
+                                        dropout(scopes, adapters, shapes, parameters)))
                 .orElse(null);
+    }
+
+    private static @Nullable AdapterDropout dropout(
+            StageScopes scopes, Adapters adapters, StepShapes shapes, StageParameters parameters) {
+        return adapters.dropout() == 0
+                ? null
+                : AdapterDropout.allocate(
+                        scopes.activations(),
+                        scopes.scratch(),
+                        shapes,
+                        parameters.widestAdapterInput(),
+                        adapters.dropout());
     }
 
     private static @Nullable Tensor projected(

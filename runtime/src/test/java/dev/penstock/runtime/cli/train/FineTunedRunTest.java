@@ -68,6 +68,36 @@ class FineTunedRunTest {
     }
 
     @Test
+    void dropoutIsTheSameInStagesAndSlicesAndResumed() throws IOException {
+        String drop = "fine-tune.dropout=0.2";
+        Training training = lora("whole").set(drop);
+        Trained whole = training.complete();
+        Trained staged = lora("staged").set(drop, "pipeline.stages=2").complete();
+        Training resumed = lora("resumed").set(drop);
+        resumed.copy().set("run.steps=2").complete();
+        Trained ended = resumed.copy().resume().complete();
+        assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
+        Trained without = resumed.copy().resume().set("fine-tune.dropout=0", "run.steps=5").run();
+        Path exported = folder.resolve("adapter").resolve(PeftAdapter.WEIGHTS);
+        Cli adapter =
+                Cli.run(
+                        "checkpoint",
+                        "export",
+                        training.directory().toString(),
+                        "--adapter",
+                        "--output",
+                        exported.toString());
+
+        assertThat(Math.abs(whole.losses().getFirst() - GOLDEN[0])).isGreaterThan(1e-3);
+        assertThat(staged.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(without.exitCode()).as(without.err()).isEqualTo(ExitCode.OK);
+        assertThat(adapter.exitCode()).as(adapter.err()).isEqualTo(ExitCode.OK);
+        assertThat(exported.resolveSibling(PeftAdapter.CONFIG))
+                .content()
+                .contains("\"lora_dropout\" : 0.2");
+    }
+
+    @Test
     void anAdapterIsSavedExportedAndMerged() throws IOException {
         Training training = lora("run");
         training.complete();
@@ -188,7 +218,7 @@ class FineTunedRunTest {
     void anAdapterThatDoesNotFitIsToldWithItsKeyBesideOtherMistakes() throws IOException {
         Trained refused =
                 lora("refused")
-                        .set("fine-tune.rank=3", "fine-tune.dropout=0.1", "model.width=33")
+                        .set("fine-tune.rank=3", "fine-tune.freeze=[nothing]", "model.width=33")
                         .run();
         Trained alone = lora("alone").set("fine-tune.rank=3").run();
         Trained gone = lora("gone").set("fine-tune.adapter=" + golden.base().folder()).run();
@@ -201,7 +231,7 @@ class FineTunedRunTest {
                     .contains("r: the adapter has 4, the run has fine-tune.rank = 3")
                     .doesNotContain("--init", "\tat ");
         }
-        assertThat(refused.err()).contains("fine-tune.dropout", "model.width");
+        assertThat(refused.err()).contains("fine-tune.freeze", "model.width");
         assertThat(gone.err())
                 .contains("fine-tune.adapter: expected a folder of PEFT")
                 .contains("adapter_config.json")

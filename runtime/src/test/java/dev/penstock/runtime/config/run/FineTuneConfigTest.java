@@ -48,11 +48,23 @@ class FineTuneConfigTest {
         assertThatThrownBy(
                         () ->
                                 tuning(
-                                        "fine-tune { method = lora, targets = [q_proj], dropout = 0.1 }"))
+                                        "fine-tune { method = lora, targets = [q_proj], dropout = 1 }"))
                 .isInstanceOf(ConfigException.class)
                 .hasMessageContaining("fine-tune.targets")
                 .hasMessageContaining("c_attn, c_fc, c_proj")
                 .hasMessageContaining("fine-tune.dropout");
+    }
+
+    @Test
+    void dropoutIsOfAdapters() throws IOException {
+        assertThat(tuning("fine-tune { method = lora, dropout = 0.1 }").adapters().orElseThrow())
+                .extracting(Adapters::dropout)
+                .isEqualTo(0.1);
+        assertThatThrownBy(() -> tuning("fine-tune.dropout = 0.1"))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining(
+                        "expected lora, as fine-tune.dropout is of what adapters read")
+                .hasMessageContaining("fine-tune.method");
     }
 
     @Test

@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.TinyFamilies;
 import dev.penstock.runtime.model.TinyRuns;
@@ -31,12 +32,13 @@ import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.runtime.model.shape.StepShapes;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.DoubleSupplier;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A branch against its definition in double precision, and its gradients against differences. */
 class LowRankBranchTest {
@@ -44,6 +46,10 @@ class LowRankBranchTest {
     private static final int RANK = 3;
     private static final double SCALE = 1.5;
     private static final double STEP = 1e-3;
+    private static final RankPlace PLACE = new RankPlace(0, 0, 0, 0);
+    private static final long SEED = 17;
+    private static final int TRAINING_STEP = 3;
+    private static final long FIRST_SEQUENCE = 5;
 
     /** A linear layer with branches beside some of its columns, in doubles. */
     private static final class Plain {
@@ -52,11 +58,17 @@ class LowRankBranchTest {
         private final List<double[]> inner;
         private final List<double[]> outer;
         private final List<Integer> first;
+        private final List<DropoutMask> masks;
         private final int in;
         private final int out;
 
-        Plain(double[] x, LinearParameters layer) {
+        Plain(double[] x, LinearParameters layer, double dropout) {
             this.x = x;
+            masks =
+                    layer.adapters().stream()
+                            .map(a -> CounterRandom.of(0, a.inner().name()).bits(0))
+                            .map(site -> DropoutMask.scaled(site, 0, dropout))
+                            .toList();
             weight = doubles(layer.weight().weight());
             inner = layer.adapters().stream().map(a -> doubles(a.inner().weight())).toList();
             outer = layer.adapters().stream().map(a -> doubles(a.outer().weight())).toList();
@@ -69,7 +81,7 @@ class LowRankBranchTest {
             double[] y = product(x, weight, ROWS, in, out);
             for (int i = 0; i < inner.size(); i++) {
                 int columns = outer.get(i).length / RANK;
-                double[] t = product(x, inner.get(i), ROWS, in, RANK);
+                double[] t = product(dropped(masks.get(i)), inner.get(i), ROWS, in, RANK);
                 double[] added = product(t, outer.get(i), ROWS, RANK, columns);
                 for (int n = 0; n < ROWS; n++) {
                     for (int j = 0; j < columns; j++) {
@@ -78,6 +90,21 @@ class LowRankBranchTest {
                 }
             }
             return y;
+        }
+
+        private double[] dropped(DropoutMask mask) {
+            CounterRandom keys = CounterRandom.of(SEED, "dropout in step " + TRAINING_STEP);
+            double[] dropped = new double[x.length];
+            for (int n = 0; n < ROWS; n++) {
+                for (int j = 0; j < in; j++) {
+                    long token = FIRST_SEQUENCE * 64L + n;
+                    dropped[n * in + j] =
+                            mask.keeps(keys.bits(token), j)
+                                    ? x[n * in + j] / (1 - mask.probability())
+                                    : 0;
+                }
+            }
+            return dropped;
         }
 
         private static double[] product(double[] a, double[] b, int m, int k, int n) {
@@ -94,8 +121,8 @@ class LowRankBranchTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"REFERENCE", "CPU"})
-    void outputsAndGradientsAreThoseOfTheDefinition(DeviceSettings.Kind kind) {
+    @CsvSource({"REFERENCE, 0", "CPU, 0", "REFERENCE, 0.3", "CPU, 0.3"})
+    void outputsAndGradientsAreThoseOfTheDefinition(DeviceSettings.Kind kind, double dropout) {
         ModelShape shape = TinyFamilies.shape("llama");
         GptSettings settings = TinyRuns.settings(shape, 1, new BatchShape(1, 1, List.of(64), 16));
         var tuning =
@@ -112,7 +139,7 @@ class LowRankBranchTest {
         Device device = Devices.open(DeviceSettings.DEFAULTS.withKind(kind).withThreads(1));
         try (device;
                 StageScopes scopes = StageScopes.of(settings, device.memory(), "layer")) {
-            StageRole role = settings.role(0, new RankPlace(0, 0, 0, 0));
+            StageRole role = settings.role(0, PLACE);
             StageParameters parameters =
                     StageParameters.allocate(
                             new ParameterAllocator(
@@ -126,7 +153,18 @@ class LowRankBranchTest {
             new ParameterInit(TinyRuns.roughWeights(), 1, shape.layers())
                     .fill(parameters, device.kernels());
             parameters.gradients().forEach(g -> device.kernels().zero(g.part()));
-            AdapterRoom room = AdapterRoom.allocate(scopes.scratch(), RANK, ROWS);
+            AdapterDropout drops =
+                    AdapterDropout.allocate(
+                            scopes.scratch(),
+                            scopes.scratch(),
+                            new StepShapes(settings.batch()),
+                            parameters.widestAdapterInput(),
+                            dropout);
+            drops.begin(true);
+            drops.draw(SEED, TRAINING_STEP, FIRST_SEQUENCE, settings.tokens(PLACE), 64);
+            drops.at(0, 0);
+            AdapterRoom room =
+                    AdapterRoom.allocate(scopes.scratch(), RANK, ROWS, dropout == 0 ? null : drops);
             room.fill(SCALE);
             var compute =
                     new Compute(
@@ -138,11 +176,12 @@ class LowRankBranchTest {
                             room,
                             null,
                             null);
-            compare(compute, scopes.scratch(), parameters.layers().get(1).queryKeyValue());
+            compare(compute, scopes.scratch(), parameters.layers().get(1).queryKeyValue(), dropout);
         }
     }
 
-    private static void compare(Compute compute, DeviceScope scope, LinearParameters layer) {
+    private static void compare(
+            Compute compute, DeviceScope scope, LinearParameters layer, double dropout) {
         int in = layer.weight().weight().rows();
         int out = layer.weight().weight().columns();
         Tensor x = random(scope, "x", in);
@@ -157,7 +196,7 @@ class LowRankBranchTest {
         linear.backwardWeight(x, dy, blocks);
         compute.kernels().finish();
 
-        var plain = new Plain(doubles(x), layer);
+        var plain = new Plain(doubles(x), layer, dropout);
         assertNear(doubles(y), plain.output(), 1e-5);
         double[] weights = doubles(dy);
         DoubleSupplier loss = () -> dot(plain.output(), weights);
