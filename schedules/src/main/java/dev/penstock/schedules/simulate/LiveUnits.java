@@ -176,7 +176,12 @@ final class LiveUnits {
         /** Whether units live until their backward. */
         private final boolean training;
 
-        private final BitSet liveUnits = new BitSet();
+        /**
+         * No BitSet: one that clears its highest bit looks back for the next, through all slices of
+         * a long generated text.
+         */
+        private final boolean[] live = new boolean[shape.microBatches() * shape.slices()];
+
         private final BitSet parkedUnits = new BitSet();
         private final int[] livePerSlice = new int[shape.slices()];
         private final int[] peakPerSlice = new int[shape.slices()];
@@ -205,10 +210,10 @@ final class LiveUnits {
          */
         boolean open(WorkUnit unit) {
             int index = indexInStage(unit);
-            if (liveUnits.get(index)) {
+            if (live[index]) {
                 return false;
             }
-            liveUnits.set(index);
+            live[index] = true;
             units++;
             livePerSlice[unit.slice()]++;
             if (parkedUnits.get(index)) {
@@ -226,10 +231,10 @@ final class LiveUnits {
         /** All but the input is let go. Returns whether the unit was live. */
         boolean park(WorkUnit unit) {
             int index = indexInStage(unit);
-            if (!liveUnits.get(index)) {
+            if (!live[index]) {
                 return false;
             }
-            liveUnits.clear(index);
+            live[index] = false;
             units--;
             livePerSlice[unit.slice()]--;
             parkedUnits.set(index);
@@ -264,10 +269,10 @@ final class LiveUnits {
         /** The last op of a unit ends. Returns whether the unit was live. */
         boolean close(WorkUnit unit) {
             int index = indexInStage(unit);
-            if (!liveUnits.get(index)) {
+            if (!live[index]) {
                 return false;
             }
-            liveUnits.clear(index);
+            live[index] = false;
             units--;
             livePerSlice[unit.slice()]--;
             int microBatch = unit.microBatch();

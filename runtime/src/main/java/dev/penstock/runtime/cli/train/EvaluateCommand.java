@@ -398,10 +398,12 @@ public final class EvaluateCommand extends PenstockCommand {
 
     /** Returns a score for each window; none if the user interrupted. */
     private static List<Score> score(PipelineInference pipeline, List<Window> windows) {
-        Interrupts interrupts = Interrupts.install();
         try (WorkBar bar = WorkBar.ofPieces("windows", windows.size())) {
             PipelineInference.Scores scores =
-                    pipeline.score(windows, bar::accept, interrupts::onInterrupt);
+                    pipeline.score(
+                            windows,
+                            bar::accept,
+                            stop -> Interrupts.install().onInterrupt(stop));
             if (scores.outcome() instanceof RunOutcome.Failed(_, String reason)) {
                 throw new RunFailedException(reason);
             }

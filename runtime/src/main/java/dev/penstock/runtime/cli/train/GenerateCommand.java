@@ -196,16 +196,17 @@ public final class GenerateCommand extends PenstockCommand {
 
     private PipelineInference.Result run(
             PipelineInference pipeline, InferenceRequest request, TokenListener listener) {
-        Interrupts interrupts = Interrupts.install();
+        // not before there is a text to end: a long one's order takes its time to be proved
         return pipeline.run(
                 request,
                 listener,
                 stop ->
-                        interrupts.onInterrupt(
-                                () -> {
-                                    interrupted.set(true);
-                                    stop.run();
-                                }));
+                        Interrupts.install()
+                                .onInterrupt(
+                                        () -> {
+                                            interrupted.set(true);
+                                            stop.run();
+                                        }));
     }
 
     private int print(PipelineInference pipeline, InferenceRequest request, Tokenizer tokenizer) {
