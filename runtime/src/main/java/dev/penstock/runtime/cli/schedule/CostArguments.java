@@ -13,6 +13,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+import dev.penstock.schedules.lower.OmitFrozen;
 import dev.penstock.schedules.plan.work.HardwareCosts;
 import dev.penstock.schedules.plan.work.ModelShape;
 import dev.penstock.schedules.simulate.CostModel;
@@ -208,7 +209,7 @@ final class CostArguments {
         check(problems);
         if (given.isPresent() && problems.size() == before) {
             GivenOrder read = given.get();
-            problems.read(() -> usual(read.order(), read.config()));
+            problems.read(() -> usual(OmitFrozen.from(read.order(), read.frozen()), read.config()));
         } else {
             profiles.forEach(profile -> problems.read(() -> ProfileFile.read(profile)));
             Optional.ofNullable(hardware)

@@ -11,6 +11,7 @@ import dev.penstock.schedules.render.ScheduleSvg;
 import dev.penstock.schedules.render.TimelinePanel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
+import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.List;
 import java.util.Optional;
@@ -60,8 +61,10 @@ final class ScheduleDrawCommand extends PenstockCommand {
         lowering.check(problems);
         costs.check(read, problems);
         problems.orThrow();
-        Schedule schedule = lowering.applied(read.orElseThrow());
-        ScheduleValidator.validate(schedule).orThrow();
+        GivenOrder given = read.orElseThrow();
+        Schedule schedule = lowering.applied(given);
+        ScheduleValidator.validate(schedule, Conditions.training().withFrozen(given.frozen()))
+                .orThrow();
         Timeline timeline = ScheduleSimulator.simulate(schedule, costs.model(schedule));
         TimelinePanel panel =
                 costs.measured()

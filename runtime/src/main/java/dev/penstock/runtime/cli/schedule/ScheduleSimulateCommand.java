@@ -9,6 +9,7 @@ import dev.penstock.runtime.planning.SentBytes;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CriticalPathSummary;
 import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.List;
 import java.util.Optional;
@@ -54,7 +55,8 @@ final class ScheduleSimulateCommand extends PenstockCommand {
         problems.orThrow();
         GivenOrder given = read.orElseThrow();
         Schedule schedule = lowering.asRun(given);
-        ScheduleValidator.validate(schedule).orThrow();
+        ScheduleValidator.validate(schedule, Conditions.training().withFrozen(given.frozen()))
+                .orThrow();
         List<StepTraffic> traffic = traffic(given);
         var answer =
                 SimulationAnswer.of(schedule, given.config(), costs, traffic)

@@ -401,9 +401,7 @@ public final class EvaluateCommand extends PenstockCommand {
         try (WorkBar bar = WorkBar.ofPieces("windows", windows.size())) {
             PipelineInference.Scores scores =
                     pipeline.score(
-                            windows,
-                            bar::accept,
-                            stop -> Interrupts.install().onInterrupt(stop));
+                            windows, bar::accept, stop -> Interrupts.install().onInterrupt(stop));
             if (scores.outcome() instanceof RunOutcome.Failed(_, String reason)) {
                 throw new RunFailedException(reason);
             }
