@@ -1,5 +1,7 @@
 package dev.penstock.runtime.inference;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.runtime.inference.Continuation.End;
 import dev.penstock.runtime.model.generation.TextFeed;
 import dev.penstock.runtime.model.generation.TokenSampler;
@@ -51,17 +53,24 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
     /**
      * What texts may take.
      *
-     * @param together texts that grow side by side, each with room for its keys and values
+     * @param together texts that grow side by side, if there is room for what they keep
      * @param waiting texts in the queue
      * @param tokens of a text with its prompt
+     * @param kept tokens of all texts whose keys and values have room at a time, at least {@code
+     *     tokens}; a text takes room for its whole length when it begins to grow
      */
-    public record Limits(int together, int waiting, int tokens) {
+    public record Limits(int together, int waiting, int tokens, int kept) {
         public Limits {
-            if (together < 1 || waiting < 0 || tokens < 2) {
+            if (together < 1 || waiting < 0 || tokens < 2 || kept < tokens) {
                 throw new IllegalArgumentException(
-                        "expected 1 text or more, a queue of 0 or more and 2 tokens or more, got %d, %d, %d"
-                                .formatted(together, waiting, tokens));
+                        "expected 1 text or more, a queue of 0 or more, 2 tokens or more and room for them, got %d, %d, %d and %d"
+                                .formatted(together, waiting, tokens, kept));
             }
+        }
+
+        /** With room for as many of the longest texts as grow side by side. */
+        public Limits(int together, int waiting, int tokens) {
+            this(together, waiting, tokens, Integer.MAX_VALUE);
         }
     }
 
@@ -71,6 +80,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         final List<Feed> feeds;
         final int[] tokens;
         final TokenSampler sampler;
+        int keptFrom;
         int length;
         int fed;
         long arrival;
@@ -100,6 +110,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
     /** What the units of this pass feed, as far as the first stage has begun them. */
     private final Map<Integer, Optional<FeedRows>> units = new HashMap<>();
 
+    private final KeptRoom room;
     private final int[] nextNumber;
     private long pass = -1;
     private long idleSince;
@@ -120,6 +131,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         places = each * microBatches;
         int slice = Math.min(sliceTokens, Math.min(shape.context(), limits.tokens()));
         rows = Math.min(each * slice, PROMPT_SLICES * slice + each);
+        room = KeptRoom.of(places, cachedTokens(), limits.kept());
         nextNumber = new int[places];
         Arrays.setAll(nextNumber, place -> place);
     }
@@ -175,7 +187,21 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
     private synchronized void cancel(Text text) {
         end(text, End.STOPPED);
         queue.remove(text);
-        texts.values().remove(text);
+        if (texts.values().remove(text)) {
+            leave(text);
+        }
+    }
+
+    /**
+     * What the text kept is free for the next one at once: every stage works on units in the order
+     * in which they were begun, so none writes for this text after it has begun the next one.
+     */
+    private void leave(Text text) {
+        room.give(text.keptFrom, kept(text));
+    }
+
+    private int kept(Text text) {
+        return FeedPlan.cachedTokens(shape, text.tokens.length);
     }
 
     /** Returns whether the stages have been built and their first pass has begun. */
@@ -198,6 +224,11 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
     /** Returns how many texts are growing. */
     public synchronized int growing() {
         return texts.size();
+    }
+
+    /** Returns how many tokens have their room for keys and values taken by texts. */
+    public synchronized int taken() {
+        return room.taken();
     }
 
     /** Returns how many texts wait for a place. */
@@ -227,6 +258,11 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
     @Override
     public int cachedTokens() {
         return FeedPlan.cachedTokens(shape, limits.tokens());
+    }
+
+    @Override
+    public int keptTokens() {
+        return room.tokens();
     }
 
     @Override
@@ -275,11 +311,19 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         }
     }
 
-    /** Gives places to those who wait longest, unless another micro-batch has fewer texts. */
+    /**
+     * Gives places to those who wait longest, unless another micro-batch has fewer texts, or the
+     * first in the queue has no room yet: none overtakes it.
+     */
     private void admit(int microBatch) {
         for (int place = microBatch; place < places && !queue.isEmpty(); place += microBatches) {
             if (isFree(place) && hasFewest(microBatch)) {
+                OptionalInt from = room.take(kept(queue.element()));
+                if (from.isEmpty()) {
+                    return;
+                }
                 Text text = queue.remove();
+                text.keptFrom = from.getAsInt();
                 text.arrival = arrivals++;
                 texts.put(nextNumber[place], text);
                 int following = nextNumber[place] + places;
@@ -320,7 +364,11 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
                 free -= feed.count();
             }
         }
-        return feeding.isEmpty() ? Optional.empty() : Optional.of(FeedRows.of(feeding, feeds));
+        return feeding.isEmpty()
+                ? Optional.empty()
+                : Optional.of(
+                        FeedRows.of(
+                                feeding, feeds, number -> requireNonNull(texts.get(number)).keptFrom));
     }
 
     private static Feed nextFeed(Map.Entry<Integer, Text> entry) {
@@ -417,6 +465,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         }
         if (text.ended) {
             texts.remove(number);
+            leave(text);
         }
         notifyAll();
     }
@@ -430,7 +479,10 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
     }
 
     private void endAll() {
-        texts.values().forEach(text -> end(text, End.STOPPED));
+        for (Text text : texts.values()) {
+            end(text, End.STOPPED);
+            leave(text);
+        }
         texts.clear();
     }
 

@@ -115,7 +115,8 @@ final class ScoringFeed implements TextFeed {
                 texts,
                 texts.stream()
                         .map(window -> new Feed(0, windows.get(window).inputs(), 0, true))
-                        .toList());
+                        .toList(),
+                window -> window % together * longest);
     }
 
     @Override

@@ -48,6 +48,7 @@ final class Texts implements TextFeed {
     private final InferenceRequest request;
     private final TokenListener listener;
     private final List<Text> texts = new ArrayList<>();
+    private final int cachedTokens;
     private final List<List<Integer>> microBatches;
     private final List<Integer> sliceRows;
     private long moves;
@@ -73,6 +74,7 @@ final class Texts implements TextFeed {
                             shape, prompt.length, request.count(), sliceTokens, request.caches());
             texts.add(new Text(prompt, feeds, request, texts.size()));
         }
+        cachedTokens = most(feed -> feed.position() + feed.count());
         microBatches = dealt(texts.size(), stages);
         int slices = texts.stream().mapToInt(text -> text.feeds.size()).max().orElseThrow();
         sliceRows = IntStream.range(0, slices).mapToObj(this::mostRows).toList();
@@ -106,7 +108,9 @@ final class Texts implements TextFeed {
                         .filter(text -> slice < texts.get(text).feeds.size())
                         .toList();
         return FeedRows.of(
-                feeding, feeding.stream().map(text -> texts.get(text).feeds.get(slice)).toList());
+                feeding,
+                feeding.stream().map(text -> texts.get(text).feeds.get(slice)).toList(),
+                text -> text * cachedTokens);
     }
 
     /** Returns the number of micro-batches. */
@@ -126,7 +130,7 @@ final class Texts implements TextFeed {
 
     @Override
     public int cachedTokens() {
-        return most(feed -> feed.position() + feed.count());
+        return cachedTokens;
     }
 
     @Override

@@ -76,6 +76,8 @@ final class ServeMetrics {
         all.add(gauge("growing_texts", "texts that share the passes", texts.growing()));
         all.add(gauge("waiting_texts", "texts in the queue", texts.waiting()));
         all.add(gauge("most_growing_texts", "room for texts", texts.limits().together()));
+        all.add(gauge("cached_tokens", "room of keys and values that is taken", texts.taken()));
+        all.add(gauge("most_cached_tokens", "room for keys and values", texts.keptTokens()));
         all.add(gauge("most_waiting_texts", "room in the queue", texts.limits().waiting()));
         all.add(gauge("ready", "1 while the pipeline works", texts.isReady() ? 1 : 0));
         all.add(durations("first_token_seconds", "from request to first token", firstToken));

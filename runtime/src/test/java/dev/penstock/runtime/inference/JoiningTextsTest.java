@@ -130,6 +130,24 @@ class JoiningTextsTest {
         }
     }
 
+    /** Room for two of the longest, which short ones share, in whatever order they come and go. */
+    @Test
+    void aTextHasTheTokensThatItHasAloneWhereTextsWaitForRoom() throws Exception {
+        ModelConfig model = ModelConfig.gpt2(37, 256, 24, 3, 3, false);
+        var pipeline =
+                new PipelineInference(
+                        model.shape(),
+                        StagePartition.byFlops(model.shape(), 2),
+                        Precision.FLOAT32,
+                        PlainGpt.random(model, 5).source(),
+                        _ -> Devices.open(DeviceSettings.DEFAULTS.withThreads(1)));
+        try (Service service = Service.start(pipeline, new JoiningTexts.Limits(7, 100, 300, 512))) {
+            assertThat(service.texts().keptTokens()).isEqualTo(512);
+            requireAsAlone(service, requests(24, 37, 150, 60), pipeline);
+            assertThat(service.texts().taken()).isZero();
+        }
+    }
+
     /** Of positions that turn heads, with a window that slides. */
     @ParameterizedTest
     @ValueSource(strings = {"llama", "mistral"})

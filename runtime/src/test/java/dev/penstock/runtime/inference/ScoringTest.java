@@ -146,7 +146,7 @@ class ScoringTest {
 
         @Override
         public FeedRows feed(int microBatch, int slice) {
-            return FeedRows.of(List.of(0), List.of(new Feed(slice, 1, slice, true)));
+            return FeedRows.of(List.of(0), List.of(new Feed(slice, 1, slice, true)), _ -> 0);
         }
 
         @Override

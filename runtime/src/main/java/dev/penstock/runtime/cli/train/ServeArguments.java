@@ -60,7 +60,7 @@ final class ServeArguments {
             paramLabel = "N",
             defaultValue = "8",
             description =
-                    "Texts that grow side by side, each with room for its keys and values"
+                    "Texts that grow side by side, as far as there is room for their keys and values"
                             + " (default: ${DEFAULT-VALUE}).")
     @WholeNumber(from = 1, to = 4_096)
     private int together;
@@ -84,6 +84,16 @@ final class ServeArguments {
     @WholeNumber(from = 2)
     private @Nullable Integer length;
 
+    @Option(
+            names = "--cache-tokens",
+            paramLabel = "N",
+            description =
+                    "Tokens of all texts whose keys and values have room, at least --max-length; a text"
+                            + " waits until there is room for all of it (default: room for --together"
+                            + " texts of --max-length).")
+    @WholeNumber(from = 2)
+    private @Nullable Integer cached;
+
     /** What is wrong with these options, whatever the model. */
     void check(List<Problem> problems) {
         within("--port", port, 0, 65_535, problems);
@@ -91,6 +101,9 @@ final class ServeArguments {
         within("--waiting", waiting, 0, 100_000, problems);
         if (length != null) {
             within("--max-length", length, 2, Integer.MAX_VALUE / 4, problems);
+        }
+        if (cached != null) {
+            within("--cache-tokens", cached, 2, Integer.MAX_VALUE, problems);
         }
     }
 
@@ -100,10 +113,29 @@ final class ServeArguments {
         }
     }
 
-    /** Returns the limits on texts of a model, once {@link #check} has found nothing. */
+    /** What is wrong with these options for a model. */
+    List<Problem> problems(ModelShape shape) {
+        int longest = longest(shape);
+        return cached == null || cached >= longest
+                ? List.of()
+                : List.of(
+                        Problem.atOption(
+                                "--cache-tokens",
+                                "room for a text of --max-length, %d tokens or more"
+                                        .formatted(longest),
+                                "" + cached,
+                                "give more, or --max-length=" + cached));
+    }
+
+    /** Returns the limits on texts of a model, once {@link #problems} has found nothing. */
     JoiningTexts.Limits limits(ModelShape shape) {
-        int usual = Math.max(2, Math.min(shape.context(), USUAL_LENGTH));
-        return new JoiningTexts.Limits(together, waiting, length == null ? usual : length);
+        return cached == null
+                ? new JoiningTexts.Limits(together, waiting, longest(shape))
+                : new JoiningTexts.Limits(together, waiting, longest(shape), cached);
+    }
+
+    private int longest(ModelShape shape) {
+        return length == null ? Math.max(2, Math.min(shape.context(), USUAL_LENGTH)) : length;
     }
 
     /**

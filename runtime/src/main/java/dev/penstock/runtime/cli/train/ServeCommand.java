@@ -104,6 +104,7 @@ public final class ServeCommand extends PenstockCommand {
             if (model != null) {
                 int stages = usage.stagesOf(model, model.stagesOfRun(), problems);
                 problems.addAll(usage.problemsOfDevice(model, DeviceKind.AUTO));
+                problems.addAll(serving.problems(model.shape()));
                 Tokenizer tokenizer = usage.tokenizerOf(model, model.tokenizer(), problems);
                 if (problems.isEmpty()) {
                     return serve(model, tokenizer, stages, address.orElseThrow());

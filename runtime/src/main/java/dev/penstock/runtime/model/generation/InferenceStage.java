@@ -184,24 +184,20 @@ public final class InferenceStage implements StageProgram {
         }
     }
 
-    /** Builds the attention of a block of this stage, with room for what it keeps of every text. */
+    /** Builds the attention of a block of this stage, with room for what it keeps of the texts. */
     private Attention attention(int block) {
-        List<Tensor> kept = new ArrayList<>();
-        for (int text = 0; text < texts.texts(); text++) {
-            kept.add(
-                    scopes.keyValues()
-                            .tensor(
-                                    "queries, keys and values of text %d, h.%d"
-                                            .formatted(text, role.firstLayer() + block),
-                                    DType.F32,
-                                    texts.cachedTokens(),
-                                    whole.queryKeyValueColumns()));
-        }
+        Tensor kept =
+                scopes.keyValues()
+                        .tensor(
+                                "queries, keys and values of texts, h.%d"
+                                        .formatted(role.firstLayer() + block),
+                                DType.F32,
+                                texts.keptTokens(),
+                                whole.queryKeyValueColumns());
         return new TextAttention(
                 kernels,
                 multiply,
                 window(whole.attention(role.firstLayer() + block)),
-                texts.cachedTokens(),
                 grid(shape),
                 this::rows,
                 kept);

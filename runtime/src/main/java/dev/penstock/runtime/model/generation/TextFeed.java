@@ -9,10 +9,7 @@ import org.jspecify.annotations.Nullable;
  * thread.
  */
 public interface TextFeed {
-    /**
-     * Returns how many texts are in flight. Numbers of texts may be larger, if no two of a unit are
-     * the same modulo this.
-     */
+    /** Returns how many texts are in flight at most. */
     int texts();
 
     /**
@@ -29,6 +26,14 @@ public interface TextFeed {
 
     /** Returns the maximum number of tokens of a text whose keys and values are kept at a time. */
     int cachedTokens();
+
+    /**
+     * Returns how many tokens of all texts have room for their keys and values: rows of what each
+     * block of layers keeps. A text in flight has some of them, side by side, for itself.
+     */
+    default int keptTokens() {
+        return texts() * cachedTokens();
+    }
 
     /** Returns how many places tokens have, from 0 on. */
     default int places() {

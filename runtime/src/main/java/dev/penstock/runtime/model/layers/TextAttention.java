@@ -7,27 +7,23 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.LayerActivations;
 import dev.penstock.runtime.model.shape.FeedRows;
-import java.util.List;
 import java.util.function.Supplier;
 
 /**
  * Attention of one block during inference: tokens of several texts, each over the kept keys and
  * values of its own text.
  *
- * @param tokens maximum tokens of a text that are kept
  * @param grid of blocks of queries
  * @param rows of the current unit
- * @param kept queries, keys and values of the texts in flight {@code [tokens, (h+2g)k]}; text i has
- *     entry i modulo their number
+ * @param kept queries, keys and values of the texts in flight {@code [tokens of all, (h+2g)k]}
  */
 public record TextAttention(
         Kernels kernels,
         DType multiply,
         AttentionShape shape,
-        int tokens,
         int grid,
         Supplier<FeedRows> rows,
-        List<Tensor> kept)
+        Tensor kept)
         implements Attention {
 
     /**
@@ -38,15 +34,17 @@ public record TextAttention(
         for (FeedRows.Run run : rows.get().runs()) {
             int first = run.firstRow();
             int count = run.feed().count();
-            Tensor text = kept.get(run.text() % kept.size());
-            if (run.feed().dropped() > 0 && run.feed().position() > 0) {
-                int stay = run.feed().position();
+            int tokens = run.feed().position() + count;
+            int stay = run.feed().dropped() > 0 ? run.feed().position() : 0;
+            Tensor text =
+                    kept.rows(run.keptFrom(), Math.max(tokens, run.feed().dropped() + stay));
+            if (stay > 0) {
                 kernels.copy(text.rows(run.feed().dropped(), stay), text.rows(0, stay));
             }
             kernels.copy(qkv.rows(first, count), text.rows(run.feed().position(), count));
             kernels.attention(
                     multiply,
-                    text,
+                    text.rows(0, tokens),
                     a.attended().rows(first, count),
                     a.logSumExp().rows(first, count),
                     shape,

@@ -69,6 +69,15 @@ class ServeCommandTest {
     }
 
     @Test
+    void roomForLessThanATextIsRefused() {
+        refused(
+                "--cache-tokens: expected room for a text of --max-length, 50 tokens or more, got"
+                        + " 40; give more, or --max-length=40",
+                "--max-length=50",
+                "--cache-tokens=40");
+    }
+
+    @Test
     void aModelThatIsNotThereIsSaid() {
         Cli serve = Cli.run("serve", run.resolve("nothing").toString());
 

@@ -105,7 +105,7 @@ class GoldenLogitsTest {
 
         @Override
         public @Nullable FeedRows feed(int microBatch, int slice) {
-            return FeedRows.of(List.of(0), List.of(feeds.get(slice)));
+            return FeedRows.of(List.of(0), List.of(feeds.get(slice)), _ -> 0);
         }
 
         @Override
