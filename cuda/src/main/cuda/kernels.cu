@@ -2,6 +2,7 @@
 #include "attention.cu"
 #include "attention_halves.cu"
 #include "elements.cu"
+#include "codecs.cu"
 #include "embedding.cu"
 #include "loss.cu"
 #include "norms.cu"

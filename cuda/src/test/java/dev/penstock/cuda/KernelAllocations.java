@@ -13,6 +13,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.WireCodec;
 import java.lang.management.ManagementFactory;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -134,6 +135,13 @@ final class KernelAllocations {
         Tensor keys = device.memory().tensor("keys", DType.I32, n, 2);
         var mask = DropoutMask.scaled(7, 0, 0.25);
         ops.put("dropout", () -> k.dropout(x, keys, mask, y, true));
+        for (WireCodec codec : WireCodec.values()) {
+            Tensor coded =
+                    device.memory()
+                            .tensor("coded as " + codec, DType.I32, n, codec.words(d));
+            ops.put("encode " + codec, () -> k.encode(codec, x, coded));
+            ops.put("decode " + codec, () -> k.decode(codec, coded, y));
+        }
         Tensor q = wide.columns(0, d);
         Tensor keyValues = wide.columns(d, 2 * d);
         Tensor dKeyValues = dWide.columns(d, 2 * d);

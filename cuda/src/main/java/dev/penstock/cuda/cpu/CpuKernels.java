@@ -1,6 +1,7 @@
 package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.CodecKernels;
 import dev.penstock.cuda.cpu.vector.Int8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AdamWStep;
@@ -13,6 +14,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.cuda.kernels.IndexRules;
 
 /**
@@ -35,6 +37,7 @@ final class CpuKernels implements Kernels {
     private final OptimizerKernels optimizer;
     private final BFloat16Kernels bfloats;
     private final Int8Kernels integers;
+    private final CodecKernels codecs;
     private double[] partialSums = new double[1];
 
     /** What the threads found in the call under way. */
@@ -61,6 +64,7 @@ final class CpuKernels implements Kernels {
         this.optimizer = new OptimizerKernels(lanes);
         this.bfloats = new BFloat16Kernels(lanes);
         this.integers = new Int8Kernels(lanes);
+        this.codecs = new CodecKernels(lanes);
     }
 
     private static long row(Tensor tensor, long address, int row) {
@@ -543,6 +547,55 @@ final class CpuKernels implements Kernels {
                         int target = range.row(Addresses.getInt(targetsAt + 4L * i), n);
                         long row = row(logits, logitsAt, i);
                         losses.gradient(parts, partsAt, i, shard, row, n, target, gradientScale);
+                    }
+                });
+    }
+
+    @Override
+    public void encode(WireCodec codec, Tensor x, Tensor coded) {
+        long from = x.address();
+        long to = coded.address();
+        int n = x.columns();
+        long end = 4L * coded.columns();
+        split.rows(
+                x.rows(),
+                n,
+                i -> {
+                    long row = row(x, from, i);
+                    long words = row(coded, to, i);
+                    switch (codec) {
+                        case FP16, BF16 -> {
+                            Addresses.setInt(words + end - 4, 0); // an odd row leaves half of it
+                            if (codec == WireCodec.FP16) {
+                                codecs.toHalves(row, words, n);
+                            } else {
+                                bfloats.narrow(row, words, n);
+                            }
+                        }
+                        case INT8, INT4 -> codecs.toIntegers(codec, row, words, n, words + end - 4);
+                    }
+                });
+    }
+
+    @Override
+    public void decode(WireCodec codec, Tensor coded, Tensor x) {
+        long from = coded.address();
+        long to = x.address();
+        int n = x.columns();
+        long end = 4L * coded.columns();
+        split.rows(
+                x.rows(),
+                n,
+                i -> {
+                    long words = row(coded, from, i);
+                    long row = row(x, to, i);
+                    switch (codec) {
+                        case FP16 -> codecs.fromHalves(words, row, n);
+                        case BF16 -> bfloats.widen(words, row, n);
+                        case INT8, INT4 -> {
+                            float scale = Addresses.getFloat(words + end - 4);
+                            codecs.fromIntegers(codec, words, row, n, scale);
+                        }
                     }
                 });
     }

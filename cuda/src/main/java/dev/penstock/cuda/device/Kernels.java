@@ -427,6 +427,24 @@ public interface Kernels {
         throw writesNone("crossEntropyOfRows");
     }
 
+    // ---- codecs of the wire -----------------------------------------------------------------
+
+    /**
+     * Codes every row by itself.
+     *
+     * @param x F32 {@code [n, d]}
+     * @param coded I32 {@code [n, codec.words(d)]}; bits that belong to no element become 0
+     */
+    void encode(WireCodec codec, Tensor x, Tensor coded);
+
+    /**
+     * Turns coded rows into floats: of scaled ones {@code integer * scale}, rounded once.
+     *
+     * @param coded as {@link #encode} wrote it, perhaps on another device
+     * @param x F32 {@code [n, d]}
+     */
+    void decode(WireCodec codec, Tensor coded, Tensor x);
+
     // ---- whole tensors ----------------------------------------------------------------------
 
     /** Sets every element to zero bits. */

@@ -11,6 +11,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.cuda.kernels.IndexRules;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +33,7 @@ final class GpuKernels implements Kernels {
     private final GpuElements elements;
     private final GpuSums sums;
     private final GpuOptimizer optimizer;
+    private final GpuCodecs codecs;
     private final GpuModule.Function embedding;
     private final GpuModule.Function layerNorm;
     private final GpuModule.Function layerNormRounded;
@@ -55,6 +57,7 @@ final class GpuKernels implements Kernels {
             GpuOptimizer optimizer) {
         this.gpu = gpu;
         this.launch = launch;
+        this.codecs = new GpuCodecs(module, launch);
         this.products = products;
         this.attention = attention;
         this.elements = elements;
@@ -372,6 +375,16 @@ final class GpuKernels implements Kernels {
                 dLogits.type() == DType.BF16 ? crossEntropyOfRowsRounded : crossEntropyOfRows,
                 logits.rows(),
                 ROW_OF_LOGITS_THREADS);
+    }
+
+    @Override
+    public void encode(WireCodec codec, Tensor x, Tensor coded) {
+        codecs.encode(codec, x, coded);
+    }
+
+    @Override
+    public void decode(WireCodec codec, Tensor coded, Tensor x) {
+        codecs.decode(codec, coded, x);
     }
 
     @Override

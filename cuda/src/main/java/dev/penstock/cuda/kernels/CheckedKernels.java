@@ -21,6 +21,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.WireCodec;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -541,6 +542,20 @@ public final class CheckedKernels implements Kernels {
         type(op, "logits", logits, DType.F32);
         matrix(op, "targets", targets, DType.I32, 1, logits.rows());
         tokensOf(op, "columns", range, logits.columns());
+    }
+
+    @Override
+    public void encode(WireCodec codec, Tensor x, Tensor coded) {
+        type("encode", "x", x, DType.F32);
+        matrix("encode", "coded", coded, DType.I32, x.rows(), codec.words(x.columns()));
+        kernels.encode(codec, x, coded);
+    }
+
+    @Override
+    public void decode(WireCodec codec, Tensor coded, Tensor x) {
+        type("decode", "x", x, DType.F32);
+        matrix("decode", "coded", coded, DType.I32, x.rows(), codec.words(x.columns()));
+        kernels.decode(codec, coded, x);
     }
 
     @Override

@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.WireCodec;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -398,6 +399,31 @@ public final class ReferenceKernels implements Kernels {
                 row[j] = (float) ((probability - (j == right ? 1 : 0)) * gradientScale);
             }
             out.setRow(i, row);
+        }
+    }
+
+    @Override
+    public void encode(WireCodec codec, Tensor x, Tensor coded) {
+        HostMatrix from = HostMatrix.of(x);
+        HostMatrix to = HostMatrix.of(coded);
+        for (int i = 0; i < x.rows(); i++) {
+            int[] words = ReferenceCodec.encode(codec, from.row(i));
+            for (int j = 0; j < words.length; j++) {
+                to.setInt(i, j, words[j]);
+            }
+        }
+    }
+
+    @Override
+    public void decode(WireCodec codec, Tensor coded, Tensor x) {
+        HostMatrix from = HostMatrix.of(coded);
+        HostMatrix to = HostMatrix.of(x);
+        int[] words = new int[coded.columns()];
+        for (int i = 0; i < x.rows(); i++) {
+            for (int j = 0; j < words.length; j++) {
+                words[j] = from.getInt(i, j);
+            }
+            to.setRow(i, ReferenceCodec.decode(codec, words, x.columns()));
         }
     }
 

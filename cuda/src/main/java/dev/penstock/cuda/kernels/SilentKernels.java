@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.WireCodec;
 import org.jspecify.annotations.Nullable;
 
 /** Kernels that hold nothing for themselves; to be extended by those that do. */
@@ -191,6 +192,12 @@ public class SilentKernels implements CountedKernels {
     @Override
     public void crossEntropyOfRows(
             Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {}
+
+    @Override
+    public void encode(WireCodec codec, Tensor x, Tensor coded) {}
+
+    @Override
+    public void decode(WireCodec codec, Tensor coded, Tensor x) {}
 
     @Override
     public void zero(Tensor x) {}

@@ -31,6 +31,10 @@ public final class Addresses {
         return ALL.get(INT, address);
     }
 
+    public static void setInt(long address, int value) {
+        ALL.set(INT, address, value);
+    }
+
     /**
      * Sets bytes to zero, by copying: filling wants a segment made for the place, and kernels clear
      * something for every row.
