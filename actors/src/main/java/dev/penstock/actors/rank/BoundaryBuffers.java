@@ -1,5 +1,6 @@
 package dev.penstock.actors.rank;
 
+import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameKind;
@@ -12,7 +13,9 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -21,6 +24,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.BiFunction;
 
 /**
@@ -28,6 +32,14 @@ import java.util.function.BiFunction;
  * holds and those that the credits of the channel allow in flight) and pools of outputs and input
  * gradients. Where the data plane keeps sent tensors until they are verified, a pool is larger by
  * the credits of its channel, so it is never empty when the program takes a tensor.
+ *
+ * <p>Of a channel whose tensors travel coded, slots and what is sent hold coded rows. All units
+ * compute into the same tensor, whose coded form waits for its send; what came is decoded at once,
+ * into memory for as many tensors as the program holds, and its slot is free again.
+ *
+ * <pre>
+ *   F &rarr; output &rarr; coded &rarr; SEND_F        RECV_F &rarr; slot &rarr; input &rarr; F .. B
+ * </pre>
  */
 final class BoundaryBuffers {
     private final int rank;
@@ -37,6 +49,13 @@ final class BoundaryBuffers {
     private final Map<Integer, Deque<DeviceBuffer>> outputs = new HashMap<>();
     private final Map<Integer, Deque<DeviceBuffer>> inputGradients = new HashMap<>();
     private final Map<ChannelKey, SentTensors> sent = new HashMap<>();
+
+    /** Where what a channel has sent returns to: where it was taken from. */
+    private final Map<ChannelKey, Deque<DeviceBuffer>> sendable = new HashMap<>();
+
+    private final Map<ChannelKey, Deque<DeviceBuffer>> decoded = new HashMap<>();
+    private final ChannelCodecs codecs;
+    private final Kernels kernels;
     private final List<Inbound> inbound = new ArrayList<>();
     private final List<Outbound> outbound = new ArrayList<>();
 
@@ -50,35 +69,46 @@ final class BoundaryBuffers {
             RunPlan plan,
             Map<Integer, StageProgram> programs,
             DeviceScope scope,
+            Kernels kernels,
             boolean keepsSent) {
         this.rank = rank;
         this.programs = programs;
         this.slices = plan.training().shape().slices();
+        this.codecs = plan.codecs();
+        this.kernels = kernels;
         var needs = BufferNeeds.of(rank, plan);
         var topology = new Topology(plan.training());
         for (StageProgram program : programs.values()) {
             int stage = program.stage();
-            int outputCount = needs.peak(stage, Use.OUTPUT);
-            int gradientCount = needs.peak(stage, Use.INPUT_GRADIENT);
             boolean takesFrames = stage > 0 && !topology.isLocal(stage - 1, stage);
             boolean sendsFrames = !topology.isLast(stage) && !topology.isLocal(stage, stage + 1);
             if (takesFrames) {
                 receive(scope, plan, activation(stage), needs, Use.INPUT);
             }
-            if (takesFrames && topology.passesGradient(stage)) {
-                gradientCount += send(plan, gradient(stage - 1), keepsSent);
-            }
             if (sendsFrames && topology.hasBackward(stage)) {
                 receive(scope, plan, gradient(stage), needs, Use.OUTPUT_GRADIENT);
             }
-            if (sendsFrames) {
-                outputCount += send(plan, activation(stage + 1), keepsSent);
-            }
+            ChannelKey output = activation(stage + 1);
+            int outputCount = needs.peak(stage, Use.OUTPUT);
             outputs.put(
-                    stage, pool(allocation(scope, sendsFrames), "output", program, outputCount));
+                    stage,
+                    sendsFrames
+                            ? send(scope, plan, output, program, "output", outputCount, keepsSent)
+                            : pool(scope::allocate, "output", program, outputCount));
+            ChannelKey gradient = gradient(stage - 1);
+            int gradientCount = needs.peak(stage, Use.INPUT_GRADIENT);
             inputGradients.put(
                     stage,
-                    pool(allocation(scope, takesFrames), "input gradient", program, gradientCount));
+                    takesFrames && topology.passesGradient(stage)
+                            ? send(
+                                    scope,
+                                    plan,
+                                    gradient,
+                                    program,
+                                    "input gradient",
+                                    gradientCount,
+                                    keepsSent)
+                            : pool(scope::allocate, "input gradient", program, gradientCount));
         }
     }
 
@@ -106,9 +136,12 @@ final class BoundaryBuffers {
         outbound.forEach(direct::send);
     }
 
-    /** Returns a slot as the boundary tensor of this unit. */
+    /** Returns a slot as the boundary tensor of this unit, or as its coded rows. */
     Tensor slot(ChannelKey channel, int slot, WorkUnit unit) {
-        return view(channel.stage(), known(slots, channel).get(slot), unit);
+        DeviceBuffer buffer = known(slots, channel).get(slot);
+        return codecs.of(channel)
+                .map(codec -> coded(channel.stage(), buffer, unit, codec))
+                .orElseGet(() -> view(channel.stage(), buffer, unit));
     }
 
     Tensor takeOutput(WorkUnit unit) {
@@ -119,32 +152,6 @@ final class BoundaryBuffers {
         known(outputs, stage).push(tensor.buffer());
     }
 
-    /** Records that the output was sent; it returns to its pool once the receiver has it intact. */
-    void sentOutput(Endpoint endpoint, int stage, Tensor tensor) {
-        SentTensors channel = known(sent, activation(stage + 1));
-        channel.add(tensor.buffer());
-        channel.reclaim(endpoint, known(outputs, stage));
-    }
-
-    /** Same as {@link #sentOutput}. */
-    void sentInputGradient(Endpoint endpoint, int stage, Tensor tensor) {
-        SentTensors channel = known(sent, gradient(stage - 1));
-        channel.add(tensor.buffer());
-        channel.reclaim(endpoint, known(inputGradients, stage));
-    }
-
-    /** Takes back what the receivers of a stage's tensors have verified by now. */
-    void reclaim(Endpoint endpoint, int stage) {
-        SentTensors forward = sent.get(activation(stage + 1));
-        if (forward != null) {
-            forward.reclaim(endpoint, known(outputs, stage));
-        }
-        SentTensors backward = sent.get(gradient(stage - 1));
-        if (backward != null) {
-            backward.reclaim(endpoint, known(inputGradients, stage));
-        }
-    }
-
     Tensor takeInputGradient(WorkUnit unit) {
         return view(unit.stage(), known(inputGradients, unit.stage()).pop(), unit);
     }
@@ -153,18 +160,93 @@ final class BoundaryBuffers {
         known(inputGradients, stage).push(tensor.buffer());
     }
 
+    // ---- coded tensors --------------------------------------------------------------------------
+
+    boolean isCoded(ChannelKey channel) {
+        return codecs.of(channel).isPresent();
+    }
+
+    /** Returns what is sent of a computed tensor: its coded rows where its channel has a codec. */
+    Tensor encode(ChannelKey channel, WorkUnit unit, Tensor computed) {
+        Optional<WireCodec> codec = codecs.of(channel);
+        if (codec.isEmpty()) {
+            return computed;
+        }
+        DeviceBuffer buffer = known(sendable, channel).pop();
+        Tensor coded = coded(unit.stage(), buffer, unit, codec.get());
+        kernels.encode(codec.get(), computed, coded);
+        return coded;
+    }
+
+    /** Returns what came in a slot of a coded channel; its slot may be released. */
+    Tensor decode(ChannelKey channel, WorkUnit unit, Tensor coded) {
+        Tensor tensor = view(channel.stage(), known(decoded, channel).pop(), unit);
+        kernels.decode(codecs.of(channel).orElseThrow(), coded, tensor);
+        return tensor;
+    }
+
+    void returnDecoded(ChannelKey channel, Tensor tensor) {
+        known(decoded, channel).push(tensor.buffer());
+    }
+
+    // ---- sent tensors ---------------------------------------------------------------------------
+
+    /** Takes back what was sent past the data plane. */
+    void returnSent(ChannelKey channel, Tensor tensor) {
+        known(sendable, channel).push(tensor.buffer());
+    }
+
+    /** Records that a tensor was sent; it returns to its pool once the receiver has it intact. */
+    void sent(Endpoint endpoint, ChannelKey channel, Tensor tensor) {
+        SentTensors sentOnes = known(sent, channel);
+        sentOnes.add(tensor.buffer());
+        sentOnes.reclaim(endpoint, known(sendable, channel));
+    }
+
+    /** Takes back what the receivers of a stage's tensors have verified by now. */
+    void reclaim(Endpoint endpoint, int stage) {
+        reclaim(endpoint, activation(stage + 1));
+        reclaim(endpoint, gradient(stage - 1));
+    }
+
+    private void reclaim(Endpoint endpoint, ChannelKey channel) {
+        SentTensors known = sent.get(channel);
+        if (known != null) {
+            known.reclaim(endpoint, known(sendable, channel));
+        }
+    }
+
+    // ---- allocation -----------------------------------------------------------------------------
+
     private Tensor view(int stage, DeviceBuffer buffer, WorkUnit unit) {
         StageProgram program = known(programs, stage);
         return Tensor.of(buffer, DType.F32, program.boundaryRows(unit), program.boundaryColumns());
+    }
+
+    private Tensor coded(int stage, DeviceBuffer buffer, WorkUnit unit, WireCodec codec) {
+        StageProgram program = known(programs, stage);
+        int words = codec.words(program.boundaryColumns());
+        return Tensor.of(buffer, DType.I32, program.boundaryRows(unit), words);
     }
 
     private void receive(
             DeviceScope scope, RunPlan plan, ChannelKey channel, BufferNeeds needs, Use use) {
         int credits = credits(plan, channel);
         StageProgram program = known(programs, channel.stage());
-        int count = needs.slots(channel.stage(), use, credits);
+        boolean coded = isCoded(channel);
+        int count = coded ? credits : needs.slots(channel.stage(), use, credits);
+        if (coded) {
+            int held = needs.peak(channel.stage(), use);
+            decoded.put(channel, pool(scope::allocate, "decoded of " + channel, program, held));
+        }
         var buffers =
-                List.copyOf(pool(scope::allocateStaged, "slot of " + channel, program, count));
+                List.copyOf(
+                        pool(
+                                scope::allocateStaged,
+                                "slot of " + channel,
+                                program,
+                                count,
+                                bytes(channel, program)));
         slots.put(channel, buffers);
         int from = plan.holderOf(channel.fromStage(), rank);
         inbound.add(
@@ -175,13 +257,28 @@ final class BoundaryBuffers {
                         buffers.stream().map(DeviceBuffer::staging).toList()));
     }
 
-    /** Returns how many of the channel's tensors are kept at most. */
-    private int send(RunPlan plan, ChannelKey channel, boolean keepsSent) {
+    /**
+     * Returns the memory that computations of a channel's tensors write into.
+     *
+     * @param peak how many of them wait for their send at most, this one included
+     */
+    private Deque<DeviceBuffer> send(
+            DeviceScope scope,
+            RunPlan plan,
+            ChannelKey channel,
+            StageProgram program,
+            String use,
+            int peak,
+            boolean keepsSent) {
         int to = plan.holderOf(channel.stage(), rank);
         int credits = credits(plan, channel);
         outbound.add(new Outbound(channel, to, credits));
         sent.put(channel, new SentTensors(channel));
-        return keepsSent ? credits : 0;
+        int count = peak + (keepsSent ? credits : 0);
+        Deque<DeviceBuffer> sending =
+                pool(scope::allocateStaged, use, program, count, bytes(channel, program));
+        sendable.put(channel, sending);
+        return isCoded(channel) ? pool(scope::allocate, use, program, Math.min(1, peak)) : sending;
     }
 
     private static int credits(RunPlan plan, ChannelKey channel) {
@@ -194,27 +291,38 @@ final class BoundaryBuffers {
         return credits;
     }
 
-    /** Returns how to allocate: the tensors that links carry are staged. */
-    private static BiFunction<String, Long, DeviceBuffer> allocation(
-            DeviceScope scope, boolean crosses) {
-        return crosses ? scope::allocateStaged : scope::allocate;
-    }
-
     private Deque<DeviceBuffer> pool(
             BiFunction<String, Long, DeviceBuffer> allocation,
             String use,
             StageProgram program,
             int count) {
-        int rows = 0;
-        for (int slice = 0; slice < slices; slice++) {
-            rows = Math.max(rows, program.boundaryRows(slice));
-        }
-        long bytes = (long) rows * program.boundaryColumns() * DType.F32.bytes();
+        long elements = (long) mostRows(program) * program.boundaryColumns();
+        return pool(allocation, use, program, count, elements * DType.F32.bytes());
+    }
+
+    private static Deque<DeviceBuffer> pool(
+            BiFunction<String, Long, DeviceBuffer> allocation,
+            String use,
+            StageProgram program,
+            int count,
+            long bytes) {
         var pool = new ArrayDeque<DeviceBuffer>();
         for (int i = 0; i < count; i++) {
             pool.add(allocation.apply("stage %d %s %d".formatted(program.stage(), use, i), bytes));
         }
         return pool;
+    }
+
+    private long bytes(ChannelKey channel, StageProgram program) {
+        return codecs.bytes(channel, mostRows(program), program.boundaryColumns());
+    }
+
+    private int mostRows(StageProgram program) {
+        int rows = 0;
+        for (int slice = 0; slice < slices; slice++) {
+            rows = Math.max(rows, program.boundaryRows(slice));
+        }
+        return rows;
     }
 
     private static <K, V> V known(Map<K, V> map, K key) {

@@ -115,6 +115,20 @@ final class BoundaryLinks {
         return received;
     }
 
+    /**
+     * Whether a tensor has arrived and its copy to the device is not complete, which this begins
+     * unless that was done before: a slot whose tensor is decoded must not be read by a copy any
+     * more when it is released.
+     */
+    boolean isOnItsWayToTheDevice(WorkUnit unit, ChannelKey channel) {
+        if (direct.bring(channel)) {
+            return false;
+        }
+        bring(unit, channel);
+        int slot = endpoint.arrived(frame(unit, channel));
+        return slot >= 0 && !buffers.slot(channel, slot, unit).buffer().isCopied();
+    }
+
     private HeldTensor.Received received(WorkUnit unit, ChannelKey channel, int slot) {
         return new HeldTensor.Received(buffers.slot(channel, slot, unit), channel, slot);
     }

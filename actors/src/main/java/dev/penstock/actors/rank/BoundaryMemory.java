@@ -33,7 +33,8 @@ public final class BoundaryMemory {
     /**
      * Returns the bytes that a rank allocates for receive slots, outputs and input gradients.
      *
-     * @param tensorBytes bytes of the largest boundary tensor
+     * @param rows of the largest boundary tensor
+     * @param columns of every boundary tensor
      * @param sharedGradientElements elements of the gradient that stages share, 0 if they share
      *     none
      * @param keepsSent whether sent tensors are kept until they are verified
@@ -42,38 +43,59 @@ public final class BoundaryMemory {
     public static long bytes(
             int rank,
             RunPlan plan,
-            long tensorBytes,
+            int rows,
+            int columns,
             long sharedGradientElements,
             boolean keepsSent,
             boolean staged) {
         var needs = BufferNeeds.of(rank, plan);
         var topology = new Topology(plan.training());
-        long tensors = 0;
+        var sizes = new Sizes(plan, rows, columns, keepsSent);
+        long bytes = 0;
         for (int stage : plan.stagesOf(rank)) {
-            tensors += needs.peak(stage, Use.OUTPUT) + needs.peak(stage, Use.INPUT_GRADIENT);
-            if (stage > 0 && !topology.isLocal(stage - 1, stage)) {
-                tensors +=
-                        needs.slots(
-                                stage, Use.INPUT, credits(plan, BoundaryBuffers.activation(stage)));
-                tensors +=
-                        topology.passesGradient(stage)
-                                ? kept(plan, BoundaryBuffers.gradient(stage - 1), keepsSent)
-                                : 0;
+            boolean takes = stage > 0 && !topology.isLocal(stage - 1, stage);
+            boolean sends = !topology.isLast(stage) && !topology.isLocal(stage, stage + 1);
+            int outputs = needs.peak(stage, Use.OUTPUT);
+            int gradients = needs.peak(stage, Use.INPUT_GRADIENT);
+            bytes +=
+                    sends
+                            ? sizes.sent(BoundaryBuffers.activation(stage + 1), outputs)
+                            : outputs * sizes.whole();
+            bytes +=
+                    takes && topology.passesGradient(stage)
+                            ? sizes.sent(BoundaryBuffers.gradient(stage - 1), gradients)
+                            : gradients * sizes.whole();
+            if (takes) {
+                bytes += sizes.received(needs, BoundaryBuffers.activation(stage), Use.INPUT);
             }
-            if (!topology.isLast(stage) && !topology.isLocal(stage, stage + 1)) {
-                tensors += kept(plan, BoundaryBuffers.activation(stage + 1), keepsSent);
-                tensors +=
-                        topology.hasBackward(stage)
-                                ? needs.slots(
-                                        stage,
-                                        Use.OUTPUT_GRADIENT,
-                                        credits(plan, BoundaryBuffers.gradient(stage)))
-                                : 0;
+            if (sends && topology.hasBackward(stage)) {
+                bytes += sizes.received(needs, BoundaryBuffers.gradient(stage), Use.OUTPUT_GRADIENT);
             }
         }
-        return tensors * tensorBytes
+        return bytes
                 + exchanges(plan.grid().placeOf(rank).pipeline(), plan.training())
                         * SharedGradientExchange.slotBytes(sharedGradientElements, staged);
+    }
+
+    /** The memory of channels, as {@link BoundaryBuffers} takes it. */
+    private record Sizes(RunPlan plan, int rows, int columns, boolean keepsSent) {
+        long whole() {
+            return (long) rows * columns * Float.BYTES;
+        }
+
+        long sent(ChannelKey channel, int peak) {
+            int kept = keepsSent ? credits(plan, channel) : 0;
+            long coded = plan.codecs().of(channel).isPresent() ? Math.min(1, peak) * whole() : 0;
+            return (peak + kept) * plan.codecs().bytes(channel, rows, columns) + coded;
+        }
+
+        long received(BufferNeeds needs, ChannelKey channel, Use use) {
+            int credits = credits(plan, channel);
+            boolean coded = plan.codecs().of(channel).isPresent();
+            int slots = coded ? credits : needs.slots(channel.stage(), use, credits);
+            return slots * plan.codecs().bytes(channel, rows, columns)
+                    + (coded ? needs.peak(channel.stage(), use) * whole() : 0);
+        }
     }
 
     /** Returns the stages of this rank that share a gradient with a stage of another rank. */
@@ -84,10 +106,6 @@ public final class BoundaryMemory {
                 .flatMap(List::stream)
                 .filter(stage -> placement.rankOf(stage) == rank)
                 .count();
-    }
-
-    private static int kept(RunPlan plan, ChannelKey channel, boolean keepsSent) {
-        return keepsSent ? credits(plan, channel) : 0;
     }
 
     private static int credits(RunPlan plan, ChannelKey channel) {

@@ -82,8 +82,7 @@ final class BoundaryTensors {
         if (topology.isLocal(unit.stage(), next)) {
             inputs.put(unit.onStage(next), new HeldTensor.HandedOver(output));
         } else {
-            links.prepare(BoundaryBuffers.activation(next), output);
-            outputs.put(unit, output);
+            outputs.put(unit, toSend(BoundaryBuffers.activation(next), unit, output));
         }
     }
 
@@ -93,11 +92,7 @@ final class BoundaryTensors {
         Progress progress = links.offer(unit, channel, output);
         if (progress == Progress.DONE) {
             activationBytes += output.bytes();
-            if (links.isDirect(channel, output)) {
-                buffers.returnOutput(unit.stage(), output);
-            } else {
-                buffers.sentOutput(endpoint, unit.stage(), output);
-            }
+            sent(channel, output);
             outputs.remove(unit);
         }
         return progress;
@@ -108,6 +103,8 @@ final class BoundaryTensors {
             case null -> {}
             case HeldTensor.HandedOver(Tensor tensor) ->
                     buffers.returnOutput(unit.stage() - 1, tensor);
+            case HeldTensor.Decoded(Tensor tensor, ChannelKey channel) ->
+                    buffers.returnDecoded(channel, tensor);
             case HeldTensor.Received received -> links.release(received);
         }
     }
@@ -136,8 +133,8 @@ final class BoundaryTensors {
         if (topology.isLocal(before, unit.stage())) {
             outputGradients.put(unit.onStage(before), new HeldTensor.HandedOver(inputGradient));
         } else {
-            links.prepare(BoundaryBuffers.gradient(before), inputGradient);
-            inputGradients.put(unit, inputGradient);
+            ChannelKey channel = BoundaryBuffers.gradient(before);
+            inputGradients.put(unit, toSend(channel, unit, inputGradient));
         }
     }
 
@@ -147,11 +144,7 @@ final class BoundaryTensors {
         Progress progress = links.offer(unit, channel, gradient);
         if (progress == Progress.DONE) {
             gradientBytes += gradient.bytes();
-            if (links.isDirect(channel, gradient)) {
-                buffers.returnInputGradient(unit.stage(), gradient);
-            } else {
-                buffers.sentInputGradient(endpoint, unit.stage(), gradient);
-            }
+            sent(channel, gradient);
             inputGradients.remove(unit);
         }
         return progress;
@@ -162,6 +155,8 @@ final class BoundaryTensors {
             case null -> {}
             case HeldTensor.HandedOver(Tensor tensor) ->
                     buffers.returnInputGradient(unit.stage() + 1, tensor);
+            case HeldTensor.Decoded(Tensor tensor, ChannelKey channel) ->
+                    buffers.returnDecoded(channel, tensor);
             case HeldTensor.Received received -> links.release(received);
         }
     }
@@ -169,12 +164,44 @@ final class BoundaryTensors {
     // ---- both -----------------------------------------------------------------------------------
 
     private Progress receive(WorkUnit unit, ChannelKey channel, Map<WorkUnit, HeldTensor> into) {
-        HeldTensor received = links.receive(unit, channel);
+        if (buffers.isCoded(channel) && links.isOnItsWayToTheDevice(unit, channel)) {
+            return Progress.WAITS_FOR_LINK;
+        }
+        HeldTensor.Received received = links.receive(unit, channel);
         if (received == null) {
             return Progress.WAITS_FOR_FRAME;
         }
-        into.put(unit, received);
+        into.put(unit, buffers.isCoded(channel) ? decoded(unit, received) : received);
         return Progress.DONE;
+    }
+
+    private HeldTensor decoded(WorkUnit unit, HeldTensor.Received received) {
+        Tensor tensor = buffers.decode(received.channel(), unit, received.tensor());
+        links.release(received);
+        return new HeldTensor.Decoded(tensor, received.channel());
+    }
+
+    /** Returns what travels of a computed tensor, whose memory is free if that is something else. */
+    private Tensor toSend(ChannelKey channel, WorkUnit unit, Tensor computed) {
+        Tensor travelling = buffers.encode(channel, unit, computed);
+        if (buffers.isCoded(channel)) {
+            switch (channel.kind()) {
+                case ACTIVATION -> buffers.returnOutput(unit.stage(), computed);
+                case GRADIENT -> buffers.returnInputGradient(unit.stage(), computed);
+                case SHARED_GRADIENT, MIRROR, COLLECTIVE ->
+                        throw new IllegalArgumentException(channel + " has no boundary tensors");
+            }
+        }
+        links.prepare(channel, travelling);
+        return travelling;
+    }
+
+    private void sent(ChannelKey channel, Tensor tensor) {
+        if (links.isDirect(channel, tensor)) {
+            buffers.returnSent(channel, tensor);
+        } else {
+            buffers.sent(endpoint, channel, tensor);
+        }
     }
 
     private static @Nullable Tensor tensor(Map<WorkUnit, HeldTensor> from, WorkUnit unit) {

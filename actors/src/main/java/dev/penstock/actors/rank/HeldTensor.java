@@ -10,6 +10,9 @@ sealed interface HeldTensor {
     /** A tensor from another rank, in a receive slot of its channel. */
     record Received(Tensor tensor, ChannelKey channel, int slot) implements HeldTensor {}
 
+    /** A tensor that came coded from another rank, in memory for what was decoded. */
+    record Decoded(Tensor tensor, ChannelKey channel) implements HeldTensor {}
+
     /** A tensor from the neighbouring stage on this rank, in that stage's pool. */
     record HandedOver(Tensor tensor) implements HeldTensor {}
 }

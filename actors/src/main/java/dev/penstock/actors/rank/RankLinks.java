@@ -77,7 +77,13 @@ final class RankLinks implements AutoCloseable {
             this.groups = joined;
             DataPlane dataPlane = resources.dataPlane();
             var buffers =
-                    new BoundaryBuffers(rank, plan, stages, boundary, dataPlane.keepsSentTensors());
+                    new BoundaryBuffers(
+                            rank,
+                            plan,
+                            stages,
+                            boundary,
+                            device.kernels(),
+                            dataPlane.keepsSentTensors());
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());
             Map<Integer, List<GradientExchange>> exchanges = exchanges(inbound, outbound);

@@ -1,6 +1,7 @@
 package dev.penstock.actors.spi;
 
 import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
@@ -23,6 +24,7 @@ import java.util.stream.Collectors;
  *     that each is the others' mirror
  * @param ringFromBytes sums and gathers between processes of tensors of so many bytes or more go
  *     round; {@link CollectiveForm#NEVER} for none
+ * @param codecs in which form boundary tensors travel
  */
 public record RunPlan(
         String runId,
@@ -35,7 +37,8 @@ public record RunPlan(
         Timeouts timeouts,
         boolean mirrors,
         boolean wholeReplicas,
-        long ringFromBytes) {
+        long ringFromBytes,
+        ChannelCodecs codecs) {
     public RunPlan {
         inFlight = Map.copyOf(inFlight);
         if (grid.pipeline() != training.shape().ranks()) {
@@ -43,6 +46,34 @@ public record RunPlan(
                     "a pipeline of %d ranks cannot run an order for %d"
                             .formatted(grid.pipeline(), training.shape().ranks()));
         }
+    }
+
+    /** With boundary tensors that travel as they are. */
+    public RunPlan(
+            String runId,
+            String hash,
+            Schedule training,
+            Schedule evaluation,
+            RankGrid grid,
+            Map<ChannelKey, Integer> inFlight,
+            RunSteps steps,
+            Timeouts timeouts,
+            boolean mirrors,
+            boolean wholeReplicas,
+            long ringFromBytes) {
+        this(
+                runId,
+                hash,
+                training,
+                evaluation,
+                grid,
+                inFlight,
+                steps,
+                timeouts,
+                mirrors,
+                wholeReplicas,
+                ringFromBytes,
+                ChannelCodecs.NONE);
     }
 
     /** Of a pipeline alone. */

@@ -1,0 +1,38 @@
+package dev.penstock.actors.dataplane;
+
+import dev.penstock.cuda.device.WireCodec;
+import java.util.Optional;
+
+/**
+ * In which form boundary tensors travel between ranks. What a stage hands to another stage of its
+ * own rank travels nowhere and keeps its bits.
+ *
+ * @param activations of activations; empty: as they are
+ * @param gradients of their gradients; empty: as they are
+ * @param fromStage links from this stage on are coded: of stages k and k + 1 where k is this or
+ *     more
+ */
+public record ChannelCodecs(
+        Optional<WireCodec> activations, Optional<WireCodec> gradients, int fromStage) {
+    /** All tensors travel as they are. */
+    public static final ChannelCodecs NONE =
+            new ChannelCodecs(Optional.empty(), Optional.empty(), 0);
+
+    /** Returns how tensors of a channel travel; empty: as they are. */
+    public Optional<WireCodec> of(ChannelKey channel) {
+        if (Math.min(channel.fromStage(), channel.stage()) < fromStage) {
+            return Optional.empty();
+        }
+        return switch (channel.kind()) {
+            case ACTIVATION -> activations;
+            case GRADIENT -> gradients;
+            case SHARED_GRADIENT, MIRROR, COLLECTIVE -> Optional.empty();
+        };
+    }
+
+    /** Returns the bytes of a tensor on its way. */
+    public long bytes(ChannelKey channel, int rows, int columns) {
+        int words = of(channel).map(codec -> codec.words(columns)).orElse(columns);
+        return (long) rows * words * Integer.BYTES;
+    }
+}
