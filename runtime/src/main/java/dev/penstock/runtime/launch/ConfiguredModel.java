@@ -117,7 +117,8 @@ public final class ConfiguredModel {
                 config.parallel().sequence(),
                 config.fineTune()
                         .tuning(Families.find(section.family()).orElseThrow(), shape)
-                        .keeping(config.fineTune().kept()));
+                        .keeping(config.fineTune().kept()),
+                section.dropout());
     }
 
     /**

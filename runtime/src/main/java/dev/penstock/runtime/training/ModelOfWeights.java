@@ -16,13 +16,16 @@ import java.util.Set;
  */
 public final class ModelOfWeights {
     /** Does not change what a model is. */
-    private static final Set<String> NO_SHAPE = Set.of("context");
+    private static final Set<String> NO_SHAPE = Set.of("context", "dropout");
 
     private static final String TOKENIZER_FILE = "tokenizer.json";
 
     private ModelOfWeights() {}
 
-    /** Whether a configuration says nothing of the model but how long sequences are. */
+    /**
+     * Whether a configuration says nothing of the model but how long sequences are and how much is
+     * dropped.
+     */
     public static boolean isUnsaid(DraftConfig draft) {
         return NO_SHAPE.containsAll(draft.draft().writtenIn("model"));
     }

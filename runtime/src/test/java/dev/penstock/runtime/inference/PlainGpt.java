@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import java.util.function.BiConsumer;
 import java.util.function.Function;
 
 /**
@@ -20,6 +21,7 @@ public final class PlainGpt {
 
     private final ModelConfig config;
     private final Map<String, float[]> weights = new HashMap<>();
+    private BiConsumer<String, double[][]> dropout = (_, _) -> {};
 
     /**
      * @param read gives a parameter's elements by its name
@@ -82,6 +84,21 @@ public final class PlainGpt {
                 });
     }
 
+    /**
+     * Lets something drop out elements of the embeddings, and of what branches are about to add.
+     *
+     * @param in place, with the name of what computed it: {@code embeddings}, or a branch's last
+     *     matrix
+     */
+    public void droppingOut(BiConsumer<String, double[][]> in) {
+        dropout = in;
+    }
+
+    /** A parameter's elements, which may be changed. */
+    public float[] weight(String name) {
+        return of(name);
+    }
+
     /** Logits of the token after each token of a window, which begins at position 0. */
     public double[][] logits(int[] window) {
         int d = config.shape().width();
@@ -91,17 +108,18 @@ public final class PlainGpt {
                 x[t][i] = of("wte.weight")[window[t] * d + i] + of("wpe.weight")[t * d + i];
             }
         }
+        dropout.accept("embeddings", x);
         for (int layer = 0; layer < config.shape().layers(); layer++) {
             String h = "h." + layer + ".";
             double[][] qkv = linear(norm(x, h + "ln_1"), h + "attn.c_attn", 3 * d);
-            add(x, linear(attention(qkv), h + "attn.c_proj", d));
+            add(x, branch(attention(qkv), h + "attn.c_proj"));
             double[][] hidden = linear(norm(x, h + "ln_2"), h + "mlp.c_fc", 4 * d);
             for (double[] row : hidden) {
                 for (int i = 0; i < row.length; i++) {
                     row[i] = gelu(row[i]);
                 }
             }
-            add(x, linear(hidden, h + "mlp.c_proj", d));
+            add(x, branch(hidden, h + "mlp.c_proj"));
         }
         double[][] last = norm(x, "ln_f");
         float[] head = of(config.shape().tied() ? "wte.weight" : "lm_head.weight");
@@ -160,6 +178,12 @@ public final class PlainGpt {
                 }
             }
         }
+        return y;
+    }
+
+    private double[][] branch(double[][] x, String name) {
+        double[][] y = linear(x, name, config.shape().width());
+        dropout.accept(name + ".weight", y);
         return y;
     }
 

@@ -84,6 +84,15 @@ class KeptInBf16Test {
         }
     }
 
+    @Test
+    void aRunWithDropoutIsTheSame() {
+        GptSettings dropping = gpt2(2, CUT).dropping(0.3);
+        Schedule order = Orders.oneForwardOneBackward(2, MICRO_BATCHES, 2);
+
+        expectSame(Gemm.CUBLAS, dropping, order);
+        expectSame(Gemm.CUBLAS, TinyRuns.recomputing(dropping, Set.of(0)), Orders.split(order, 1));
+    }
+
     @ParameterizedTest(name = "rows divided: {0}")
     @CsvSource({"false", "true"})
     void tensorShardsAreTheSame(boolean sequence) {
@@ -117,7 +126,8 @@ class KeptInBf16Test {
                 s.grid(),
                 s.zero(),
                 s.sequence(),
-                s.fineTuning());
+                s.fineTuning(),
+                s.dropout());
     }
 
     private static void expectSame(Gemm gemm, GptSettings settings, Schedule order) {

@@ -55,7 +55,8 @@ public final class TinyRuns {
                 s.grid(),
                 s.zero(),
                 s.sequence(),
-                s.fineTuning());
+                s.fineTuning(),
+                s.dropout());
     }
 
     /** The same with tensor shards that divide rows. */
@@ -71,7 +72,8 @@ public final class TinyRuns {
                 s.grid(),
                 s.zero(),
                 true,
-                s.fineTuning());
+                s.fineTuning(),
+                s.dropout());
     }
 
     /** The same on so many replicas, each with this batch. */

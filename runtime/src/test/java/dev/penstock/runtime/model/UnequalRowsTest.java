@@ -105,6 +105,30 @@ class UnequalRowsTest {
         assertThat(shorter).isEqualTo(padded);
     }
 
+    /** Masks follow tokens, and what padding is dropped of reaches nobody. */
+    @ParameterizedTest(name = "{0}")
+    @ValueSource(strings = {"qwen3", "gpt2-variants"})
+    void dropoutIsTheSameForShorterAndPaddedRows(String family) {
+        ModelShape shape = TinyFamilies.shape(family);
+        GptSettings one =
+                TinyRuns.settings(shape, 1, new BatchShape(2, MICRO_BATCHES, List.of(64), 4))
+                        .dropping(0.3);
+        GptSettings two =
+                TinyRuns.settings(shape, 2, new BatchShape(2, MICRO_BATCHES, List.of(32, 32), 4))
+                        .dropping(0.3);
+        var shorter = new Rows(TinyRuns.tokens(shape.vocabulary()), false);
+        var padded = new Rows(TinyRuns.tokens(shape.vocabulary()), true);
+        Schedule whole = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
+        Schedule split = Orders.split(Orders.oneForwardOneBackward(2, MICRO_BATCHES, 2), 1);
+
+        Map<String, Object> outcome = outcome(CPU, one, whole, shorter);
+
+        assertThat(outcome(CPU, one, whole, padded)).isEqualTo(outcome);
+        assertThat(outcome(CPU, two, split, shorter)).isEqualTo(outcome);
+        assertThat(outcome.get("loss 1"))
+                .isNotEqualTo(outcome(CPU, one.dropping(0), whole, shorter).get("loss 1"));
+    }
+
     private static Map<String, Object> bits(
             String family,
             int stages,

@@ -24,6 +24,7 @@ public final class LayoutChanges {
     private static final String TOKENIZER = "data.tokenizer";
     private static final String SEQUENCES = "batch.sequences";
     private static final String CONTEXT = "model.context";
+    private static final String DROPOUT = "model.dropout";
 
     private final Config before;
     private final Config now;
@@ -49,7 +50,8 @@ public final class LayoutChanges {
 
     /**
      * Returns overrides that give a configuration the model of a run, but for how long sequences
-     * are, which may change; empty if the run's own configuration does not say it.
+     * are and how much is dropped, which may change; empty if the run's own configuration does not
+     * say it.
      *
      * @param resolved the configuration as the run wrote it
      */
@@ -62,7 +64,7 @@ public final class LayoutChanges {
             List<String> settings = new ArrayList<>();
             for (Map.Entry<String, ConfigValue> key : config.getConfig(MODEL).entrySet()) {
                 String path = MODEL + "." + key.getKey();
-                if (!path.equals(CONTEXT)) {
+                if (!path.equals(CONTEXT) && !path.equals(DROPOUT)) {
                     settings.add(path + "=" + key.getValue().render(ConfigRenderOptions.concise()));
                 }
             }

@@ -30,6 +30,8 @@ import java.util.Optional;
  * @param theta of positions that turn heads
  * @param stretch of their wavelengths: factor, low, high and original length; empty: none
  * @param positions tokens of the longest sequence that the model can read
+ * @param dropout share of the embeddings, and of what each branch of a block adds, that is dropped
+ *     in training
  */
 public record ModelSection(
         @Setting(is = "256", range = "[1, 16777216]", doc = "tokens of a sequence") int context,
@@ -118,7 +120,15 @@ public record ModelSection(
                         doc =
                                 "tokens of the longest sequence that the model can read, for its"
                                         + " config.json; context: model.context")
-                Optional<Integer> positions) {
+                Optional<Integer> positions,
+        @Setting(
+                        is = "0",
+                        range = "[0, 1)",
+                        doc =
+                                "share of the embeddings, and of what attention and MLP of each"
+                                        + " block add to them, that is dropped in training;"
+                                        + " attention's probabilities are whole")
+                double dropout) {
 
     /** A GPT-2 with nothing unusual. */
     public ModelSection(
@@ -146,7 +156,8 @@ public record ModelSection(
                 Optional.empty(),
                 Optional.empty(),
                 List.of(),
-                Optional.empty());
+                Optional.empty(),
+                0);
     }
 
     /** Rows of the token embedding when the tokenizer has {@code tokens} tokens. */
@@ -170,6 +181,9 @@ public record ModelSection(
                 ModelConfig.of(
                         Families.find(family).orElseThrow(),
                         shape.withContext(shape.positions().most()));
-        return from.flatMap(ModelKeys::readable).filter(described::equals).orElse(described);
+        return from.flatMap(ModelKeys::readable)
+                .filter(described::equals)
+                .orElse(described)
+                .dropping(dropout);
     }
 }

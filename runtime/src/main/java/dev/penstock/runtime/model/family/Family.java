@@ -27,6 +27,12 @@ public interface Family {
     /** Writes what {@link #shape} reads. What the family does not have is left out. */
     void describe(ModelShape shape, ObjectNode config);
 
+    /**
+     * Writes what is dropped in training, where the family's files say it: the same share of the
+     * embeddings and of what each branch of a block adds, and nothing of attention's probabilities.
+     */
+    default void describeDropout(double probability, ObjectNode config) {}
+
     /** Returns all tensors of a model, named and in the order in which they are published. */
     List<StoredPart> parts(ModelShape shape);
 

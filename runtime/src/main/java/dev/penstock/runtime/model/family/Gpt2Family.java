@@ -146,6 +146,13 @@ final class Gpt2Family implements Family {
     }
 
     @Override
+    public void describeDropout(double probability, ObjectNode config) {
+        config.put("embd_pdrop", probability);
+        config.put("resid_pdrop", probability);
+        config.put("attn_pdrop", 0.0);
+    }
+
+    @Override
     public List<StoredPart> parts(ModelShape shape) {
         int d = shape.width();
         int f = shape.block().hidden();

@@ -134,6 +134,21 @@ public final class ModelConfig {
         return new ModelConfig(family, shape, json, other);
     }
 
+    /**
+     * Returns the same model, described as one that is trained with dropout, as far as the family's
+     * files say that. They are left as they are where nothing is dropped.
+     *
+     * @param probability see {@link Family#describeDropout}
+     */
+    public ModelConfig dropping(double probability) {
+        if (probability == 0) {
+            return this;
+        }
+        ObjectNode other = json.deepCopy();
+        family.describeDropout(probability, other);
+        return new ModelConfig(family, shape, other, tuning);
+    }
+
     /** Returns the model without adapters, everything in it trained. */
     public ModelConfig base() {
         return training(FineTuning.FULL);

@@ -6,114 +6,43 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.parameters.CounterRandom;
-import dev.penstock.runtime.model.shape.BatchShape;
-import dev.penstock.runtime.model.shape.PartTokens;
-import dev.penstock.runtime.model.shape.PartTokens.Run;
-import dev.penstock.runtime.model.shape.StepShapes;
-import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Dropout of what the low-rank branches of a stage read. Each row of a step has a random key, which
- * depends on the run's seed, the step, and the number of its token among all of the step: masks are
- * the same however the work is divided, and are computed again wherever they are needed. Before a
- * unit, {@link #at} says which rows are next. Not thread-safe.
+ * Dropout of what the low-rank branches of a stage read. Masks are computed again wherever they are
+ * needed, see {@link DropoutKeys}. Not thread-safe.
  */
 public final class AdapterDropout {
     private final double probability;
-    private final StepShapes shapes;
-    private final Tensor keys;
+    private final DropoutKeys keys;
     private final Tensor room;
-    private boolean on;
-    private @Nullable Tensor ofUnit;
 
-    private AdapterDropout(double probability, StepShapes shapes, Tensor keys, Tensor room) {
+    private AdapterDropout(double probability, DropoutKeys keys, Tensor room) {
         this.probability = probability;
-        this.shapes = shapes;
         this.keys = keys;
         this.room = room;
     }
 
     /**
-     * Allocates what is needed.
+     * Allocates room for one input of the largest unit.
      *
-     * @param kept for what stays through a step: 8 bytes of each token
-     * @param scratch for one input of the largest unit
-     * @param shapes of the current step
+     * @param rows of the largest unit
      * @param widest columns of the widest input
      */
     public static AdapterDropout allocate(
-            DeviceScope kept,
-            DeviceScope scratch,
-            StepShapes shapes,
-            int widest,
-            double probability) {
-        BatchShape whole = shapes.whole();
+            DeviceScope scratch, DropoutKeys keys, int rows, int widest, double probability) {
         return new AdapterDropout(
                 probability,
-                shapes,
-                kept.tensor("keys of rows for dropout", DType.I32, whole.tokensPerStep(), 2),
+                keys,
                 scratch.tensor(
                         "input of an adapter after dropout",
                         DType.F32,
                         1,
-                        Math.multiplyExact(whole.largestRows(), widest)));
-    }
-
-    /** Begins a step: nothing is dropped in it unless it trains. */
-    public void begin(boolean trains) {
-        on = trains;
-        ofUnit = null;
-    }
-
-    /**
-     * Draws the keys of a step, whose micro-batches have their sizes already.
-     *
-     * @param seed of the run
-     * @param firstSequence number of this rank's first sequence among all of the step
-     * @param tokens that this rank holds of each
-     * @param context tokens of a whole sequence
-     */
-    public void draw(long seed, long step, long firstSequence, PartTokens tokens, int context) {
-        CounterRandom random = CounterRandom.of(seed, "dropout in step " + step);
-        BatchShape whole = shapes.whole();
-        int[] words = new int[2 * whole.microBatchRows()];
-        for (int m = 0; m < whole.microBatches(); m++) {
-            BatchShape batch = shapes.of(m);
-            long first = firstSequence + (long) m * batch.sequences();
-            int row = 0;
-            for (int slice = 0; slice < batch.slices(); slice++) {
-                int length = batch.sliceLengths().get(slice);
-                for (int b = 0; b < batch.sequences(); b++) {
-                    for (Run run : tokens.of(batch.firstToken(slice), length)) {
-                        for (int i = 0; i < run.tokens(); i++) {
-                            long key = random.bits((first + b) * context + run.first() + i);
-                            words[2 * row] = (int) key;
-                            words[2 * row + 1] = (int) (key >>> 32);
-                            row++;
-                        }
-                    }
-                }
-            }
-            keys.rows(m * whole.microBatchRows(), row)
-                    .write(MemorySegment.ofArray(words).asSlice(0, 8L * row));
-        }
-    }
-
-    /** A unit is next. */
-    public void at(int microBatch, int slice) {
-        if (!on) {
-            return;
-        }
-        BatchShape batch = shapes.of(microBatch);
-        int before = batch.sequences() * batch.firstToken(slice);
-        ofUnit =
-                keys.rows(microBatch * shapes.whole().microBatchRows() + before, batch.rows(slice));
+                        Math.multiplyExact(rows, widest)));
     }
 
     /** Returns whether anything is dropped in this step. */
     boolean isOn() {
-        return on;
+        return keys.isOn();
     }
 
     /** Returns the factor that makes up for what is dropped. */
@@ -144,7 +73,7 @@ public final class AdapterDropout {
      * @param firstRow of the input in the unit
      */
     Tensor dropped(Kernels kernels, Tensor x, int firstRow, DropoutMask mask) {
-        Tensor unit = ofUnit;
+        Tensor unit = keys.ofUnit();
         if (unit == null) {
             return x;
         }
@@ -155,7 +84,7 @@ public final class AdapterDropout {
 
     /** Adds to an input's gradient what comes from that after dropout, of a whole unit. */
     void addGradient(Kernels kernels, Tensor gradient, DropoutMask mask, Tensor dx) {
-        Tensor unit = ofUnit;
+        Tensor unit = keys.ofUnit();
         if (unit == null) {
             kernels.add(gradient, dx);
         } else {

@@ -172,7 +172,8 @@ final class AttentionBlock {
             Workspace work,
             TokenBlocks blocks,
             boolean goesOn) {
-        output.backward(a.attendedFactor(), dStream, work.dAttended(), work, blocks);
+        Tensor dOutput = output.outputGradient(dStream);
+        output.backward(a.attendedFactor(), dOutput, work.dAttended(), work, blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         Tensor dProjected =
                 queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
@@ -186,8 +187,8 @@ final class AttentionBlock {
 
     /**
      * Same as {@link #backward} without the products for the weights; keeps what they need where
-     * the space is no longer used: the gradient of {@code middle} in its place, those of queries,
-     * keys and values in the unit's rows of {@code qkv}.
+     * the space is no longer used: the gradient of the branch's output in that of {@code middle},
+     * those of queries, keys and values in the unit's rows of {@code qkv}.
      */
     void backwardInput(
             Tensor x,
@@ -198,8 +199,9 @@ final class AttentionBlock {
             Workspace work,
             TokenBlocks blocks,
             boolean goesOn) {
-        kernels.copy(dStream, compute.keptIn(a.middle()));
-        output.backwardInput(dStream, work.dAttended(), work, blocks);
+        Tensor dOutput = output.outputGradient(dStream);
+        kernels.copy(dOutput, compute.keptIn(a.middle()));
+        output.backwardInput(dOutput, work.dAttended(), work, blocks);
         attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
         Tensor dProjected = dProjected(a, dQkv, work, blocks);
         MicroBatchRows.scatter(kernels, dProjected, blocks, qkv);

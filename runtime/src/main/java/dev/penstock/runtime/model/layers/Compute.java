@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  *     F32; null where there is none
  * @param projected scratch for queries, keys and values of the largest unit before they are
  *     rounded; null where they are kept in F32
+ * @param dropout of what enters the residual stream; null if nothing is ever dropped
  */
 public record Compute(
         Kernels kernels,
@@ -30,7 +31,21 @@ public record Compute(
         TensorShards shards,
         @Nullable AdapterRoom adapters,
         @Nullable Tensor widened,
-        @Nullable Tensor projected) {
+        @Nullable Tensor projected,
+        @Nullable StreamDropout dropout) {
+
+    /** The means of layers whose residual stream is never dropped out. */
+    public Compute(
+            Kernels kernels,
+            DType multiply,
+            DType kept,
+            FiniteGuard guard,
+            TensorShards shards,
+            @Nullable AdapterRoom adapters,
+            @Nullable Tensor widened,
+            @Nullable Tensor projected) {
+        this(kernels, multiply, kept, guard, shards, adapters, widened, projected, null);
+    }
 
     /** Returns a matrix as products read it, valid until the next call. */
     Tensor factor(Parameter matrix) {

@@ -57,7 +57,8 @@ final class MlpBlock {
             Workspace work,
             TokenBlocks blocks,
             boolean goesOn) {
-        output.backward(a.activated(), dStream, work.dHidden(), work, blocks);
+        Tensor dOutput = output.outputGradient(dStream);
+        output.backward(a.activated(), dOutput, work.dHidden(), work, blocks);
         Tensor dHidden = activation.backward(a.hidden(), work.dHidden(), work, blocks);
         if (!goesOn && !normTrained) {
             hidden.backwardWeight(a.norm2(), dHidden, blocks);
@@ -71,7 +72,7 @@ final class MlpBlock {
      * Same as {@link #backward} without the products for the weights; keeps what they need where
      * the space is no longer used: the gradient of the hidden layer in {@code a.hidden}.
      *
-     * @param keptOutputGradient receives the gradient of {@code y}
+     * @param keptOutputGradient receives the gradient of the branch's output
      */
     void backwardInput(
             LayerActivations a,
@@ -80,8 +81,9 @@ final class MlpBlock {
             Workspace work,
             TokenBlocks blocks,
             boolean goesOn) {
-        kernels.copy(dStream, compute.keptIn(keptOutputGradient));
-        output.backwardInput(dStream, work.dHidden(), work, blocks);
+        Tensor dOutput = output.outputGradient(dStream);
+        kernels.copy(dOutput, compute.keptIn(keptOutputGradient));
+        output.backwardInput(dOutput, work.dHidden(), work, blocks);
         Tensor dHidden = activation.backward(a.hidden(), work.dHidden(), work, blocks);
         if (!dHidden.equals(a.hidden())) {
             kernels.copy(dHidden, compute.keptIn(a.hidden()));

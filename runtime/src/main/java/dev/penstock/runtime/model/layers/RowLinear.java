@@ -1,21 +1,32 @@
 package dev.penstock.runtime.model.layers;
 
+import dev.penstock.cuda.device.DropoutMask;
+import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LinearParameters;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A {@link Linear} whose rows are divided among shards: its input has this shard's columns of all
- * rows, each shard computes a part of the output, and the sum is of own rows, as is its gradient.
+ * A {@link Linear} that ends a branch of a block, and whose rows are divided among shards: its
+ * input has this shard's columns of all rows, each shard computes a part of the output, and the sum
+ * is of own rows, as is its gradient. What is dropped of a branch is dropped here, before the
+ * residual is added.
  */
 final class RowLinear {
+    private final Kernels kernels;
     private final TensorShards shards;
     private final Linear linear;
+    private final @Nullable StreamDropout dropout;
+    private final @Nullable DropoutMask mask;
 
     RowLinear(Compute compute, LinearParameters parameters) {
+        kernels = compute.kernels();
         shards = compute.shards();
         linear = new Linear(compute, parameters);
+        dropout = compute.dropout();
+        mask = dropout == null ? null : dropout.mask(parameters.weight().name());
     }
 
     /** Computes the output without the bias. */
@@ -24,9 +35,28 @@ final class RowLinear {
         shards.sumInto(y);
     }
 
-    /** Adds the bias, if there is one, and a residual to an output. */
+    /** Adds the bias, if there is one, drops what dropout drops, and adds a residual. */
     void addBiasAndResidual(Tensor y, Tensor residual) {
-        linear.addBiasAndResidual(y, residual);
+        if (dropout == null || mask == null || !dropout.isOn()) {
+            linear.addBiasAndResidual(y, residual);
+            return;
+        }
+        Tensor bias = linear.bias();
+        if (bias != null) {
+            kernels.addBias(y, bias);
+        }
+        dropout.drop(kernels, y, mask);
+        kernels.add(residual, y);
+    }
+
+    /**
+     * Returns the gradient of the output before dropout, of own rows, which all backwards want;
+     * valid until the next call of this or of another layer.
+     *
+     * @param dStream the gradient of what the branch was added to
+     */
+    Tensor outputGradient(Tensor dStream) {
+        return dropout == null || mask == null ? dStream : dropout.gradient(kernels, dStream, mask);
     }
 
     /** Writes the input's gradient and adds to those of both parameters. */

@@ -226,7 +226,8 @@ public final class StageLayers {
     /**
      * Same as {@link #backward} without the products for the weights.
      *
-     * @param keptOutputGradient receives the gradient of the block's output
+     * @param keptOutputGradient receives the gradient of the block's output as its last branch sees
+     *     it
      */
     public void backwardInput(
             int i,

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.layers;
 
+import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -13,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Embeds tokens: their rows of the token table, of which every shard has some, plus the rows of
- * their positions where those are learned.
+ * their positions where those are learned. Dropout is of the sum.
  */
 final class TokenEmbedding {
     private final Kernels kernels;
@@ -23,6 +24,8 @@ final class TokenEmbedding {
     private final Parameter table;
     private final @Nullable Parameter positions;
     private final TokenPlaces held;
+    private final @Nullable StreamDropout dropout;
+    private final @Nullable DropoutMask mask;
 
     /**
      * @param held where its tokens lie
@@ -39,6 +42,8 @@ final class TokenEmbedding {
         range = shape.range();
         table = parameters.tokens();
         positions = parameters.positions();
+        dropout = compute.dropout();
+        mask = dropout == null ? null : dropout.mask("embeddings");
     }
 
     /**
@@ -56,18 +61,26 @@ final class TokenEmbedding {
                     y,
                     (first, rows) -> kernels.add(learned.rows(first, rows.rows()), rows));
         }
+        drop(y);
+    }
+
+    private void drop(Tensor rows) {
+        if (dropout != null && mask != null) {
+            dropout.drop(kernels, rows, mask);
+        }
     }
 
     /**
      * Adds up the gradients of both tables.
      *
-     * @param dy of own rows
+     * @param dy of own rows; overwritten where anything is dropped
      */
     void backward(Tensor dy, Tensor tokens, TokenBlocks blocks) {
         boolean placesLearn = positions != null && positions.isTrained();
         if (!table.isTrained() && !placesLearn) {
             return;
         }
+        drop(dy);
         Tensor all = shards.gather(dy);
         if (table.isTrained()) {
             kernels.embeddingBackward(all, tokens, range, table.gradient(), blocks);

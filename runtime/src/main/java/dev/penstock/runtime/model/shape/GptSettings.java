@@ -19,6 +19,8 @@ import java.util.stream.IntStream;
  * @param sequence whether tensor shards divide among themselves the work that each would otherwise
  *     do for all rows of a unit
  * @param fineTuning what is trained
+ * @param dropout probability with which an element of the embeddings, or of what a branch of a
+ *     block adds, is dropped in training
  */
 public record GptSettings(
         ModelShape shape,
@@ -31,12 +33,17 @@ public record GptSettings(
         RankGrid grid,
         ZeroSettings zero,
         boolean sequence,
-        FineTuning fineTuning) {
+        FineTuning fineTuning,
+        double dropout) {
     private static final String TOKEN_TABLE = "wte.weight";
 
     public GptSettings {
         recomputedBlocks = Set.copyOf(recomputedBlocks);
         int tensorShards = grid.tensor();
+        if (!(dropout >= 0 && dropout < 1)) {
+            throw new IllegalArgumentException(
+                    "dropout: expected a probability in [0, 1), got " + dropout);
+        }
         if (partition.layers() != shape.layers()) {
             throw new IllegalArgumentException(
                     "the partition %s holds %d layers, but the model has %d"
@@ -84,7 +91,7 @@ public record GptSettings(
         }
     }
 
-    /** Settings of a run that trains everything. */
+    /** Settings of a run that trains everything and drops nothing. */
     public GptSettings(
             ModelShape shape,
             StagePartition partition,
@@ -107,7 +114,8 @@ public record GptSettings(
                 grid,
                 zero,
                 sequence,
-                FineTuning.FULL);
+                FineTuning.FULL,
+                0);
     }
 
     /** Returns these settings with other parameters trained. */
@@ -123,6 +131,24 @@ public record GptSettings(
                 grid,
                 zero,
                 sequence,
+                other,
+                dropout);
+    }
+
+    /** Returns these settings with another dropout. */
+    public GptSettings dropping(double other) {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                sequence,
+                fineTuning,
                 other);
     }
 
@@ -239,7 +265,8 @@ public record GptSettings(
                 ranks,
                 sharding,
                 sequence,
-                fineTuning);
+                fineTuning,
+                dropout);
     }
 
     /** Returns the bytes of the largest tensor that is sent from stage to stage. */

@@ -24,10 +24,10 @@ import dev.penstock.runtime.model.activations.LayerActivations;
 import dev.penstock.runtime.model.activations.StageStash;
 import dev.penstock.runtime.model.activations.UnitActivations;
 import dev.penstock.runtime.model.activations.Workspace;
-import dev.penstock.runtime.model.layers.AdapterDropout;
 import dev.penstock.runtime.model.layers.AdapterRoom;
 import dev.penstock.runtime.model.layers.Attention;
 import dev.penstock.runtime.model.layers.Compute;
+import dev.penstock.runtime.model.layers.DropoutKeys;
 import dev.penstock.runtime.model.layers.FiniteGuard;
 import dev.penstock.runtime.model.layers.HeadTurns;
 import dev.penstock.runtime.model.layers.InputTokens;
@@ -88,7 +88,7 @@ public final class GptStage implements StageProgram {
     private final StageGradients gradients;
     private final Map<Integer, List<UnitShape>> unitShapes = new HashMap<>();
     private final @Nullable PackedRows packed;
-    private final @Nullable AdapterDropout dropout;
+    private final @Nullable DropoutKeys dropout;
     private final List<RingAttention> rings = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
@@ -123,7 +123,7 @@ public final class GptStage implements StageProgram {
         this.scopes = scopes;
         this.buffers = buffers;
         guard = new FiniteGuard(kernels);
-        dropout = buffers.adapters() == null ? null : buffers.adapters().dropout();
+        dropout = buffers.dropoutKeys();
         ShardShape shape = settings.shape(role);
         shards = new TensorShards(kernels, shape, buffers.allRows());
         Compute compute =
@@ -135,7 +135,8 @@ public final class GptStage implements StageProgram {
                         shards,
                         buffers.adapters(),
                         buffers.widened(),
-                        buffers.projected());
+                        buffers.projected(),
+                        buffers.dropout());
         StageParameters parameters = buffers.parameters();
         sharding = Sharding.of(settings, place);
         stream =

@@ -8,11 +8,13 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.layers.AdapterDropout;
 import dev.penstock.runtime.model.layers.AdapterRoom;
 import dev.penstock.runtime.model.layers.Compute;
+import dev.penstock.runtime.model.layers.DropoutKeys;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
 import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.RingBuffers;
+import dev.penstock.runtime.model.layers.StreamDropout;
 import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
@@ -41,6 +43,8 @@ import org.jspecify.annotations.Nullable;
  * @param turns where heads turn by the places of their tokens
  * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}
  * @param normGradients room for {@link NormGradients}, if there are any
+ * @param dropoutKeys where anything is dropped in training
+ * @param dropout of the residual stream, if there is any
  * @param adapters room of low-rank branches, if there are any
  * @param widened see {@link Compute}
  * @param projected see {@link Compute}
@@ -59,6 +63,8 @@ record StageBuffers(
         @Nullable TurnTable turns,
         @Nullable Tensor allRows,
         @Nullable Tensor normGradients,
+        @Nullable DropoutKeys dropoutKeys,
+        @Nullable StreamDropout dropout,
         @Nullable AdapterRoom adapters,
         @Nullable Tensor widened,
         @Nullable Tensor projected,
@@ -102,6 +108,7 @@ record StageBuffers(
                                 scopes.scratch(), shape, LossHead.logitsRows(shape, batch))
                         : null;
         int parts = settings.grid().context();
+        DropoutKeys keys = dropoutKeys(scopes, settings, role, shapes);
         RingBuffers ring =
                 parts == 1 || role.layers() == 0
                         ? null
@@ -119,7 +126,9 @@ record StageBuffers(
                         : TurnTable.allocate(scopes.scratch(), shape.model(), batch.context()),
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
                 NormGradients.room(scopes.scratch(), shape, parameters),
-                adapters(scopes, settings, role, shapes, parameters),
+                keys,
+                streamDropout(scopes, settings, role, keys),
+                adapters(scopes, settings, role, keys, parameters),
                 Compute.room(scopes.scratch(), settings.precision().multiply(), parameters),
                 projected(scopes, settings, role),
                 logits,
@@ -132,12 +141,39 @@ record StageBuffers(
                 .tensor("rows of all shards", DType.F32, batch.largestRows(), shape.width());
     }
 
+    /** Returns null where nothing is ever dropped. */
+    private static @Nullable DropoutKeys dropoutKeys(
+            StageScopes scopes, GptSettings settings, StageRole role, StepShapes shapes) {
+        boolean ofStream = settings.dropout() > 0 && (role.first() || role.layers() > 0);
+        boolean ofAdapters =
+                role.layers() > 0
+                        && settings.fineTuning()
+                                .adapters()
+                                .filter(adapters -> adapters.dropout() > 0)
+                                .isPresent();
+        return ofStream || ofAdapters ? DropoutKeys.allocate(scopes.activations(), shapes) : null;
+    }
+
+    private static @Nullable StreamDropout streamDropout(
+            StageScopes scopes, GptSettings settings, StageRole role, @Nullable DropoutKeys keys) {
+        return keys == null || settings.dropout() == 0
+                ? null
+                : StreamDropout.allocate(
+                        scopes.scratch(),
+                        keys,
+                        settings.shape(role),
+                        settings.batchOfPart().largestRows(),
+                        role.layers() > 0,
+                        settings.dropout());
+    }
+
     private static @Nullable AdapterRoom adapters(
             StageScopes scopes,
             GptSettings settings,
             StageRole role,
-            StepShapes shapes,
+            @Nullable DropoutKeys keys,
             StageParameters parameters) {
+        int rows = settings.batchOfPart().largestRows();
         return settings.fineTuning()
                 .adapters()
                 .filter(_ -> role.layers() > 0)
@@ -146,19 +182,23 @@ record StageBuffers(
                                 AdapterRoom.allocate(
                                         scopes.scratch(),
                                         adapters.rank(),
-                                        settings.batchOfPart().largestRows(),
-                                        dropout(scopes, adapters, shapes, parameters)))
+                                        rows,
+                                        dropout(scopes, adapters, keys, rows, parameters)))
                 .orElse(null);
     }
 
     private static @Nullable AdapterDropout dropout(
-            StageScopes scopes, Adapters adapters, StepShapes shapes, StageParameters parameters) {
-        return adapters.dropout() == 0
+            StageScopes scopes,
+            Adapters adapters,
+            @Nullable DropoutKeys keys,
+            int rows,
+            StageParameters parameters) {
+        return keys == null || adapters.dropout() == 0
                 ? null
                 : AdapterDropout.allocate(
-                        scopes.activations(),
                         scopes.scratch(),
-                        shapes,
+                        keys,
+                        rows,
                         parameters.widestAdapterInput(),
                         adapters.dropout());
     }

@@ -65,6 +65,55 @@ class ModelFamilyConfigTest {
         assertThat(again).isEqualTo(config);
     }
 
+    /** Readers of the exported folder who train further begin with it; attention drops nothing. */
+    @Test
+    void dropoutIsSaidWhereTheFamilysFilesSayIt() throws IOException {
+        RunConfig gpt2 = load("model.dropout = 0.125");
+        RunConfig llama = load("model { family = llama, dropout = 0.125 }");
+
+        assertThat(gpt2.model().dropout()).isEqualTo(0.125);
+        assertThat(gpt2.model().config(256).toJson())
+                .contains("\"embd_pdrop\" : 0.125")
+                .contains("\"resid_pdrop\" : 0.125")
+                .contains("\"attn_pdrop\" : 0.0");
+        assertThat(gpt2.model().config(256)).isEqualTo(load("").model().config(256));
+        assertThat(load("").model().config(256).toJson()).doesNotContain("pdrop");
+        assertThat(llama.model().config(256).toJson())
+                .isEqualTo(load("model.family = llama").model().config(256).toJson());
+    }
+
+    /** What others trained with is not what this run trains with. */
+    @Test
+    void theSettingDecidesWhateverTheFolderSays() throws IOException {
+        Path file = folder.resolve("config.json");
+        String said =
+                load("").model()
+                        .config(256)
+                        .toJson()
+                        .replaceFirst("\\{", "{ \"embd_pdrop\" : 0.1, \"resid_pdrop\" : 0.1,");
+        Files.writeString(file, said);
+        String from = "data.format = tokens, model.from = \"" + file + "\"";
+
+        RunConfig silent = load(from);
+        RunConfig loud = load(from + ", model.dropout = 0.25");
+
+        assertThat(silent.model().dropout()).isZero();
+        assertThat(silent.model().config(256).toJson()).contains("\"resid_pdrop\" : 0.1");
+        assertThat(loud.model().dropout()).isEqualTo(0.25);
+        assertThat(loud.model().config(256).toJson())
+                .contains("\"resid_pdrop\" : 0.25")
+                .doesNotContain(" 0.1");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"1", "-0.1", "NaN", "half"})
+    void whatIsNoShareIsRefused(String dropout) {
+        assertThat(problems("model.dropout = " + dropout))
+                .contains("model.dropout")
+                .contains("expected a number, at least 0 and below 1, got")
+                .contains(dropout);
+    }
+
     @Test
     void aMistralWhoseLayersDifferIsRefused() {
         assertThat(problems("model { family = mistral, attention = [dense, local(16)] }"))

@@ -153,16 +153,18 @@ class LowRankBranchTest {
             new ParameterInit(TinyRuns.roughWeights(), 1, shape.layers())
                     .fill(parameters, device.kernels());
             parameters.gradients().forEach(g -> device.kernels().zero(g.part()));
+            DropoutKeys keys =
+                    DropoutKeys.allocate(scopes.scratch(), new StepShapes(settings.batch()));
             AdapterDropout drops =
                     AdapterDropout.allocate(
                             scopes.scratch(),
-                            scopes.scratch(),
-                            new StepShapes(settings.batch()),
+                            keys,
+                            settings.batch().largestRows(),
                             parameters.widestAdapterInput(),
                             dropout);
-            drops.begin(true);
-            drops.draw(SEED, TRAINING_STEP, FIRST_SEQUENCE, settings.tokens(PLACE), 64);
-            drops.at(0, 0);
+            keys.begin(true);
+            keys.draw(SEED, TRAINING_STEP, FIRST_SEQUENCE, settings.tokens(PLACE), 64);
+            keys.at(0, 0);
             AdapterRoom room =
                     AdapterRoom.allocate(scopes.scratch(), RANK, ROWS, dropout == 0 ? null : drops);
             room.fill(SCALE);

@@ -84,6 +84,35 @@ class StageMemoryTest {
         }
     }
 
+    /** Keys of rows, and a gradient of a branch. */
+    @ParameterizedTest
+    @ValueSource(strings = {"llama", "gpt2-variants"})
+    void dropoutTakesWhatIsPredicted(String family) {
+        for (RankGrid grid : GRIDS) {
+            var batch = new BatchShape(2, 2, List.of(40, 24), 8);
+            GptSettings plain =
+                    TinyRuns.settings(TinyFamilies.shape(family), grid.pipeline(), batch)
+                            .onGrid(grid, zero(grid));
+            for (boolean sequence : List.of(false, true)) {
+                GptSettings settings = sequence ? TinyRuns.sequenceParallel(plain) : plain;
+                expectAllocated(settings.dropping(0.1), grid);
+            }
+        }
+    }
+
+    @Test
+    void dropoutKeepsNoMasks() {
+        var batch = new BatchShape(2, 2, List.of(16), 4);
+        GptSettings plain = TinyRuns.settings(TinyRuns.TIED, 1, batch);
+
+        StageMemory without = factory(plain).predictedMemory(0, RankPlace.single(0));
+        StageMemory with = factory(plain.dropping(0.1)).predictedMemory(0, RankPlace.single(0));
+
+        long keys = 2L * 2 * 16 * 8;
+        long gradient = 2L * 16 * 24 * Float.BYTES;
+        assertThat(with.total() - without.total()).isEqualTo(keys + gradient);
+    }
+
     static Stream<String> families() {
         return TinyFamilies.NAMES.stream();
     }
