@@ -56,7 +56,8 @@ final class ConfiguredPlan {
                 Timeouts.DEFAULT,
                 config.recovery().mirror() && !evaluateOnly,
                 config.parallel().zeroStage() == 0,
-                config.parallel().ringFromBytes());
+                config.parallel().ringFromBytes(),
+                config.dataPlane().codecs());
     }
 
     /** By rank, the lowest rank that is to live in the same process, on one host. */
@@ -85,7 +86,8 @@ final class ConfiguredPlan {
                         timeouts.stop()),
                 config.recovery().mirror() && !options.evaluateOnly(),
                 config.parallel().zeroStage() == 0,
-                config.parallel().ringFromBytes());
+                config.parallel().ringFromBytes(),
+                config.dataPlane().codecs());
     }
 
     private RunSteps steps() {

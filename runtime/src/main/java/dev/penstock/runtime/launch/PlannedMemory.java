@@ -108,7 +108,8 @@ record PlannedMemory(
                 BoundaryMemory.bytes(
                         rank,
                         plan,
-                        model.boundaryBytes(),
+                        model.boundaryRows(),
+                        model.shape().width(),
                         model.sharedGradientElements(place),
                         keepsSent,
                         staged);

@@ -46,7 +46,11 @@ public record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> home
         List<Op> ops = plan.training().program(place.pipeline()).ops();
         var activations =
                 new ActivationTraffic(
-                        model, place, ops, ringFromBytes(plan.grid().tensorGroup(rank)));
+                        model,
+                        place,
+                        ops,
+                        ringFromBytes(plan.grid().tensorGroup(rank)),
+                        plan.codecs());
         var sharded = new ShardTraffic(model, place, ringFromBytes(plan.grid().replicaGroup(rank)));
         var replicas = ReplicaTraffic.of(plan.training().program(place.pipeline()), sharded);
         return new StepTraffic(

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
@@ -119,7 +120,7 @@ final class ContextPartsTest {
                                     settings,
                                     new RankPlace(0, 0, 0, 0),
                                     ops(batch, split),
-                                    CollectiveForm.NEVER)
+                                    CollectiveForm.NEVER, ChannelCodecs.NONE)
                             .ring();
 
             List<Result> all = run(settings, split);
@@ -137,7 +138,7 @@ final class ContextPartsTest {
                                 settings(WHOLE, 4, false),
                                 new RankPlace(0, 0, 0, 0),
                                 ops(WHOLE, false),
-                                CollectiveForm.NEVER)
+                                CollectiveForm.NEVER, ChannelCodecs.NONE)
                         .ring();
 
         assertThat(sent).isEqualTo(9 * ofPart * WHOLE.microBatches() * TinyRuns.TIED.layers());

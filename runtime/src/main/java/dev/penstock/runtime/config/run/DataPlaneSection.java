@@ -1,5 +1,7 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.actors.dataplane.ChannelCodecs;
+import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Setting;
 import java.net.InetAddress;
@@ -27,6 +29,9 @@ import java.util.Optional;
  * @param mediaDriver directory of a media driver that is already running; empty: the run starts its
  *     own
  * @param deviceCopies whether boundary tensors may go from device to device, past all of this
+ * @param codec form in which activations travel from rank to rank
+ * @param gradientCodec form of their gradients; empty: the same
+ * @param codecFromStage links between stages before this one carry tensors as they are
  */
 public record DataPlaneSection(
         @Setting(
@@ -102,7 +107,27 @@ public record DataPlaneSection(
                         doc =
                                 "GPUs of one process that see each other's memory hand tensors over"
                                         + " without the host")
-                boolean deviceCopies) {
+                boolean deviceCopies,
+        @Setting(
+                        is = "none",
+                        doc =
+                                "form in which activations and their gradients travel from rank to"
+                                        + " rank: as they are, 16-bit floats, or integers of 8 or 4"
+                                        + " bits with a scale per token")
+                Codec codec,
+        @Setting(is = "auto", word = "auto", doc = "the same for gradients; auto: as codec")
+                Optional<Codec> gradientCodec,
+        @Setting(
+                        is = "0",
+                        range = "[0, )",
+                        doc = "links between stages before this one carry tensors as they are")
+                int codecFromStage) {
+
+    /** Returns in which form boundary tensors travel. */
+    public ChannelCodecs codecs() {
+        return new ChannelCodecs(
+                codec.wire(), gradientCodec.orElse(codec).wire(), codecFromStage);
+    }
 
     /** Whether a host was named that other machines can reach, for tensors to come in at. */
     public boolean isExposed() {
@@ -127,6 +152,19 @@ public record DataPlaneSection(
         AUTO,
         IPC,
         UDP
+    }
+
+    /** In which form tensors travel: {@link WireCodec}. */
+    public enum Codec {
+        NONE,
+        FP16,
+        BF16,
+        INT8,
+        INT4;
+
+        Optional<WireCodec> wire() {
+            return this == NONE ? Optional.empty() : Optional.of(WireCodec.valueOf(name()));
+        }
     }
 
     /** How the receiving thread waits: spin first, always sleep, or always spin. */

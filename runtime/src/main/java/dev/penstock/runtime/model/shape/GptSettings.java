@@ -269,10 +269,9 @@ public record GptSettings(
                 dropout);
     }
 
-    /** Returns the bytes of the largest tensor that is sent from stage to stage. */
-    public long boundaryBytes() {
-        long rows = batchOfPart().largestRows() / (sequence ? grid.tensor() : 1);
-        return rows * shape.width() * Float.BYTES;
+    /** Returns the rows of the largest tensor that is sent from stage to stage. */
+    public int boundaryRows() {
+        return batchOfPart().largestRows() / (sequence ? grid.tensor() : 1);
     }
 
     /** Returns the tokens of one step over all replicas. */

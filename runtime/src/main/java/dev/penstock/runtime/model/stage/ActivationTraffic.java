@@ -3,6 +3,9 @@ package dev.penstock.runtime.model.stage;
 import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.ShardMap;
+import dev.penstock.actors.dataplane.ChannelCodecs;
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.layers.LossHead;
@@ -35,27 +38,34 @@ public final class ActivationTraffic {
     private final RankPlace place;
     private final List<Op> ops;
     private final long ringFromBytes;
+    private final ChannelCodecs codecs;
 
     /**
      * @param place of the rank
      * @param ops of its program
      * @param ringFromBytes size from which tensor shards use a ring
+     * @param codecs in which form boundary tensors travel
      */
     public ActivationTraffic(
-            GptSettings settings, RankPlace place, List<Op> ops, long ringFromBytes) {
+            GptSettings settings,
+            RankPlace place,
+            List<Op> ops,
+            long ringFromBytes,
+            ChannelCodecs codecs) {
         this.settings = settings;
         this.batch = settings.batchOfPart();
         this.trained = settings.trained();
         this.place = place;
         this.ops = List.copyOf(ops);
         this.ringFromBytes = ringFromBytes;
+        this.codecs = codecs;
     }
 
     /** Returns the bytes of activations sent to other ranks, stage by stage. */
     public long activations() {
         return ops.stream()
                 .filter(op -> op instanceof Op.SendActivation)
-                .mapToLong(op -> boundary(((Op.SendActivation) op).unit()))
+                .mapToLong(op -> boundary(((Op.SendActivation) op).unit(), FrameKind.ACTIVATION, 1))
                 .sum();
     }
 
@@ -63,15 +73,16 @@ public final class ActivationTraffic {
     public long activationGradients() {
         return ops.stream()
                 .filter(op -> op instanceof Op.SendGradient)
-                .mapToLong(op -> boundary(((Op.SendGradient) op).unit()))
+                .mapToLong(op -> boundary(((Op.SendGradient) op).unit(), FrameKind.GRADIENT, -1))
                 .sum();
     }
 
-    private long boundary(WorkUnit unit) {
+    private long boundary(WorkUnit unit, FrameKind kind, int direction) {
         ShardShape shape = settings.shape(role(unit.stage()));
-        return (long) shape.ownRows(batch.rows(unit.slice()))
-                * settings.shape().width()
-                * Float.BYTES;
+        return codecs.bytes(
+                new ChannelKey(kind, unit.stage(), unit.stage() + direction),
+                shape.ownRows(batch.rows(unit.slice())),
+                settings.shape().width());
     }
 
     /** Returns the bytes of keys, values and their gradients sent to the next context part. */

@@ -128,7 +128,10 @@ class ConfigLoaderTest {
                                         new Bytes(2 << 20),
                                         false,
                                         Optional.empty(),
-                                        true),
+                                        true,
+                                        DataPlaneSection.Codec.NONE,
+                                        Optional.empty(),
+                                        0),
                                 new TimeoutSection(
                                         Duration.ofSeconds(3),
                                         Duration.ofSeconds(5),
@@ -184,7 +187,7 @@ class ConfigLoaderTest {
               transport = udp, host = node-1, port = 4711, advertised-host = node-1.cluster
               udp-mtu = 8192, udp-term-length = 1 MiB, receiver-window = 1 MiB
               socket-buffer = 4 MiB, insecure = true, media-driver = .
-              device-copies = false
+              device-copies = false, codec = int4, gradient-codec = int8, codec-from-stage = 2
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
             recovery {
@@ -301,7 +304,10 @@ class ConfigLoaderTest {
                                         new Bytes(4 << 20),
                                         true,
                                         Optional.of(folder),
-                                        false),
+                                        false,
+                                        DataPlaneSection.Codec.INT4,
+                                        Optional.of(DataPlaneSection.Codec.INT8),
+                                        2),
                                 new TimeoutSection(
                                         Duration.ofMillis(500),
                                         Duration.ofMinutes(1),

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RankPlace;
@@ -189,7 +190,7 @@ class TensorShardsTest {
                                                     settings,
                                                     new RankPlace(rank, shard, 0, 0),
                                                     each.programs().get(rank).ops(),
-                                                    CollectiveForm.NEVER)
+                                                    CollectiveForm.NEVER, ChannelCodecs.NONE)
                                             .shards();
                         }
                         assertThat(all.sentBytes(shard)).isEqualTo(predicted);
@@ -207,13 +208,13 @@ class TensorShardsTest {
         RankPlace place = new RankPlace(1, 0, 0, 0);
 
         long summed =
-                new ActivationTraffic(settings, place, forward, CollectiveForm.NEVER).shards();
+                new ActivationTraffic(settings, place, forward, CollectiveForm.NEVER, ChannelCodecs.NONE).shards();
         long divided =
                 new ActivationTraffic(
                                 TinyRuns.sequenceParallel(settings),
                                 place,
                                 forward,
-                                CollectiveForm.NEVER)
+                                CollectiveForm.NEVER, ChannelCodecs.NONE)
                         .shards();
 
         long block = 2 * 2 * (2 * 16 * 24) * 4L / 2;
@@ -247,7 +248,7 @@ class TensorShardsTest {
                     GptStage stage = factory.create(0, new RankPlace(0, 0, 0, 0), device)) {
                 assertThat(stage.memory()).isEqualTo(memory);
                 assertThat(stage.boundaryRows(0)).isEqualTo(1024 / shards);
-                assertThat(settings.boundaryBytes()).isEqualTo(4 * 1024 * d / shards);
+                assertThat(settings.boundaryRows()).isEqualTo(1024 / shards);
             }
         }
     }
