@@ -1,10 +1,14 @@
 package dev.penstock.runtime.planning;
 
+import dev.penstock.actors.dataplane.ChannelCodecs;
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.runtime.config.hardware.HardwareConfig;
 import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.plan.slices.HardwareSliceCost;
@@ -89,7 +93,7 @@ public final class HardwareModel {
                         shape.microBatches(),
                         trained.tokens(shape.sliceLengths()),
                         run.schedule().recompute().units());
-        return HardwareCosts.ofRun(
+        HardwareCosts costs = HardwareCosts.ofRun(
                 new PlanRequest(
                         trained,
                         devices.trainingBytes(),
@@ -103,6 +107,18 @@ public final class HardwareModel {
                 schedule,
                 run.schedule().recompute().blocks(trained.layers()),
                 run.parallel().sequence() ? layout.tensor() : 1);
+        ChannelCodecs codecs = run.dataPlane().codecs();
+        return costs.coded(channel -> bytesOfToken(codecs, channel, trained.width()));
+    }
+
+    private static long bytesOfToken(ChannelCodecs codecs, Channel channel, int width) {
+        boolean forward = channel.toStage() > channel.fromStage();
+        var key =
+                new ChannelKey(
+                        forward ? FrameKind.ACTIVATION : FrameKind.GRADIENT,
+                        channel.fromStage(),
+                        channel.toStage());
+        return codecs.of(key).isPresent() ? codecs.bytes(key, 1, width) : 0;
     }
 
     /** Returns what replicas divide; a single one divides nothing. */

@@ -155,6 +155,11 @@ class RunCostsTest {
                             HardwareCosts.ofRun(request, choice, partition, order, Set.of(), parts)
                                     .bytes(channel, UNIT))
                     .isEqualTo(20 * 10 * 3 / parts);
+            assertThat(
+                            HardwareCosts.ofRun(request, choice, partition, order, Set.of(), parts)
+                                    .coded(coded -> coded.toStage() == 1 ? 7 : 0)
+                                    .bytes(channel, UNIT))
+                    .isEqualTo(20 / parts * 7);
         }
     }
 

@@ -11,6 +11,7 @@ import dev.penstock.schedules.simulate.Traffic;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -34,6 +35,11 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
     /** By slice: bytes on each shard's way to the next stage. */
     private final long[] hopBytes;
 
+    private final int boundaryParts;
+
+    /** Bytes of a token on its way; 0 where tensors travel as they are. */
+    private final ToLongFunction<Channel> codedBytes;
+
     public HardwareCosts(
             PipelineWork work, Placement placement, StageTimes times, long[] reductions) {
         this(
@@ -42,7 +48,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 times,
                 reductions,
                 new long[placement.stages()],
-                work.layout().tensor());
+                work.layout().tensor(),
+                _ -> 0);
     }
 
     private HardwareCosts(
@@ -51,8 +58,11 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             StageTimes times,
             long[] reductions,
             long[] gathers,
-            int boundaryParts) {
+            int boundaryParts,
+            ToLongFunction<Channel> codedBytes) {
         this.work = work;
+        this.boundaryParts = boundaryParts;
+        this.codedBytes = codedBytes;
         this.placement = placement;
         this.times = times;
         this.reductions = reductions;
@@ -119,7 +129,18 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 new StageTimes(work, partition, placement, inside),
                 StepTail.sums(work, partition, placement, choice.zero()),
                 StepTail.gathers(work, partition, placement),
-                boundaryParts);
+                boundaryParts,
+                _ -> 0);
+    }
+
+    /**
+     * The same with tensors that travel coded.
+     *
+     * @param bytesOfToken bytes of a token's coded row; 0 where they travel as they are
+     */
+    public HardwareCosts coded(ToLongFunction<Channel> bytesOfToken) {
+        return new HardwareCosts(
+                work, placement, times, reductions, gathers, boundaryParts, bytesOfToken);
     }
 
     private static PipelineWork work(PlanRequest request, PlanChoice choice) {
@@ -175,16 +196,20 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
 
     @Override
     public long occupancyNanos(Channel channel, WorkUnit unit) {
-        return occupancy(linkOf(channel.fromStage(), channel.toStage()), unit.slice());
+        Link link = linkOf(channel.fromStage(), channel.toStage());
+        return Math.round(link.nanos((double) bytes(channel, unit.slice())));
     }
 
     @Override
     public long bytes(Channel channel, WorkUnit unit) {
-        return hopBytes[unit.slice()];
+        return bytes(channel, unit.slice());
     }
 
-    private long occupancy(Link link, int slice) {
-        return Math.round(link.nanos((double) hopBytes[slice]));
+    private long bytes(Channel channel, int slice) {
+        long ofToken = codedBytes.applyAsLong(channel);
+        return ofToken == 0
+                ? hopBytes[slice]
+                : Math.ceilDiv(work.tokens(slice), (long) boundaryParts) * ofToken;
     }
 
     /** How long a slice is under way between a stage and the next; 0 on the same rank. */
@@ -193,7 +218,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             return 0;
         }
         Link link = linkOf(stage, stage + 1);
-        return link.latencyNanos() + occupancy(link, slice);
+        long bytes = bytes(new Channel(stage, stage + 1), slice);
+        return link.latencyNanos() + Math.round(link.nanos((double) bytes));
     }
 
     private Link linkOf(int fromStage, int toStage) {
