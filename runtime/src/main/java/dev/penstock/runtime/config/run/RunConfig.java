@@ -2,6 +2,7 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -69,6 +70,14 @@ public record RunConfig(
     /** Micro-batches of a step that one replica runs. */
     public int microBatchesOfReplica() {
         return batch.microBatches() / parallel.data();
+    }
+
+    /** Returns what is said in it and has no effect, for people. */
+    public List<String> unusedNotes() {
+        List<String> notes = new ArrayList<>();
+        data.unusedNote().ifPresent(notes::add);
+        notes.addAll(batch.unusedNotes(data.packing(), model.context()));
+        return notes;
     }
 
     /** Rows that a rank has of each slice of a micro-batch. */

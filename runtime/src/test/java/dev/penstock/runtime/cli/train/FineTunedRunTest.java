@@ -270,7 +270,8 @@ class FineTunedRunTest {
         Path step = training.directory().resolve("checkpoints").resolve("step-000002");
 
         assertThat(Cli.run("checkpoint", "inspect", step.toString()).out())
-                .containsPattern("trained {5}full; without w\\*, h\\.0\\.\\*: [0-9,]+ of [0-9,]+ p");
+                .containsPattern(
+                        "trained {5}full; without w\\*, h\\.0\\.\\*: [0-9,]+ of [0-9,]+ p");
         try (var reader = SavedCheckpoint.open(step).read();
                 Arena arena = Arena.ofConfined();
                 SafetensorsFile before =
