@@ -4,6 +4,7 @@ import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * Everything that decides a run. Made by {@link ConfigLoader}, which accepts only values that fit
@@ -70,6 +71,18 @@ public record RunConfig(
     /** Micro-batches of a step that one replica runs. */
     public int microBatchesOfReplica() {
         return batch.microBatches() / parallel.data();
+    }
+
+    /** Returns how many tokens the sequences of a micro-batch may have, rising. */
+    public List<Integer> lengths() {
+        int context = model.context();
+        if (data.packing() != DataSection.Packing.LENGTHS) {
+            return List.of(context);
+        }
+        int step = batch.lengthStep();
+        return IntStream.rangeClosed(1, Math.ceilDiv(context, step))
+                .mapToObj(i -> (int) Math.min(context, (long) i * step))
+                .toList();
     }
 
     /** Returns what is said in it and has no effect, for people. */
