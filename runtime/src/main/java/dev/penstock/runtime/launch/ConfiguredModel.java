@@ -8,12 +8,14 @@ import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.family.TrainedWords;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.LogitsRoom;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.util.List;
 import java.util.Optional;
@@ -78,7 +80,12 @@ public final class ConfiguredModel {
         var section = config.model();
         ModelShape shape = section.shape(config.data().tokenizer().vocabulary());
         int stageCount = schedule.training().shape().stages();
-        StagePartition partition = config.pipeline().partition(shape, stageCount);
+        FineTuning tuning =
+                config.fineTune()
+                        .tuning(Families.find(section.family()).orElseThrow(), shape)
+                        .keeping(config.fineTune().kept());
+        StagePartition partition =
+                config.pipeline().partition(new TrainedParts(shape, tuning), stageCount);
         var batch =
                 new BatchShape(
                         config.batch().sequencesPerMicroBatch(),
@@ -97,9 +104,7 @@ public final class ConfiguredModel {
                 config.grid(),
                 config.parallel().zero(),
                 config.parallel().sequence(),
-                config.fineTune()
-                        .tuning(Families.find(section.family()).orElseThrow(), shape)
-                        .keeping(config.fineTune().kept()));
+                tuning);
     }
 
     /**

@@ -97,9 +97,7 @@ public final class RunReport {
                     out ->
                             out.write(
                                     recorder.profile(
-                                            facts.schedule(),
-                                            facts.grid(),
-                                            facts.mixedLengths())));
+                                            facts.schedule(), facts.grid(), facts.mixedLengths())));
         }
     }
 
