@@ -38,8 +38,12 @@ final class ListenerThread {
         this.onFailure = onFailure;
     }
 
-    /** Tells it soon; not after {@link #end}. */
+    /** Tells it soon. After {@link #end} nobody listens any more. */
     void tell(Consumer<RunListener> event) {
+        if (thread.isShutdown()) {
+            LOG.debug("an event came after the end of its run, and nobody is told of it");
+            return;
+        }
         awaitRoom();
         thread.execute(
                 () -> {
@@ -94,8 +98,11 @@ final class ListenerThread {
         return now - lastMovedNanos > span.toNanos();
     }
 
-    /** The last thing to do on that thread, when the listener knows everything. */
+    /** The last thing to do on that thread, when the listener knows everything; once. */
     void end(Runnable last) {
+        if (thread.isShutdown()) {
+            return;
+        }
         thread.execute(last);
         thread.shutdown();
     }

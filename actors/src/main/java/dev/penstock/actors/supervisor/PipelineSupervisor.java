@@ -162,6 +162,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     private Set<ActorRef<NodeActor.Command>> listed = Set.of();
     private long askedNanos;
     private @Nullable RunOutcome ended;
+
+    /** How it will have ended when everything is done that a command asks for. */
+    private @Nullable RunOutcome finishing;
     private final Map<Integer, Stage> stages = new HashMap<>();
     private final RunCoordinator coordinator;
 
@@ -275,15 +278,27 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             }
         } catch (JournalTakenException e) { // nothing of what follows the record may be done
             LOG.error("run {}: {}", plan.runId(), e.getMessage());
-            end(new RunOutcome.Failed(coordinator.completed(), String.valueOf(e.getMessage())));
+            finish(new RunOutcome.Failed(coordinator.completed(), String.valueOf(e.getMessage())));
         } catch (RuntimeException e) { // else nobody would ever hear of the run again
             LOG.error("run {}: the supervisor failed", plan.runId(), e);
-            end(
+            finish(
                     new RunOutcome.Failed(
                             coordinator.completed(),
                             "the supervisor failed, which is a bug of Penstock: " + e));
         }
+        RunOutcome last = finishing;
+        if (last != null) {
+            end(last);
+        }
         return this;
+    }
+
+    /**
+     * The run is over when the command is: what else the listener is told of it, whether before or
+     * after these words, it hears before the end.
+     */
+    private void finish(RunOutcome how) {
+        finishing = finishing == null ? how : finishing;
     }
 
     /** It stops when the outcome is known: one that stops before that is taken for dead. */
@@ -484,7 +499,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                     services.checkpoints().abandon(step, epoch);
             case Effect.FindOlder(long damaged) -> findOlder(damaged);
             case Effect.Notify(var call) -> listener.tell(call);
-            case Effect.Finish(RunOutcome how) -> end(how);
+            case Effect.Finish(RunOutcome how) -> finish(how);
         }
     }
 

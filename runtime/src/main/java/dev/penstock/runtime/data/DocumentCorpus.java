@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
 final class DocumentCorpus implements TrainingData {
     private static final long HELD_OUT_ORDER = 0;
 
+    /** In place of a row, behind the last one that is held out. */
+    private static final int NONE = -1;
+
     private final DataSpec spec;
     private final RowsApart apart;
     private final TokenRow tokens;
@@ -101,9 +104,15 @@ final class DocumentCorpus implements TrainingData {
     }
 
     private int row(StepKind kind, long sequence) {
-        return kind == StepKind.TRAIN
-                ? training.drawn(sequence, spec.seed())
-                : heldOut.drawn(sequence % heldOut.count(), HELD_OUT_ORDER);
+        if (kind == StepKind.TRAIN) {
+            return training.drawn(sequence, spec.seed());
+        }
+        return sequence < heldOut.count() ? heldOut.drawn(sequence, HELD_OUT_ORDER) : NONE;
+    }
+
+    /** A row that is not there is as short as one can be, and nothing of it counts. */
+    private int length(StepKind kind, int row) {
+        return row == NONE ? 1 : rows(kind).length(row);
     }
 
     private Step step(StepKind kind, long step) {
@@ -121,7 +130,7 @@ final class DocumentCorpus implements TrainingData {
         int[] lengths = new int[spec.sequences()];
         for (int i = 0; i < drawn.length; i++) {
             drawn[i] = row(kind, first + i);
-            lengths[i] = rows(kind).length(drawn[i]);
+            lengths[i] = length(kind, drawn[i]);
         }
         StepRows rows = StepRows.of(lengths, spec.microBatches(), spec.context(), apart);
         Step read = new Step(kind, step, drawn, rows);
@@ -137,11 +146,13 @@ final class DocumentCorpus implements TrainingData {
         int[] inMicroBatch = read.rows.rows().get(microBatch);
         for (int i = 0; i < inMicroBatch.length; i++) {
             int row = read.drawn[inMicroBatch[i]];
-            tokens.copy(
-                    rows(kind).start(row),
-                    batch,
-                    i * (spec.context() + 1),
-                    rows(kind).length(row) + 1);
+            if (row != NONE) {
+                tokens.copy(
+                        rows(kind).start(row),
+                        batch,
+                        i * (spec.context() + 1),
+                        rows(kind).length(row) + 1);
+            }
         }
     }
 
@@ -168,6 +179,9 @@ final class DocumentCorpus implements TrainingData {
         int[] inMicroBatch = read.rows.rows().get(microBatch);
         for (int i = 0; i < inMicroBatch.length; i++) {
             int row = read.drawn[inMicroBatch[i]];
+            if (row == NONE) {
+                continue;
+            }
             long start = rows(kind).start(row);
             for (int t = 1; t <= rows(kind).length(row); t++) {
                 batch[i * (spec.context() + 1) + t] = (byte) (marks.get(start + t) & UNCOUNTED);
@@ -186,6 +200,16 @@ final class DocumentCorpus implements TrainingData {
     @Override
     public boolean hasHeldOut() {
         return heldOut.count() > 0;
+    }
+
+    @Override
+    public int heldOutBatches() {
+        return Math.ceilDiv(heldOut.count(), spec.sequences());
+    }
+
+    @Override
+    public long heldOutRows(int batches) {
+        return Math.min(heldOut.count(), (long) batches * spec.sequences());
     }
 
     @Override
@@ -208,7 +232,7 @@ final class DocumentCorpus implements TrainingData {
         int end = spec.tokenizer().endOfText().orElse(-1);
         Map<Integer, Integer> lengths = new HashMap<>();
         long bytes = 0;
-        for (long sequence = 0; sequence < sequences; sequence++) {
+        for (long sequence = 0; sequence < Math.min(sequences, heldOut.count()); sequence++) {
             int row = row(StepKind.EVALUATE, sequence);
             for (int t = 1; t <= heldOut.length(row); t++) {
                 long at = heldOut.start(row) + t;
@@ -226,7 +250,8 @@ final class DocumentCorpus implements TrainingData {
     @Override
     public long heldOutTargets(long first, long sequences) {
         long count = 0;
-        for (long sequence = first; sequence < first + sequences; sequence++) {
+        long end = Math.min(first + sequences, heldOut.count());
+        for (long sequence = first; sequence < end; sequence++) {
             count += counted(heldOut, row(StepKind.EVALUATE, sequence));
         }
         return count;

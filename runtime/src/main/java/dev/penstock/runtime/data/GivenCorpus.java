@@ -130,6 +130,11 @@ final class GivenCorpus implements TrainingData {
     }
 
     @Override
+    public long heldOutRows(int batches) {
+        return tokens.heldOutRows(batches);
+    }
+
+    @Override
     public long stepsOfEpoch() {
         return tokens.stepsOfEpoch();
     }

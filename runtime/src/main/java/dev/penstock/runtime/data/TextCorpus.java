@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Text as tokens, in memory or mapped: the first part to train on, the last held out. Training
  * sequences come in the order of {@link Windows}; held-out batches are the same in every evaluation
- * and for every seed, spread over the held-out part, and start again from its first batch when it
- * is exhausted, unless last batches are smaller.
+ * and for every seed, spread over the held-out part, and the last of them has what is left, so that
+ * no window is evaluated twice.
  */
 final class TextCorpus implements TrainingData {
     private static final long HELD_OUT_ORDER = 0;
@@ -275,8 +275,9 @@ final class TextCorpus implements TrainingData {
     }
 
     private long firstSequence(StepKind kind, long step) {
+        requireAny(kind);
         long before = kind == StepKind.TRAIN ? step - 1 : step;
-        if (!spec.smallerLast()) {
+        if (!lastIsSmaller(kind)) {
             return before * spec.sequences();
         }
         long steps = stepsOfEpoch(kind);
@@ -285,11 +286,16 @@ final class TextCorpus implements TrainingData {
 
     @Override
     public int sequences(StepKind kind, long step, int full) {
-        if (!spec.smallerLast()) {
+        if (!lastIsSmaller(kind)) {
             return full;
         }
         long first = firstSequence(kind, step) % windows(kind);
         return (int) Math.min(full, windows(kind) - first);
+    }
+
+    /** A mean over what is held out has nothing twice; a step of training may go on with more. */
+    private boolean lastIsSmaller(StepKind kind) {
+        return kind == StepKind.EVALUATE || spec.smallerLast();
     }
 
     private long windows(StepKind kind) {
@@ -307,22 +313,26 @@ final class TextCorpus implements TrainingData {
 
     @Override
     public int heldOutBatches() {
-        return spec.smallerLast() && hasHeldOut()
-                ? (int) Math.min(Integer.MAX_VALUE, stepsOfEpoch(StepKind.EVALUATE))
-                : Integer.MAX_VALUE;
+        return (int) Math.min(Integer.MAX_VALUE, stepsOfEpoch(StepKind.EVALUATE));
+    }
+
+    @Override
+    public long heldOutRows(int batches) {
+        return Math.min(heldOutWindows, (long) batches * spec.sequences());
     }
 
     private long start(StepKind kind, long sequence) {
         return switch (kind) {
             case TRAIN -> training.start(sequence);
-            case EVALUATE -> {
-                if (!hasHeldOut()) {
-                    throw new IllegalStateException(
-                            "no held-out data: data.validation-fraction is 0");
-                }
-                yield trainingTokens + heldOut.at(sequence % heldOutWindows) * spec.context();
-            }
+            case EVALUATE ->
+                    trainingTokens + heldOut.at(sequence % heldOutWindows) * spec.context();
         };
+    }
+
+    private void requireAny(StepKind kind) {
+        if (kind == StepKind.EVALUATE && !hasHeldOut()) {
+            throw new IllegalStateException("no held-out data: data.validation-fraction is 0");
+        }
     }
 
     @Override
@@ -339,7 +349,7 @@ final class TextCorpus implements TrainingData {
         int end = spec.tokenizer().endOfText().orElse(-1);
         Map<Integer, Integer> lengths = new HashMap<>();
         long bytes = 0;
-        for (long sequence = 0; sequence < sequences; sequence++) {
+        for (long sequence = 0; sequence < Math.min(sequences, heldOutWindows); sequence++) {
             long start = start(StepKind.EVALUATE, sequence);
             for (int i = 1; i <= spec.context(); i++) {
                 int token = tokens.get(start + i);
@@ -355,11 +365,12 @@ final class TextCorpus implements TrainingData {
 
     @Override
     public long heldOutTargets(long first, long sequences) {
+        long end = Math.min(first + sequences, heldOutWindows);
         if (marks == null) {
-            return sequences * spec.context();
+            return Math.max(0, end - first) * spec.context();
         }
         long count = 0;
-        for (long sequence = first; sequence < first + sequences; sequence++) {
+        for (long sequence = first; sequence < end; sequence++) {
             count += counted(start(StepKind.EVALUATE, sequence));
         }
         return count;

@@ -216,6 +216,16 @@ final class TokenFile implements TrainingData {
     }
 
     @Override
+    public int heldOutBatches() {
+        return 0;
+    }
+
+    @Override
+    public long heldOutRows(int batches) {
+        return 0;
+    }
+
+    @Override
     public long trainingTokens() {
         return tokens.size();
     }

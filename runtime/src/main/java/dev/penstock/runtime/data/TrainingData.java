@@ -40,12 +40,13 @@ public interface TrainingData extends BatchSource {
     boolean hasHeldOut();
 
     /**
-     * Returns the number of held-out batches until that data ends; unlimited if it then starts
-     * again.
+     * Returns the number of held-out batches, of which the last may be smaller; 0 if nothing is
+     * held out.
      */
-    default int heldOutBatches() {
-        return Integer.MAX_VALUE;
-    }
+    int heldOutBatches();
+
+    /** Returns how many rows the first held-out batches have, each of them once. */
+    long heldOutRows(int batches);
 
     /** Returns the training steps until the data begins again or ends, at least 1. */
     long stepsOfEpoch();
@@ -73,7 +74,8 @@ public interface TrainingData extends BatchSource {
     /**
      * Returns how many targets of the first held-out sequences count.
      *
-     * @param sequences as many as evaluations read, in their order
+     * @param sequences as many as evaluations read, in their order; those that do not exist have
+     *     none
      */
     default long heldOutTargets(long sequences) {
         return heldOutTargets(0, sequences);

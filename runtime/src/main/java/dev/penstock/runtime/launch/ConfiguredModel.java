@@ -3,9 +3,9 @@ package dev.penstock.runtime.launch;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.OptimizerSection;
 import dev.penstock.runtime.config.run.RunConfig;
-import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.family.TrainedWords;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.FineTuning;
@@ -15,10 +15,9 @@ import dev.penstock.runtime.model.shape.LogitsRoom;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
 /** The model that a configuration describes. */
@@ -43,31 +42,16 @@ public final class ConfiguredModel {
     /** What of the model is trained, in words; empty where all of it is. */
     static Optional<String> tuningWords(RunConfig config) {
         ModelConfig model = modelConfig(config);
-        if (model.fineTuning().equals(FineTuning.FULL)) {
+        if (!TrainedWords.areNeeded(model)) {
             return Optional.empty();
         }
-        List<String> said = new ArrayList<>();
-        said.add(AdapterParts.words(model).orElse("full"));
-        config.fineTune().adapter().ifPresent(from -> said.add("begun with the adapter " + from));
-        if (!model.fineTuning().freeze().isEmpty()) {
-            said.add("without " + String.join(", ", model.fineTuning().freeze()));
-        }
         return Optional.of(
-                "%s: %,d of %,d parameters are trained"
-                        .formatted(
-                                String.join("; ", said),
-                                elements(model.trained()),
-                                elements(model.parameters())));
-    }
-
-    private static long elements(Map<String, List<Integer>> parameters) {
-        return parameters.values().stream()
-                .mapToLong(
-                        shape ->
-                                shape.stream()
-                                        .mapToLong(Integer::longValue)
-                                        .reduce(1, (a, b) -> a * b))
-                .sum();
+                TrainedWords.of(
+                        model,
+                        config.fineTune()
+                                .adapter()
+                                .map(from -> List.of("begun with the adapter " + from))
+                                .orElse(List.of())));
     }
 
     /** Shape, partition, batch and optimizer, for stages that run in this order. */
@@ -96,7 +80,12 @@ public final class ConfiguredModel {
         var section = config.model();
         ModelShape shape = section.shape(config.data().tokenizer().vocabulary());
         int stageCount = schedule.training().shape().stages();
-        StagePartition partition = config.pipeline().partition(shape, stageCount);
+        FineTuning tuning =
+                config.fineTune()
+                        .tuning(Families.find(section.family()).orElseThrow(), shape)
+                        .keeping(config.fineTune().kept());
+        StagePartition partition =
+                config.pipeline().partition(new TrainedParts(shape, tuning), stageCount);
         var batch =
                 new BatchShape(
                         config.batch().sequencesPerMicroBatch(),
@@ -115,9 +104,7 @@ public final class ConfiguredModel {
                 config.grid(),
                 config.parallel().zero(),
                 config.parallel().sequence(),
-                config.fineTune()
-                        .tuning(Families.find(section.family()).orElseThrow(), shape)
-                        .keeping(config.fineTune().kept()),
+                tuning,
                 section.dropout());
     }
 

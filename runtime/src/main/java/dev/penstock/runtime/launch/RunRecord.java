@@ -178,7 +178,7 @@ public final class RunRecord implements AutoCloseable {
         assembly.data().counted().stream()
                 .flatMap(counted -> counted.notes().stream())
                 .forEach(note -> lines.add(2, "note: " + note));
-        config.data().unusedNote().ifPresent(note -> lines.add(2, "note: " + note));
+        config.unusedNotes().forEach(note -> lines.add(2, "note: " + note));
         ConfiguredModel.tuningWords(config)
                 .ifPresent(words -> lines.add(1, "fine-tuning: " + words));
         RankGrid grid = assembly.plan().grid();

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.config.run.Suggestion;
 import dev.penstock.runtime.model.family.ModelConfig;
@@ -22,6 +23,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 
 /**
  * Reads {@code --model}: a well-known name, a run's configuration, a folder of Hugging Face's, or
@@ -43,6 +45,7 @@ public final class PlannedModel {
             List.of("layers", "width", "heads", "vocabulary", "sequence");
 
     private final List<String> problems;
+    private final List<String> notes = new ArrayList<>();
     private Optional<ModelConfig> ofRun = Optional.empty();
 
     /**
@@ -92,6 +95,29 @@ public final class PlannedModel {
         return ofRun.map(ModelConfig::fineTuning).orElse(FineTuning.FULL);
     }
 
+    /** Returns what a plan leaves out of the run whose model was read, in sentences. */
+    public List<String> notes() {
+        return List.copyOf(notes);
+    }
+
+    private static List<String> notes(Path file, RunConfig config) {
+        List<String> notes = new ArrayList<>();
+        if (config.data().packing() == DataSection.Packing.LENGTHS) {
+            notes.add(
+                    "Planned for full rows of %,d tokens: data.packing = lengths makes them shorter, and penstock schedule simulate %s says how much time that saves."
+                            .formatted(config.model().context(), file));
+        }
+        ModelConfig model = tuned(config);
+        var parts = new TrainedParts(model.shape(), model.fineTuning());
+        long trained = IntStream.range(0, model.shape().layers()).filter(parts::block).count();
+        if (trained > 0 && trained < model.shape().layers()) {
+            notes.add(
+                    "Each block counts the mean of all: %d of %d are trained; a run without pipeline.partition balances its stages by what each of its own blocks costs."
+                            .formatted(trained, model.shape().layers()));
+        }
+        return notes;
+    }
+
     /** Returns the sizes of the design that was read, with what is trained of it. */
     public dev.penstock.schedules.plan.work.ModelShape sizes(ModelShape design) {
         return ofRun.map(model -> tuned(of(design), model)).orElseGet(() -> of(design));
@@ -101,6 +127,7 @@ public final class PlannedModel {
         try {
             RunConfig config = ConfigLoader.loadOfRun(file, List.of()).config();
             ofRun = Optional.of(tuned(config));
+            notes.addAll(notes(file, config));
             return Optional.of(design(config));
         } catch (ConfigException e) {
             e.problems().forEach(problem -> problems.add(problem.toString()));

@@ -19,12 +19,19 @@ public final class ProfileFile {
      * Reads the costs that a run measured.
      *
      * @param path of the file, or of its run's directory
-     * @throws BadInputException with all problems of the file
+     * @throws BadInputException with all problems of the file, or if its times are those of no
+     *     length of a sequence
      */
     public static ProfileCosts read(Path path) {
         Path file = Files.isDirectory(path) ? path.resolve(NAME) : path;
         try {
-            return ProfileText.parse(Files.readString(file));
+            ProfileCosts costs = ProfileText.parse(Files.readString(file));
+            if (costs.mixedLengths()) {
+                throw new BadInputException(
+                        "%s: expected the times of sequences of one length, got means over several (data.packing = lengths); take a run with data.packing = padded: what lengths save follows from its times"
+                                .formatted(file));
+            }
+            return costs;
         } catch (IOException e) {
             throw new BadInputException(
                     "cannot read the profile of a run, %s: %s; try the directory of a finished run"

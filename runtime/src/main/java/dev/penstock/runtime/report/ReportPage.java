@@ -173,7 +173,9 @@ final class ReportPage {
                                 Quantities.nanos(ideal.makespanNanos()),
                                 Quantities.percent(step.measure().efficiency()),
                                 text(difference(times, ideal))));
-        scroll(page, step.gantt().inline());
+        StepGantt gantt = step.gantt();
+        scroll(page, gantt.inline());
+        page.append(gantt.table());
         page.append(
                 "<p class=\"note\">Numbers are micro-batches%s. The dashed line is the end of the last op; the optimizer follows it and is not part of the bubble. Every op of a few steps is in trace.json, for ui.perfetto.dev or chrome://tracing.</p>\n</section>\n"
                         .formatted(slices().isEmpty() ? "" : " and token slices"));

@@ -43,4 +43,9 @@ public record RunFacts(
         traffic = List.copyOf(traffic);
         environment = Collections.unmodifiableMap(new LinkedHashMap<>(environment));
     }
+
+    /** Returns whether micro-batches are as long as the documents in them ask for. */
+    boolean mixedLengths() {
+        return configuration.lines().anyMatch(line -> line.strip().equals("packing = lengths"));
+    }
 }

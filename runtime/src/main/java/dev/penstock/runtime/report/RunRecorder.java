@@ -10,8 +10,10 @@ import dev.penstock.runtime.metrics.StepTimes;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileCosts;
+import dev.penstock.schedules.simulate.ProfileLine;
 import dev.penstock.schedules.simulate.ProfileText;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
@@ -187,11 +189,17 @@ public final class RunRecorder implements RunListener {
     /**
      * What ops cost in the median of recent steps, on the mean of all pipelines: the text of a
      * profile.
+     *
+     * @param mixedLengths whether its times are of micro-batches of several lengths
      */
-    synchronized String profile(Schedule schedule, RankGrid grid) {
+    synchronized String profile(Schedule schedule, RankGrid grid, boolean mixedLengths) {
         var means = new MeasuredMeans();
         recent.forEach(report -> means.add(StepTimes.of(schedule, grid, report).pipelines()));
-        return ProfileText.print(new ProfileCosts(means.lines()));
+        List<ProfileLine> lines = new ArrayList<>(means.lines());
+        if (mixedLengths) {
+            lines.addFirst(new ProfileLine.MixedLengths());
+        }
+        return ProfileText.print(new ProfileCosts(lines));
     }
 
     /** The most recent steps, rising. */

@@ -94,7 +94,10 @@ public final class RunReport {
             file(
                     directory.profile(),
                     problems,
-                    out -> out.write(recorder.profile(facts.schedule(), facts.grid())));
+                    out ->
+                            out.write(
+                                    recorder.profile(
+                                            facts.schedule(), facts.grid(), facts.mixedLengths())));
         }
     }
 

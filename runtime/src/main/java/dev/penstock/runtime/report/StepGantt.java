@@ -3,8 +3,10 @@ package dev.penstock.runtime.report;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.runtime.metrics.Activity;
 import dev.penstock.runtime.metrics.Quantities;
+import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.simulate.Timeline;
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
@@ -70,6 +72,64 @@ final class StepGantt {
     /** The picture as part of a page that holds {@code chart.css}. */
     String inline() {
         return svg("");
+    }
+
+    /**
+     * The picture as a table, for those who do not see it: a row for each rank, with its ops in
+     * their order as far as the picture names them.
+     */
+    String table() {
+        StringBuilder table =
+                new StringBuilder(
+                        "<details><summary>The step as a table</summary><div class=\"scroll\"><table><tr><th scope=\"col\">step</th><th scope=\"col\">rank</th><th scope=\"col\">first op begins</th><th scope=\"col\">last op ends</th><th scope=\"col\">optimizer</th><th scope=\"col\">ops in their order, each with what it took</th></tr>");
+        for (Panel panel : panels) {
+            for (RankProgram program : panel.timeline().schedule().programs()) {
+                appendRow(table, panel, program);
+            }
+        }
+        return table.append("</table></div></details>").toString();
+    }
+
+    private void appendRow(StringBuilder table, Panel panel, RankProgram program) {
+        Timeline timeline = panel.timeline();
+        int rank = program.rank();
+        int last = program.ops().size() - 1;
+        table.append("<tr>")
+                .append(ReportTables.cell(panel.heading()))
+                .append(
+                        "<th scope=\"row\">%d</th>".formatted(panel.numbers().get(program.rank())))
+                .append(ReportTables.cell(last < 0 ? "-" : at(timeline, timeline.startNanos(rank, 0))))
+                .append(ReportTables.cell(last < 0 ? "-" : at(timeline, timeline.endNanos(rank, last))))
+                .append(
+                        ReportTables.cell(
+                                panel.updates().stream()
+                                        .filter(update -> update.rank() == rank)
+                                        .map(StepGantt::took)
+                                        .findFirst()
+                                        .orElse("-")))
+                .append(ReportTables.cell(named ? ops(timeline, program) : last + 1 + " ops"))
+                .append("</tr>");
+    }
+
+    private static String ops(Timeline timeline, RankProgram program) {
+        List<String> ops = new ArrayList<>();
+        for (int i = 0; i < program.ops().size(); i++) {
+            ops.add(
+                    OpText.print(program.ops().get(i), timeline.schedule().shape())
+                            + " "
+                            + Quantities.nanos(
+                                    timeline.endNanos(program.rank(), i)
+                                            - timeline.startNanos(program.rank(), i)));
+        }
+        return String.join(", ", ops);
+    }
+
+    private static String at(Timeline timeline, long nanos) {
+        return Quantities.nanos(nanos - timeline.startNanos());
+    }
+
+    private static String took(RankStep update) {
+        return Quantities.nanos(update.updateEndNanos() - update.updateStartNanos());
     }
 
     private String svg(String style) {

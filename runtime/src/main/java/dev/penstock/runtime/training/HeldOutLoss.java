@@ -2,7 +2,6 @@ package dev.penstock.runtime.training;
 
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.HeldCheckpoint;
 import dev.penstock.runtime.checkpoint.SavedCheckpoint;
@@ -29,7 +28,8 @@ public final class HeldOutLoss {
     /**
      * The answer for programs.
      *
-     * @param tokens whose loss was measured
+     * @param rows that were held out and read, each once
+     * @param tokens of them whose loss was measured
      * @param bytes that these tokens stand for
      */
     public record Answer(
@@ -38,6 +38,7 @@ public final class HeldOutLoss {
             String task,
             String protocol,
             int batches,
+            long rows,
             long tokens,
             long bytes,
             double loss,
@@ -46,7 +47,7 @@ public final class HeldOutLoss {
             double bitsPerByte) {
         /** One line for people. */
         public String forPeople() {
-            return "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token, %.3f bits per byte (%d tokens, %d bytes, %d batches)"
+            return "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token, %.3f bits per byte (%d tokens, %d bytes, %d batches) in %d rows"
                     .formatted(
                             step,
                             loss,
@@ -55,7 +56,8 @@ public final class HeldOutLoss {
                             bitsPerByte,
                             tokens,
                             bytes,
-                            batches);
+                            batches,
+                            rows);
         }
     }
 
@@ -89,18 +91,16 @@ public final class HeldOutLoss {
     private static Answer answer(SavedCheckpoint saved, RunParts parts, double loss) {
         RunConfig config = parts.config();
         int batches = Math.min(config.evaluation().batches(), parts.data().heldOutBatches());
-        int full = config.batch().sequences();
-        long sequences =
-                (batches - 1L) * full
-                        + parts.data().sequences(StepKind.EVALUATE, batches - 1L, full);
-        long tokens = parts.data().heldOutTargets(sequences);
-        long bytes = parts.data().heldOutBytes(sequences);
+        long rows = parts.data().heldOutRows(batches);
+        long tokens = parts.data().heldOutTargets(rows);
+        long bytes = parts.data().heldOutBytes(rows);
         return new Answer(
                 saved.path().toString(),
                 saved.step(),
                 "text",
                 "plain",
                 batches,
+                rows,
                 tokens,
                 bytes,
                 loss,

@@ -301,6 +301,22 @@ function table(id, titles, rows, none) {
 const WAITS = { receive: "input", send: "blocked", gather: "shared", release: "shared", reduce: "shared" };
 
 /** Where the time of each stage went in the step that is shown, over all ranks that hold it. */
+/** What the picture shows, for those who do not see it; made when somebody opens it. */
+function showLanes() {
+  const { picture, program } = run;
+  if (!picture || !program || !byId("lanes-fold").open) return;
+  const first = Math.min(...picture.measured.filter(lane => lane.starts.length).map(lane => lane.starts[0]));
+  table("lanes", ["rank", "first op begins", "last op ends", "optimizer", "ops in their order, each with what it took"],
+    picture.measured.map(lane => {
+      const ops = program.programs[lane.program];
+      const known = ops && ops.kinds.length === lane.starts.length && lane.starts.length;
+      return [lane.place,
+        known ? duration(lane.starts[0] - first) : "–", known ? duration(lane.ends.at(-1) - first) : "–",
+        lane.update.length ? duration(lane.update[1] - lane.update[0]) : "–",
+        known ? ops.names.map((name, i) => `${name} ${duration(lane.ends[i] - lane.starts[i])}`).join(", ") : "–"];
+    }), "no step sampled yet");
+}
+
 function showStages() {
   const { picture, program } = run;
   if (!picture || !program) return;
@@ -392,6 +408,7 @@ async function showStep(step) {
     + `${percent(picture.bubblePredicted)} in the simulated step with the same op times`;
   byId("simulated").disabled = !picture.simulated.length;
   showStages();
+  showLanes();
 }
 
 function showSamples() {
@@ -442,6 +459,7 @@ function take(facts, curves, program, standing, files) {
     gantt.setProgram(program);
     showLegend();
     showStages();
+    showLanes();
   }
 }
 
@@ -528,6 +546,7 @@ function watch() {
   };
 }
 
+byId("lanes-fold").addEventListener("toggle", showLanes);
 byId("whole").addEventListener("click", () => gantt.showWhole());
 byId("simulated").addEventListener("change", event => gantt.showSimulated(event.target.checked));
 byId("live").addEventListener("change", event => event.target.checked && showStep(null));

@@ -17,6 +17,8 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** One document in a row. */
 class DocumentCorpusTest {
@@ -120,6 +122,26 @@ class DocumentCorpusTest {
         assertThat(held).contains(TEXTS.getLast());
         assertThat(data.heldOutTargets(4)).isEqualTo(targets(data));
         assertThat(data.heldOutBytes(4)).isLessThanOrEqualTo(data.heldOutTargets(4));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void everyRowThatIsHeldOutIsReadOnce(boolean padded) throws IOException {
+        TrainingData data = TrainingData.open(spec(0.29).apart(apart(padded)));
+        List<String> held = new ArrayList<>();
+        for (int batch = 0; batch < data.heldOutBatches(); batch++) {
+            held.addAll(texts(data, StepKind.EVALUATE, batch));
+        }
+        held.removeIf(text -> text.chars().allMatch(c -> c == 0)); // places of rows not there
+
+        int rows = held.size();
+        assertThat(rows % 4).isNotZero();
+        assertThat(data.heldOutBatches()).isEqualTo(Math.ceilDiv(rows, 4));
+        assertThat(data.heldOutRows(data.heldOutBatches())).isEqualTo(rows);
+        assertThat(data.heldOutRows(1)).isEqualTo(4);
+        assertThat(held).doesNotHaveDuplicates();
+        assertThat(data.heldOutTargets(1000)).isEqualTo(data.heldOutTargets(rows));
+        assertThat(data.heldOutBytes(1000)).isEqualTo(data.heldOutBytes(rows));
     }
 
     private static long targets(TrainingData data) {

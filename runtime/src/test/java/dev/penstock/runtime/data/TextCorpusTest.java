@@ -146,6 +146,9 @@ class TextCorpusTest {
         assertThat(data.trainingTokens()).isZero();
         assertThat(data.heldOutBytes(12)).isEqualTo(96);
         assertThat(data.heldOutBytes(3)).isEqualTo(24);
+        assertThat(data.heldOutTargets(30)).isEqualTo(96);
+        assertThat(data.heldOutRows(2)).isEqualTo(8);
+        assertThat(data.heldOutRows(30)).isEqualTo(12);
     }
 
     /** Words, letters of two and three bytes, and one of four that is several tokens. */

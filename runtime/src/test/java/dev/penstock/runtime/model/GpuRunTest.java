@@ -299,7 +299,8 @@ class GpuRunTest {
                     settings.role(0, RankPlace.single(0)),
                     RankPlace.single(0),
                     false,
-                    counted);
+                    counted,
+                    List.of(settings.batch().context()));
 
             pipeline.train(1);
 

@@ -12,6 +12,7 @@ import dev.penstock.runtime.metrics.RankSteps;
 import dev.penstock.runtime.metrics.SimulatedRun;
 import dev.penstock.runtime.report.LineChart.Look;
 import dev.penstock.runtime.report.LineChart.Series;
+import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.ScheduleText;
 import java.io.IOException;
@@ -44,6 +45,34 @@ class PicturesTest {
         assertThat(svg.length()).isBetween(100_000, 4_000_000);
         assertThat(svg.contains(">rank 56<")).isTrue();
         assertThat(svg.split("<title>", -1)).hasSize(1 + 64); // the optimizer's
+    }
+
+    @Test
+    void whatTheGanttShowsStandsInATableAsWell() {
+        SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 3));
+        RunRecorder recorder = new RunRecorder(List.of());
+        recorder.onStep(run.perfect(1));
+
+        String table =
+                TypicalStep.of(run.schedule(), RankGrid.pipeline(2), recorder)
+                        .orElseThrow()
+                        .gantt()
+                        .table();
+
+        assertThat(table).contains("<summary>The step as a table</summary>");
+        String[] rows = table.split("<tr>", -1);
+        assertThat(rows).hasSize(2 + 2 * 2); // a head; measured and simulated, of two ranks
+        for (int rank = 0; rank < 2; rank++) {
+            String row = rows[2 + rank];
+            assertThat(row).contains("measured: step 1", "<th scope=\"row\">" + rank + "</th>");
+            int at = 0;
+            for (var op : run.schedule().program(rank).ops()) {
+                String name = OpText.print(op, run.schedule().shape()) + " ";
+                assertThat(row.indexOf(name, at)).as(name).isPositive();
+                at = row.indexOf(name, at);
+            }
+            assertThat(rows[4 + rank]).contains("simulated with the same op times");
+        }
     }
 
     /** Drawn of the op times of a quickstart, recorded. */

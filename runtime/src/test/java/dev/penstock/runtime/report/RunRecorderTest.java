@@ -42,6 +42,6 @@ class RunRecorderTest {
                             ? run.perfect(step)
                             : SimulatedRun.withSlowerReplica(run.perfect(step), 1_000, factor));
         }
-        return ProfileText.parse(recorder.profile(run.schedule(), grid));
+        return ProfileText.parse(recorder.profile(run.schedule(), grid, false));
     }
 }

@@ -34,6 +34,7 @@ public final class ProfileCosts implements CostModel {
     private final Map<Integer, Long> gatherWork = new HashMap<>();
     private final Map<Integer, Long> reduceWork = new HashMap<>();
     private double overlapFactor = 1;
+    private boolean mixedLengths;
 
     /** Of several lines for the same thing the last one holds. */
     public ProfileCosts(List<ProfileLine> lines) {
@@ -43,6 +44,7 @@ public final class ProfileCosts implements CostModel {
                 case ProfileLine.Computation(ComputeKind kind, int stage, int slice, long nanos) ->
                         computations.put(new Work(kind, stage, slice), nanos);
                 case ProfileLine.OverlapFactor(double factor) -> overlapFactor = factor;
+                case ProfileLine.MixedLengths() -> mixedLengths = true;
                 case ProfileLine.Latency(Channel channel, long nanos) ->
                         latencies.put(channel, nanos);
                 case ProfileLine.Link(Channel channel, long nanos) -> links.put(channel, nanos);
@@ -58,6 +60,11 @@ public final class ProfileCosts implements CostModel {
 
     public List<ProfileLine> lines() {
         return lines;
+    }
+
+    /** Whether the times are means over micro-batches of several lengths. */
+    public boolean mixedLengths() {
+        return mixedLengths;
     }
 
     /** The same with computations alone: what was gathered and summed is left out. */

@@ -46,6 +46,19 @@ public sealed interface ProfileLine {
         }
     }
 
+    /**
+     * The run's micro-batches had sequences of several lengths, so that its times are means over
+     * these and belong to none of them. Text: {@code lengths mixed}.
+     */
+    record MixedLengths() implements ProfileLine {
+        static final String TEXT = "lengths mixed";
+
+        @Override
+        public String text() {
+            return TEXT;
+        }
+    }
+
     /** How long a tensor is under way beside its link. Text: {@code latency 0 1 20}. */
     record Latency(Channel channel, long nanos) implements ProfileLine {
         public Latency {

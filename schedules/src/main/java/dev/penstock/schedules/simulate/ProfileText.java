@@ -20,6 +20,7 @@ import java.util.stream.Stream;
  * forward 0s0 1200000            stage 0, slice 0; nanoseconds
  * backward-input 0s0 1300000
  * backward-weight 0s0 900000
+ * lengths mixed                  the times are means over sequences of several lengths
  * overlapped 0.85                of the sum of the pair's parts
  * latency 0 1 20000              from stage 0 to stage 1
  * link 0 1 150000
@@ -114,6 +115,9 @@ public final class ProfileText {
                             number(gathering, 3),
                             last(gathering)));
         }
+        if (line.equals(ProfileLine.MixedLengths.TEXT)) {
+            return Optional.of(new ProfileLine.MixedLengths());
+        }
         Matcher overlapped = OVERLAPPED.matcher(line);
         if (overlapped.matches()) {
             return Optional.of(
@@ -161,6 +165,7 @@ public final class ProfileText {
     private static String like(String line) {
         return switch (line.split(" ", 2)[0]) {
             case "overlapped" -> "overlapped 0.85";
+            case "lengths" -> ProfileLine.MixedLengths.TEXT;
             case "latency" -> "latency 0 1 20000";
             case "link" -> "link 0 1 150000";
             case "gathering" -> "gathering forward 0s0 90000";

@@ -47,6 +47,17 @@ class ProfileCostsTest {
     }
 
     @Test
+    void aProfileSaysWhetherItsTimesAreOfSeveralLengths() {
+        String mixed = TEXT.replace("overlapped", "lengths mixed\noverlapped");
+
+        assertThat(ProfileText.parse(TEXT).mixedLengths()).isFalse();
+        assertThat(ProfileText.parse(mixed).mixedLengths()).isTrue();
+        assertThat(ProfileText.print(ProfileText.parse(mixed))).isEqualTo(mixed);
+        assertThatThrownBy(() -> ProfileText.parse("penstock profile 1\nlengths 4"))
+                .hasMessageContaining("'lengths mixed', got 'lengths 4'");
+    }
+
+    @Test
     void costsAreThoseOfTheLines() {
         ProfileCosts costs = ProfileText.parse(TEXT);
 

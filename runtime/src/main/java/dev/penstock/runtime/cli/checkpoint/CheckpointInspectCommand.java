@@ -8,6 +8,7 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
 import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.family.TrainedWords;
 import java.nio.file.Path;
 import java.util.List;
 import picocli.CommandLine.Command;
@@ -29,6 +30,8 @@ final class CheckpointInspectCommand extends PenstockCommand {
      * @param parameters of the model
      * @param adapter in words; empty if there is none
      * @param adapterParameters beside those of the model
+     * @param trainedParameters of the model and its adapter that the run trains
+     * @param freeze patterns of names that are not trained, as {@code fine-tune.freeze}
      */
     record Answer(
             String path,
@@ -38,6 +41,8 @@ final class CheckpointInspectCommand extends PenstockCommand {
             long parameters,
             String adapter,
             long adapterParameters,
+            long trainedParameters,
+            List<String> freeze,
             List<FileAnswer> files,
             List<TensorAnswer> tensors) {}
 
@@ -95,7 +100,7 @@ final class CheckpointInspectCommand extends PenstockCommand {
                                                     t.parts()))
                             .toList();
             ModelConfig model = manifest.model();
-            long parameters = elements(model.base());
+            long parameters = TrainedWords.elements(model.base().parameters());
             return new Answer(
                     checkpoint.path().toString(),
                     checkpoint.step(),
@@ -103,7 +108,9 @@ final class CheckpointInspectCommand extends PenstockCommand {
                     model,
                     parameters,
                     AdapterParts.words(model).orElse(""),
-                    elements(model) - parameters,
+                    TrainedWords.elements(model.parameters()) - parameters,
+                    TrainedWords.elements(model.trained()),
+                    model.fineTuning().freeze(),
                     manifest.shards().stream()
                             .map(
                                     s ->
@@ -117,14 +124,6 @@ final class CheckpointInspectCommand extends PenstockCommand {
                             .toList(),
                     stored);
         }
-    }
-
-    private static long elements(ModelConfig model) {
-        long elements = 0;
-        for (List<Integer> shape : model.parameters().values()) {
-            elements += shape.stream().mapToLong(Integer::longValue).reduce(1, (a, b) -> a * b);
-        }
-        return elements;
     }
 
     private void print(Answer answer) {
@@ -151,6 +150,9 @@ final class CheckpointInspectCommand extends PenstockCommand {
             out().printf(
                             "adapter     %s: %,d parameters%n",
                             answer.adapter(), answer.adapterParameters());
+        }
+        if (TrainedWords.areNeeded(model)) {
+            out().printf("trained     %s%n", TrainedWords.of(model, List.of()));
         }
         for (FileAnswer file : answer.files()) {
             out().printf(

@@ -113,6 +113,9 @@ public final class PlanCommand extends PenstockCommand {
     /** How fast devices were found to be. */
     private List<String> measured = List.of();
 
+    /** What the plan does not know of a run. */
+    private List<String> leftOut = List.of();
+
     private Optional<ModelShape> design = Optional.empty();
 
     private FineTuning tuning = FineTuning.FULL;
@@ -124,6 +127,7 @@ public final class PlanCommand extends PenstockCommand {
                 Planner.plan(request, top, all ? Ranking.FOR_PEOPLE.withAll() : Ranking.FOR_PEOPLE);
         List<String> explanation = new ArrayList<>(measured);
         explanation.addAll(PlanExplanation.of(report));
+        explanation.addAll(leftOut);
         if (report.plans().isEmpty()) {
             throw new BadInputException(String.join("\n", explanation));
         }
@@ -160,6 +164,7 @@ public final class PlanCommand extends PenstockCommand {
         var named = new PlannedModel(problems);
         design = named.design(model);
         tuning = named.tuning();
+        leftOut = named.notes();
         require(problems, "--batch", batch, 1 << 20);
         require(problems, "--top", top, 100);
         require(problems, "--sequence", sequence == null ? 1 : sequence, 1 << 24);

@@ -72,8 +72,8 @@ public record ConfiguredSchedule(
         }
         ModelConfig model = config.model().config(config.data().tokenizer().vocabulary());
         FineTuning tuning = config.fineTune().tuning(model.family(), model.shape());
-        return new TrainedParts(model.shape(), tuning)
-                .frozen(config.pipeline().partition(model.shape(), stages));
+        var parts = new TrainedParts(model.shape(), tuning);
+        return parts.frozen(config.pipeline().partition(parts, stages));
     }
 
     /** Where the table is frozen, its copies need not be told of each other's gradients. */

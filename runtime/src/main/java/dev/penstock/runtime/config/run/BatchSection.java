@@ -1,6 +1,9 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
 
 /**
  * Section {@code batch}: how much one step reads.
@@ -62,6 +65,32 @@ public record BatchSection(
         FULL,
         /** It has fewer; its loss and gradients are means over the tokens that are there. */
         SMALLER
+    }
+
+    private static final int USUAL_LENGTH_STEP = 16;
+
+    /** Returns what is said here of lengths and has no effect, for people. */
+    List<String> unusedNotes(DataSection.Packing packing, int context) {
+        if (packing == DataSection.Packing.LENGTHS) {
+            return lengthStep < context
+                    ? List.of()
+                    : List.of(
+                            "batch.length-step = %d has no effect but padding: no row is longer than model.context = %d, so all micro-batches are as long as that; try a divisor of it"
+                                    .formatted(lengthStep, context));
+        }
+        List<String> notes = new ArrayList<>();
+        String why =
+                "data.packing = %s, and all micro-batches are as long as model.context; try data.packing = lengths"
+                        .formatted(packing.word());
+        if (lengthStep != USUAL_LENGTH_STEP) {
+            notes.add("batch.length-step = %d has no effect: %s".formatted(lengthStep, why));
+        }
+        if (arrangement != Arrangement.HILL) {
+            notes.add(
+                    "batch.arrangement = %s has no effect: %s"
+                            .formatted(arrangement.name().toLowerCase(Locale.ROOT), why));
+        }
+        return notes;
     }
 
     /** Sequences of one micro-batch. */

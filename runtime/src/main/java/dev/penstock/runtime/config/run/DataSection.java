@@ -68,7 +68,7 @@ public record DataSection(
                 Template template) {
 
     /** Returns what is said here and has no effect, for people; empty if nothing is. */
-    public Optional<String> unusedNote() {
+    Optional<String> unusedNote() {
         boolean unused = format != Format.CHAT && template != Template.TOKENIZER;
         return unused
                 ? Optional.of(

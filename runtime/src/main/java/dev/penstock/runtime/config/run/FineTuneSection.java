@@ -86,6 +86,17 @@ public record FineTuneSection(
     }
 
     /**
+     * Looks at the targets, whatever the method: where that is misspelt, they are asked for too.
+     *
+     * @throws IllegalArgumentException if a model has no such layers
+     */
+    void requireKnownTargets(Family family, ModelShape shape) {
+        if (!targets.isEmpty()) {
+            AdapterParts.places(family, shape, targets);
+        }
+    }
+
+    /**
      * Returns what is trained of a model.
      *
      * @throws IllegalArgumentException if it has no such layers

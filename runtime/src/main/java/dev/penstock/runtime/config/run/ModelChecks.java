@@ -120,6 +120,7 @@ final class ModelChecks {
                 .ifPresent(
                         family -> {
                             try {
+                                config.fineTune().requireKnownTargets(family, shape);
                                 ModelConfig model =
                                         ModelConfig.of(family, shape)
                                                 .training(config.fineTune().tuning(family, shape));

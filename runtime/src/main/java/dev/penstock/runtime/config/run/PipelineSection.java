@@ -1,8 +1,8 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
-import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import java.util.List;
 import java.util.Optional;
 
@@ -12,7 +12,7 @@ import java.util.Optional;
  * @param stages ranks of the pipeline: one stage each, or {@code chunks}
  * @param chunks stages on each rank; empty: as many as the order's kind is made for
  * @param partition layers of each stage, 0 only for the first (the embedding alone) or the last
- *     (the head alone); empty: cut so that the stages cost about the same FLOPs
+ *     (the head alone); empty: cut so that the stages cost about the same FLOPs, as far as they are trained
  * @param ranksPerNode most ranks on one node of a cluster; empty: as many as its memory takes,
  *     spread as far as there are nodes
  */
@@ -47,11 +47,11 @@ public record PipelineSection(
                                         + " takes")
                 Optional<Integer> ranksPerNode) {
 
-    /** Returns how the layers of a model are cut into so many stages. */
-    public StagePartition partition(ModelShape shape, int stageCount) {
+    /** Returns how the layers of a model, of which this is trained, are cut into so many stages. */
+    public StagePartition partition(TrainedParts parts, int stageCount) {
         return partition
-                .map(layers -> StagePartition.given(shape, layers))
-                .orElseGet(() -> StagePartition.byFlops(shape, stageCount));
+                .map(layers -> StagePartition.given(parts.shape(), layers))
+                .orElseGet(() -> StagePartition.byFlops(parts, stageCount));
     }
 
     /** Where stages run. */

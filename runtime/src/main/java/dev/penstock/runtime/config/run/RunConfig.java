@@ -2,7 +2,9 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * Everything that decides a run. Made by {@link ConfigLoader}, which accepts only values that fit
@@ -69,6 +71,26 @@ public record RunConfig(
     /** Micro-batches of a step that one replica runs. */
     public int microBatchesOfReplica() {
         return batch.microBatches() / parallel.data();
+    }
+
+    /** Returns how many tokens the sequences of a micro-batch may have, rising. */
+    public List<Integer> lengths() {
+        int context = model.context();
+        if (data.packing() != DataSection.Packing.LENGTHS) {
+            return List.of(context);
+        }
+        int step = batch.lengthStep();
+        return IntStream.rangeClosed(1, Math.ceilDiv(context, step))
+                .mapToObj(i -> (int) Math.min(context, (long) i * step))
+                .toList();
+    }
+
+    /** Returns what is said in it and has no effect, for people. */
+    public List<String> unusedNotes() {
+        List<String> notes = new ArrayList<>();
+        data.unusedNote().ifPresent(notes::add);
+        notes.addAll(batch.unusedNotes(data.packing(), model.context()));
+        return notes;
     }
 
     /** Rows that a rank has of each slice of a micro-batch. */

@@ -54,13 +54,22 @@ public record StagePartition(List<Integer> layersPerStage) {
      *     layers
      */
     public static StagePartition byFlops(ModelShape shape, int stages) {
+        return byFlops(new TrainedParts(shape, FineTuning.FULL), stages);
+    }
+
+    /**
+     * Same as {@link #byFlops(ModelShape, int)} of a model of which not everything is trained: each
+     * part costs what its forward and its backwards do.
+     */
+    public static StagePartition byFlops(TrainedParts parts, int stages) {
+        ModelShape shape = parts.shape();
         int most = shape.layers() + 2;
         if (stages < 1 || stages > most) {
             throw new IllegalArgumentException(
                     "%d layers can fill 1 to %d stages, got %d; try fewer stages or more layers"
                             .formatted(shape.layers(), most, stages));
         }
-        return new StagePartition(new Search(shape, stages).best());
+        return new StagePartition(new Search(new TrainedFlops(parts), shape.layers(), stages).best());
     }
 
     public int stages() {
@@ -104,7 +113,7 @@ public record StagePartition(List<Integer> layersPerStage) {
     }
 
     /** Fills stages from the front, keeping for every (stage, layers so far) the best beginning. */
-    private record Search(ModelShape shape, int stages) {
+    private record Search(TrainedFlops flops, int layers, int stages) {
 
         /**
          * A filled beginning of the pipeline: the cost of its busiest stage, and the sum of all
@@ -133,7 +142,7 @@ public record StagePartition(List<Integer> layersPerStage) {
          */
         private Beginning fill(double bound, ToDoubleFunction<Beginning> cost) {
             List<Beginning> row =
-                    new ArrayList<>(Collections.nCopies(shape.layers() + 1, Beginning.IMPOSSIBLE));
+                    new ArrayList<>(Collections.nCopies(layers + 1, Beginning.IMPOSSIBLE));
             row.set(0, Beginning.EMPTY);
             for (int stage = 0; stage < stages; stage++) {
                 row = next(row, stage, bound, cost);
@@ -144,11 +153,12 @@ public record StagePartition(List<Integer> layersPerStage) {
         private List<Beginning> next(
                 List<Beginning> row, int stage, double bound, ToDoubleFunction<Beginning> cost) {
             List<Beginning> next = new ArrayList<>();
-            for (int used = 0; used <= shape.layers(); used++) {
+            for (int used = 0; used <= layers; used++) {
                 Beginning best = Beginning.IMPOSSIBLE;
                 for (int count = least(stage); count <= used; count++) {
                     Beginning candidate =
-                            row.get(used - count).with(count, stageCost(stage, count));
+                            row.get(used - count)
+                                    .with(count, stageCost(stage, used - count, count));
                     if (candidate.most() <= bound
                             && cost.applyAsDouble(candidate) < cost.applyAsDouble(best)) {
                         best = candidate;
@@ -160,15 +170,15 @@ public record StagePartition(List<Integer> layersPerStage) {
         }
 
         private int least(int stage) {
-            boolean headAlone = stage == stages - 1 && stages > shape.layers();
-            boolean embeddingAlone = stage == 0 && stages > shape.layers() + 1;
+            boolean headAlone = stage == stages - 1 && stages > layers;
+            boolean embeddingAlone = stage == 0 && stages > layers + 1;
             return headAlone || embeddingAlone ? 0 : 1;
         }
 
-        private double stageCost(int stage, int count) {
-            return (double) count * shape.layerFlopsPerToken()
-                    + (stage == 0 ? shape.embeddingFlopsPerToken() : 0)
-                    + (stage == stages - 1 ? shape.headFlopsPerToken() : 0);
+        private double stageCost(int stage, int firstLayer, int count) {
+            return (double) flops.perToken(firstLayer, count)
+                    + (stage == 0 ? flops.embedding() : 0)
+                    + (stage == stages - 1 ? flops.head() : 0);
         }
     }
 }

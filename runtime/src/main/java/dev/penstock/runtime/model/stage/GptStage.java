@@ -363,8 +363,18 @@ public final class GptStage implements StageProgram {
         }
     }
 
+    /**
+     * Begins a step without reading its data.
+     *
+     * @param tokens of a sequence of its first micro-batch
+     */
+    void begin(StepKind newKind, long step, int tokens) {
+        begin(newKind, step);
+        buffers.shapes().set(0, tokens == settings.batch().context() ? batch.context() : tokens);
+    }
+
     /** Begins a step without reading its data. */
-    void begin(StepKind newKind, long step) {
+    private void begin(StepKind newKind, long step) {
         kind = newKind;
         guard.atStep(step);
         stream.beginPass();

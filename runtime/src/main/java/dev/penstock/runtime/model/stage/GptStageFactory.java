@@ -150,15 +150,21 @@ public final class GptStageFactory implements StageBuilder {
      * allocated.
      *
      * @param kernels that hold nothing yet
+     * @param lengths that sequences may have, in tokens
      */
-    public long kernelBytes(List<Integer> stages, RankPlace place, CountedKernels kernels) {
+    public long kernelBytes(
+            List<Integer> stages,
+            RankPlace place,
+            CountedKernels kernels,
+            List<Integer> lengths) {
         for (int stage : stages) {
             KernelRehearsal.of(
                     settings,
                     settings.role(stage, place),
                     place,
                     budgets.get(stage).split(),
-                    kernels);
+                    kernels,
+                    lengths);
         }
         return kernels.bytes();
     }

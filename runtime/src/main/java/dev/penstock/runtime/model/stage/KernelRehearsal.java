@@ -22,17 +22,20 @@ import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.Collections;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs every kind of op of a stage once, over tensors without memory, so that kernels can count
- * what they will hold for themselves: prediction and run call the same kernels with the same
- * shapes.
+ * Runs every kind of op of a stage once for each length that sequences may have, over tensors
+ * without memory, so that kernels can count what they will hold for themselves: prediction and run
+ * call the same kernels with the same shapes. A shorter sequence can take more: products of few
+ * rows are padded.
  */
 public final class KernelRehearsal {
     private final StageRole role;
     private final BatchShape batch;
     private final boolean split;
+    private final List<Integer> lengths;
     private final GptStage stage;
     private final CountingScope boundaries = new CountingScope("boundaries");
 
@@ -41,9 +44,11 @@ public final class KernelRehearsal {
             StageRole role,
             RankPlace place,
             boolean split,
-            CountedKernels kernels) {
+            CountedKernels kernels,
+            List<Integer> lengths) {
         this.role = role;
         this.split = split;
+        this.lengths = List.copyOf(lengths);
         batch = settings.batchOfPart();
         StageBudget oneMicroBatch =
                 new StageBudget(
@@ -73,14 +78,16 @@ public final class KernelRehearsal {
      * Lets kernels count what they hold for a stage.
      *
      * @param split whether its backwards come in two parts
+     * @param lengths that sequences may have, in tokens
      */
     public static void of(
             GptSettings settings,
             StageRole role,
             RankPlace place,
             boolean split,
-            CountedKernels kernels) {
-        var rehearsal = new KernelRehearsal(settings, role, place, split, kernels);
+            CountedKernels kernels,
+            List<Integer> lengths) {
+        var rehearsal = new KernelRehearsal(settings, role, place, split, kernels, lengths);
         rehearsal.train();
         rehearsal.evaluate();
         kernels.squaredNorms(
@@ -93,7 +100,11 @@ public final class KernelRehearsal {
     }
 
     private void train() {
-        stage.begin(StepKind.TRAIN, 1);
+        lengths.forEach(this::train);
+    }
+
+    private void train(int tokens) {
+        stage.begin(StepKind.TRAIN, 1, tokens);
         for (int slice = 0; slice < batch.slices(); slice++) {
             stage.forward(unit(slice), before(slice), behind(slice));
         }
@@ -108,9 +119,11 @@ public final class KernelRehearsal {
     }
 
     private void evaluate() {
-        stage.begin(StepKind.EVALUATE, 0);
-        for (int slice = 0; slice < batch.slices(); slice++) {
-            stage.forward(unit(slice), before(slice), behind(slice));
+        for (int tokens : lengths) {
+            stage.begin(StepKind.EVALUATE, 0, tokens);
+            for (int slice = 0; slice < batch.slices(); slice++) {
+                stage.forward(unit(slice), before(slice), behind(slice));
+            }
         }
     }
 
@@ -128,7 +141,10 @@ public final class KernelRehearsal {
 
     private Tensor boundary(int slice) {
         return boundaries.tensor(
-                "boundary", DType.F32, stage.boundaryRows(slice), stage.boundaryColumns());
+                "boundary",
+                DType.F32,
+                stage.boundaryRows(unit(slice)),
+                stage.boundaryColumns());
     }
 
     /** A group of other ranks that do not exist and are never waited for. */

@@ -47,6 +47,31 @@ class ConfigCommandTest {
     }
 
     @Test
+    void checkNotesSettingsOfLengthsThatDoNothing() {
+        Cli equal =
+                Cli.run(
+                        "config",
+                        "check",
+                        good,
+                        "--set=batch.length-step=8",
+                        "--set=batch.arrangement=valley");
+        Cli usual = Cli.run("config", "check", good);
+        Path lengths = Path.of("..", "sample-configs", "lengths.conf");
+        Cli tooLong = Cli.run("config", "check", "" + lengths, "--set=batch.length-step=128");
+        Cli shorter = Cli.run("config", "check", "" + lengths);
+
+        assertThat(equal.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(equal.err())
+                .contains("note: batch.length-step = 8 has no effect: data.packing = none")
+                .contains("note: batch.arrangement = valley has no effect: data.packing = none");
+        assertThat(tooLong.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(tooLong.err())
+                .contains("note: batch.length-step = 128 has no effect but padding")
+                .contains("no row is longer than model.context = 128");
+        assertThat(usual.err() + shorter.err()).doesNotContain("no effect");
+    }
+
+    @Test
     void checkTellsAllProblemsAndNoTrace() {
         Cli check = Cli.run("config", "check", bad, "--set", "schedule.kind=gpip");
 

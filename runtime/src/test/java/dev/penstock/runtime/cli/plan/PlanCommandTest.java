@@ -165,6 +165,31 @@ class PlanCommandTest {
                 .containsPattern("#   ranks? [0-9-, ]+: activations [0-9.]+ MiB");
     }
 
+    @Test
+    void whatAPlanDoesNotKnowOfARunIsSaid() throws IOException {
+        Path lengths = Path.of("../sample-configs/lengths.conf").toAbsolutePath().normalize();
+        Path frozen =
+                Files.writeString(
+                        folder.resolve("frozen.conf"),
+                        """
+                        include required(file("%s"))
+                        data.packing = padded
+                        fine-tune.freeze = ["w*", "h.0.*"]
+                        """
+                                .formatted(lengths));
+        String devices = "--hardware=" + LAPTOPS;
+
+        Cli unequal = plan(devices, "--model=" + lengths, "--batch=16", "--top=1");
+        Cli some = plan(devices, "--model=" + frozen, "--batch=16", "--top=1");
+        Cli usual = plan(devices, "--model=../sample-configs/quickstart.conf", "--batch=16");
+
+        assertThat(unequal.out())
+                .contains("Planned for full rows of 128 tokens: data.packing = lengths")
+                .contains("penstock schedule simulate " + lengths);
+        assertThat(some.out()).contains("Each block counts the mean of all: 3 of 4 are trained");
+        assertThat(usual.out()).doesNotContain("full rows", "the mean of all");
+    }
+
     private Path run(JsonNode answer) throws IOException {
         Path quickstart = Path.of("../sample-configs/quickstart.conf").toAbsolutePath().normalize();
         return Files.writeString(

@@ -16,10 +16,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class EvaluateCommandTest {
     private static final JsonMapper JSON = JsonMapper.builder().build();
@@ -101,6 +105,94 @@ class EvaluateCommandTest {
         assertThat(result.get("loss").asDouble()).isCloseTo(loss, within(1e-5 * loss));
         assertThat(result.get("bitsPerByte").asDouble())
                 .isCloseTo(nats / Math.log(2) / bytes, within(1e-5 * loss));
+    }
+
+    /** 80 tokens are four windows of 16; a batch has room for six, and five batches for thirty. */
+    @ParameterizedTest
+    @CsvSource({"6, 3", "3, 3", "4, 2", "1, 1"})
+    void everyWindowThatIsHeldOutCountsOnceHoweverManyBatchesAreAskedFor(
+            int sequences, int microBatches) throws IOException {
+        byte[] text = Files.readAllBytes(folder.resolve("corpus.txt"));
+        double nats = 0;
+        for (int start = text.length - 80; start + 16 < text.length; start += 16) {
+            nats += nats(Arrays.copyOfRange(text, start, start + 17));
+        }
+
+        JsonNode result =
+                evaluated(
+                        "data.validation-fraction=0.04",
+                        "batch.sequences=" + sequences,
+                        "batch.micro-batches=" + microBatches,
+                        "evaluation.batches=5");
+
+        assertThat(result.get("rows").asLong()).isEqualTo(4);
+        assertThat(result.get("tokens").asLong()).isEqualTo(64);
+        assertThat(result.get("bytes").asLong()).isEqualTo(64);
+        assertThat(result.get("batches").asInt()).isEqualTo(Math.ceilDiv(4, sequences));
+        assertThat(result.get("loss").asDouble()).isCloseTo(nats / 64, within(1e-5));
+    }
+
+    /** Documents of 6 to 10 bytes, joined by ends of lines; the last five are held out. */
+    @ParameterizedTest
+    @ValueSource(strings = {"padded", "lengths"})
+    void everyDocumentThatIsHeldOutCountsOnce(String packing) throws IOException {
+        StringBuilder lines = new StringBuilder();
+        double nats = 0;
+        int targets = 0;
+        int trained = 0;
+        for (int i = 0; i < 10; i++) {
+            String document = "be it so, indeed".substring(i, 10 + i / 2 + i % 2);
+            lines.append("{\"text\": \"%s\"}\n".formatted(document));
+            byte[] row = (document + (i < 9 ? "\n" : "")).getBytes(StandardCharsets.UTF_8);
+            if (i < 5) {
+                trained += row.length;
+            } else {
+                nats += nats(row);
+                targets += row.length - 1;
+            }
+        }
+        Path source = Files.writeString(folder.resolve("lines.jsonl"), lines);
+        double fraction = (targets + 5 + 0.5) / (trained + targets + 5);
+
+        JsonNode result =
+                evaluated(
+                        "data.source=\"%s\"".formatted(source),
+                        "data.format=jsonl",
+                        "data.packing=" + packing,
+                        "data.validation-fraction=" + fraction,
+                        "batch.length-step=4",
+                        "evaluation.batches=30");
+
+        assertThat(result.get("rows").asLong()).isEqualTo(5);
+        assertThat(result.get("tokens").asLong()).isEqualTo(targets);
+        assertThat(result.get("batches").asInt()).isEqualTo(3);
+        assertThat(result.get("loss").asDouble()).isCloseTo(nats / targets, within(1e-5));
+    }
+
+    private JsonNode evaluated(String... settings) throws IOException {
+        List<String> arguments = new ArrayList<>(List.of("evaluate", run.toString(), "--json"));
+        for (String setting : settings) {
+            arguments.add("--set=" + setting);
+        }
+        Cli evaluate = Cli.run(arguments.toArray(String[]::new));
+        assertThat(evaluate.exitCode()).as(evaluate.err()).isEqualTo(ExitCode.OK);
+        return JSON.readTree(evaluate.out());
+    }
+
+    /** The surprise of a plain forward at each byte but the first. */
+    private double nats(byte[] row) throws IOException {
+        double nats = 0;
+        int[] tokens = new int[row.length - 1];
+        for (int i = 0; i < tokens.length; i++) {
+            tokens[i] = row[i];
+        }
+        try (var reader = SavedCheckpoint.open(checkpoint).read()) {
+            double[][] logits = PlainGpt.of(SavedRun.MODEL, reader::fill).logits(tokens);
+            for (int i = 0; i < tokens.length; i++) {
+                nats += PlainGpt.surprise(logits[i], row[i + 1]);
+            }
+        }
+        return nats;
     }
 
     /** The exported folder, too: three stages, windows that do not overlap by name. */

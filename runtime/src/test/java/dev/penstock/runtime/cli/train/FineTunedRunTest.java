@@ -204,7 +204,10 @@ class FineTunedRunTest {
         assertThat(training.directory().resolve("events.jsonl")).content().contains(words);
         assertThat(inspected.out())
                 .contains("model       llama of %,d parameters: ".formatted(own))
-                .contains("adapter     %s: %,d parameters".formatted(words, adapter));
+                .contains("adapter     %s: %,d parameters".formatted(words, adapter))
+                .contains(
+                        "trained     %s: %,d of %,d parameters are trained"
+                                .formatted(words, adapter, own + adapter));
     }
 
     private long adapterElements() {
@@ -266,6 +269,9 @@ class FineTunedRunTest {
         training.complete();
         Path step = training.directory().resolve("checkpoints").resolve("step-000002");
 
+        assertThat(Cli.run("checkpoint", "inspect", step.toString()).out())
+                .containsPattern(
+                        "trained {5}full; without w\\*, h\\.0\\.\\*: [0-9,]+ of [0-9,]+ p");
         try (var reader = SavedCheckpoint.open(step).read();
                 Arena arena = Arena.ofConfined();
                 SafetensorsFile before =

@@ -42,9 +42,9 @@ class FrozenStagesRunTest {
                 "freeze=[\"w*\", \"h.0.*\", \"h.2.*\"] | kind=zb-h1 | stages=4 | float32",
                 "freeze=[\"w*\", \"h.0.*\", \"h.2.*\"] | kind=gpipe, backward=fifo | stages=4 | bf16",
                 "method=lora, freeze=[\"h.0.*\", \"h.1.*\"] | kind=seq1f1b, slices=2 | stages=4 | float32",
-                "method=lora, freeze=[\"h.0.*\"] | kind=1f1b, recompute=full | stages=2 | float32",
-                "method=lora, targets=[mlp.c_fc], freeze=[\"h.0.*\"] | kind=zb-h1, recompute=blocks | stages=2 | bf16",
-                "freeze=[\"w*\", \"h.*\"] | kind=1f1b | stages=2 | float32",
+                "method=lora, freeze=[\"h.0.*\"] | kind=1f1b, recompute=full | stages=2, partition=[2, 2] | float32",
+                "method=lora, targets=[mlp.c_fc], freeze=[\"h.0.*\"] | kind=zb-h1, recompute=blocks | stages=2, partition=[2, 2] | bf16",
+                "freeze=[\"w*\", \"h.*\"] | kind=1f1b | stages=2, partition=[2, 2] | float32",
                 "method=lora, freeze=[\"h.0.*\"] | kind=zb-v | stages=2 | float32",
                 "freeze=[\"w*\", \"h.0.*\", \"h.1.*\", \"h.2.ln_1.*\", \"h.2.attn.*\"] | kind=interleaved-1f1b | stages=2, chunks=2 | float32"
             })
@@ -75,7 +75,8 @@ class FrozenStagesRunTest {
         Training training =
                 training("replicas")
                         .set("fine-tune.freeze=[\"w*\", \"h.0.*\", \"h.1.*\"]")
-                        .set("parallel={data=2, zero.stage=" + zero + "}", "pipeline.stages=2");
+                        .set("parallel={data=2, zero.stage=" + zero + "}")
+                        .set("pipeline={stages=2, partition=[2, 2]}");
 
         Trained trained = training.complete();
 
@@ -188,8 +189,10 @@ class FrozenStagesRunTest {
         Training frozen =
                 training("frozen")
                         .set("fine-tune.freeze=[\"w*\", \"h.0.*\", \"h.1.*\"]")
-                        .set("pipeline.stages=2", "schedule.kind=gpipe");
-        Training full = training("full").set("pipeline.stages=2", "schedule.kind=gpipe");
+                        .set("pipeline={stages=2, partition=[2, 2]}", "schedule.kind=gpipe");
+        Training full =
+                training("full")
+                        .set("pipeline={stages=2, partition=[2, 2]}", "schedule.kind=gpipe");
 
         Trained less = frozen.complete();
         Trained all = full.complete();
@@ -198,7 +201,7 @@ class FrozenStagesRunTest {
                         "schedule",
                         "show",
                         frozen.configuration().toString(),
-                        "--set=pipeline.stages=2",
+                        "--set=pipeline={stages=2, partition=[2, 2]}",
                         "--set=model.layers=4",
                         "--set=fine-tune.freeze=[\"w*\", \"h.0.*\", \"h.1.*\"]");
 

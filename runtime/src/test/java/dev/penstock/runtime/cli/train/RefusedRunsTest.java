@@ -43,6 +43,21 @@ class RefusedRunsTest {
         expectNothingStarted(refused);
     }
 
+    @Test
+    void targetsOfAdaptersAreLookedAtWhateverTheMethod() throws IOException {
+        Trained refused =
+                Training.onText(folder)
+                        .set("fine-tune.method=lroa", "fine-tune.targets=[c_attn, q_prog]")
+                        .run();
+
+        assertThat(refused.err())
+                .startsWith("penstock: 2 problems")
+                .contains("fine-tune.method: expected one of full, lora", "did you mean lora?")
+                .contains("fine-tune.targets: expected layers of the model", "got others")
+                .contains("q_prog");
+        expectNothingStarted(refused);
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -119,6 +119,37 @@ class UnequalTrainingTest {
         assertThat(simulated.exitCode()).isZero();
     }
 
+    /** Its times are means over the lengths, and would be taken for those of whole rows. */
+    @Test
+    void theSimulatorRefusesTheProfileOfSuchARunAndTakesThatOfPaddedRows() throws IOException {
+        Training lengths = onLines("measured").set(LENGTHS, "run.steps=3");
+        Training padded = onLines("whole").set("data.packing=padded", "run.steps=3");
+        lengths.complete();
+        padded.complete();
+        List<String> all =
+                new ArrayList<>(
+                        List.of("schedule", "simulate", lengths.configuration().toString()));
+        lengths.settings().forEach(setting -> all.addAll(List.of("--set", setting)));
+        all.add("--profile");
+
+        Cli refused = withLast(all, lengths.directory());
+        Cli taken = withLast(all, padded.directory());
+
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err())
+                .contains("profile.txt: expected the times of sequences of one length")
+                .contains("take a run with data.packing = padded")
+                .doesNotContain("\tat ");
+        assertThat(taken.exitCode()).as(taken.err()).isZero();
+        assertThat(taken.out()).contains("of unequal micro-batches");
+    }
+
+    private static Cli withLast(List<String> arguments, Path last) {
+        List<String> all = new ArrayList<>(arguments);
+        all.add(last.toString());
+        return Cli.run(all.toArray(String[]::new));
+    }
+
     @Test
     void whatDoesNotGoTogetherIsRefused() throws IOException {
         Trained refused =

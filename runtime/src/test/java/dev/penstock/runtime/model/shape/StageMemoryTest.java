@@ -5,15 +5,19 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.StepKind;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.Orders;
 import dev.penstock.runtime.model.PipelineDriver;
 import dev.penstock.runtime.model.TinyFamilies;
 import dev.penstock.runtime.model.TinyRuns;
 import dev.penstock.runtime.model.activations.SlotPool;
+import dev.penstock.runtime.model.family.AdapterParts;
+import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.runtime.model.stage.GptStageFactory;
@@ -26,7 +30,9 @@ import dev.penstock.schedules.validate.MemoryModel;
 import dev.penstock.schedules.validate.RankBytes;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -345,7 +351,8 @@ class StageMemoryTest {
                         settings.role(0, RankPlace.single(0)),
                         RankPlace.single(0),
                         split,
-                        counted);
+                        counted,
+                        List.of(settings.batch().context()));
 
                 pipeline.train(1);
                 pipeline.evaluate(0);
@@ -355,6 +362,98 @@ class StageMemoryTest {
                         .isEqualTo(stage.memory().total() + counted.bytes());
             }
         }
+    }
+
+    /** Shorter sequences make products of few rows, which are padded. */
+    @ParameterizedTest
+    @CsvSource({
+        "FLOAT32, AUTO, 1, false",
+        "FLOAT32, AUTO, 2, true",
+        "BF16, AUTO, 1, true",
+        "FLOAT32, JAVA, 2, false"
+    })
+    void whatADeviceHoldsAfterStepsOfAllLengthsIsPredictedToTheByte(
+            Precision precision, DeviceSettings.Gemm gemm, int threads, boolean adapters) {
+        DeviceSettings cpu =
+                DeviceSettings.DEFAULTS
+                        .withKind(DeviceSettings.Kind.CPU)
+                        .withGemm(gemm)
+                        .withThreads(threads);
+        ModelShape shape = ModelShape.gpt2(301, 64, 64, 2, 4, true);
+        GptSettings plain = TinyRuns.settings(shape, 1, new BatchShape(1, 3, List.of(64), 64), precision);
+        GptSettings settings = adapters ? withAdapters(plain) : plain;
+        List<Integer> lengths = IntStream.rangeClosed(1, 16).map(i -> 4 * i).boxed().toList();
+        Device device = Devices.open(cpu);
+        try (PipelineDriver pipeline =
+                new PipelineDriver(
+                        device,
+                        settings,
+                        Orders.oneForwardOneBackward(1, 3, 1),
+                        ofLengths(lengths, TinyRuns.tokens(shape.vocabulary())),
+                        ParameterSource.none())) {
+            var counted = Devices.counting(cpu);
+            KernelRehearsal.of(
+                    settings,
+                    settings.role(0, RankPlace.single(0)),
+                    RankPlace.single(0),
+                    false,
+                    counted,
+                    lengths);
+
+            for (int step = 1; step <= lengths.size(); step++) {
+                pipeline.train(step);
+                pipeline.evaluate(step);
+            }
+
+            GptStage stage = pipeline.stages().getFirst();
+            assertThat(device.memory().peakBytes())
+                    .isEqualTo(stage.memory().total() + counted.bytes());
+        }
+    }
+
+    private static GptSettings withAdapters(GptSettings s) {
+        return new GptSettings(
+                s.shape(),
+                s.partition(),
+                s.batch(),
+                s.precision(),
+                s.optimizer(),
+                s.seed(),
+                s.recomputedBlocks(),
+                s.grid(),
+                s.zero(),
+                s.sequence(),
+                new FineTuning(
+                        Optional.of(
+                                new Adapters(
+                                        4,
+                                        8,
+                                        0,
+                                        AdapterParts.places(
+                                                Families.GPT2,
+                                                s.shape(),
+                                                List.of(AdapterParts.ALL)))),
+                        List.of()));
+    }
+
+    /** Step s has sequences of the length s. */
+    private static BatchSource ofLengths(List<Integer> lengths, BatchSource tokens) {
+        return new BatchSource() {
+            @Override
+            public void read(StepKind kind, long step, int microBatch, int[] into) {
+                tokens.read(kind, step, microBatch, into);
+            }
+
+            @Override
+            public boolean unequal() {
+                return true;
+            }
+
+            @Override
+            public int tokens(StepKind kind, long step, int microBatch, int context) {
+                return lengths.get((int) step - 1);
+            }
+        };
     }
 
     @Test

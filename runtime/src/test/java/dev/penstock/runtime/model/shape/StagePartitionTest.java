@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -33,6 +34,76 @@ class StagePartitionTest {
                         .min()
                         .orElseThrow();
         assertThat(busiest(shape, found)).isEqualTo(best);
+    }
+
+    /** Attention to two tokens, the head of two rows and the embedding cost next to nothing. */
+    @ParameterizedTest
+    @CsvSource({"2", "3", "4", "5"})
+    void frozenBlocksCountWhatTheyComputeAlone(int stages) {
+        ModelShape shape = ModelShape.gpt2(2, 2, 96, 10, 3, true);
+        List<String> freeze = new ArrayList<>(List.of("w*", "ln_f.*"));
+        for (int layer : List.of(0, 1, 2, 3, 6, 9)) {
+            freeze.add("h." + layer + ".*");
+        }
+        var parts = new TrainedParts(shape, new FineTuning(Optional.empty(), freeze));
+        // forward alone, then all, or forward and the backward for the input
+        double[] costs = {1, 1, 1, 1, 3, 3, 2, 3, 3, 2};
+
+        StagePartition found = StagePartition.byFlops(parts, stages);
+
+        double best =
+                everyPartition(10, stages).stream()
+                        .mapToDouble(p -> busiest(costs, p))
+                        .min()
+                        .orElseThrow();
+        assertThat(busiest(costs, found.layersPerStage())).isEqualTo(best);
+        assertThat(busiest(costs, StagePartition.byFlops(shape, stages).layersPerStage()))
+                .isGreaterThan(best);
+    }
+
+    private static double busiest(double[] costs, List<Integer> partition) {
+        double most = 0;
+        int layer = 0;
+        for (int count : partition) {
+            double sum = 0;
+            for (int i = 0; i < count; i++) {
+                sum += costs[layer++];
+            }
+            most = Math.max(most, sum);
+        }
+        return most;
+    }
+
+    /** Forward and the backward for the input of what lies behind the lowest adapter. */
+    @Test
+    void adaptersCostLittleAndEndTheBackwardWhereTheyStand() {
+        ModelShape shape = ModelShape.gpt2(3000, 64, 96, 4, 3, true);
+        var adapters =
+                new Adapters(2, 4, 0, List.of(new AdapterPlace("mlp.c_fc", "", 0, 4 * 96)));
+        var flops =
+                new TrainedFlops(
+                        new TrainedParts(
+                                shape, new FineTuning(Optional.of(adapters), List.of("h.0.*"))));
+        long product = 2 * 96 * 96;
+        long attention = shape.layerFlopsPerToken() - 36L * product;
+        long own = 6 * 2 * 5 * 96;
+
+        assertThat(flops.perToken(0, 1)).isEqualTo(12 * product + attention / 3 + own / 3);
+        assertThat(flops.perToken(1, 1)).isEqualTo(16 * product + attention / 3 + own);
+        assertThat(flops.perToken(2, 2)).isEqualTo(2 * (24 * product + attention + own));
+        assertThat(flops.head()).isEqualTo(2 * 2 * 3000 * 96);
+    }
+
+    @Test
+    void ofAModelThatIsAllTrainedNothingIsLeftOut() {
+        for (boolean tied : List.of(false, true)) {
+            ModelShape shape = ModelShape.gpt2(3000, 64, 96, 9, 3, tied);
+            var flops = new TrainedFlops(new TrainedParts(shape, FineTuning.FULL));
+
+            assertThat(flops.perToken(2, 5)).isEqualTo(5 * shape.layerFlopsPerToken());
+            assertThat(flops.head()).isEqualTo(shape.headFlopsPerToken());
+            assertThat(flops.embedding()).isEqualTo(shape.embeddingFlopsPerToken());
+        }
     }
 
     @Test
