@@ -47,12 +47,12 @@ public record StageTrained(List<ParameterGroup> groups, Kernels kernels, Runnabl
         return groups.stream().filter(group -> group.master().columns() > 0);
     }
 
-    /** Elements of BF16 travel in pairs, as words that nobody looks into. */
+    /** Narrow elements travel in words that nobody looks into: BF16 in pairs, I8 by four. */
     private static NamedTensor named(String name, Tensor flat) {
         if (flat.type() == DType.F32) {
             return new NamedTensor(name, List.of(flat.columns()), flat);
         }
-        int words = flat.columns() / 2;
+        int words = Math.toIntExact(flat.bytes() / DType.F32.bytes());
         return new NamedTensor(
                 name,
                 List.of(words),

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
@@ -12,6 +13,9 @@ import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunOptions;
 import dev.penstock.runtime.report.MemoryPlan;
+import dev.penstock.runtime.safetensors.StoredType;
+import dev.penstock.runtime.safetensors.TensorFacts;
+import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -126,6 +130,98 @@ class FrozenStagesRunTest {
         return training(name)
                 .set("run.steps=4", "checkpoint.every=1", "pipeline.stages=2")
                 .set("device={" + device + "}", "fine-tune={method=lora, frozen=bf16}");
+    }
+
+    /** The integers do not depend on the layout, nor on how often they were saved and read. */
+    @ParameterizedTest(name = "{0}")
+    @CsvSource(
+            delimiter = '|',
+            value = {"tensor=2", "data=2, zero.stage=1", "data=2, zero.stage=3", "context=2"})
+    void frozenMatricesInIntegersAreSavedAndRead(String parallel) throws Exception {
+        Training whole = integers("whole");
+        Training first =
+                integers("half")
+                        .set("run.steps=2", "parallel={" + parallel + "}", "recovery.mirror=on");
+
+        List<Double> losses = whole.complete().losses();
+        assertThat(first.complete().peakBytes()).isEqualTo(planned(first));
+        Map<String, List<Float>> begun = frozen(first, 2);
+        Trained ended =
+                first.copy()
+                        .resume()
+                        .set("run.steps=4", "recovery.mirror=off")
+                        .set("parallel={tensor=1, data=1, context=1, zero.stage=0}")
+                        .complete();
+
+        assertThat(begun).isEqualTo(frozen(whole, 4));
+        assertThat(frozen(first, 4)).isEqualTo(begun);
+        for (int step = 0; step < 4; step++) {
+            assertThat(ended.losses().get(step)).isCloseTo(losses.get(step), within(1e-4));
+        }
+    }
+
+    private Training integers(String name) throws Exception {
+        return training(name)
+                .set("run.steps=4", "checkpoint.every=1", "pipeline.stages=2")
+                .set("fine-tune={method=lora, frozen=int8}");
+    }
+
+    /** All that a checkpoint has of weights which are not trained. */
+    private static Map<String, List<Float>> frozen(Training training, int step) {
+        Path saved =
+                training.directory().resolve("checkpoints").resolve("step-%06d".formatted(step));
+        Map<String, List<Float>> frozen = new TreeMap<>();
+        try (var reader = SavedCheckpoint.open(saved).read();
+                Arena arena = Arena.ofConfined()) {
+            for (TensorFacts each : reader.tensors()) {
+                if (!each.name().contains("lora_")) {
+                    assertThat(each.type()).as(each.name()).isEqualTo(StoredType.F32);
+                    List<Float> values = new ArrayList<>();
+                    for (float value : reader.read(each.name(), arena).orElseThrow().toFloats()) {
+                        values.add(value);
+                    }
+                    frozen.put(each.name(), values);
+                }
+            }
+        }
+        assertThat(frozen).containsKeys("wte.weight", "wpe.weight", "h.0.attn.c_attn.weight");
+        return frozen;
+    }
+
+    /** One of an order in two parts, one that recomputes, and one with a kind of kernels. */
+    @ParameterizedTest(name = "{0}, {1}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "kind=zb-h1 | stages=4",
+                "kind=1f1b, recompute=blocks | stages=2",
+                "kind=seq1f1b, slices=2 | stages=2"
+            })
+    void besideIntegersBitsAreThoseOfOneStageAndMemoryIsAsPlanned(String order, String pipeline)
+            throws Exception {
+        String sliced = order.contains("slices") ? "kind=seq1f1b, slices=2" : "kind=1f1b";
+        Trained alone =
+                integers("alone").set("schedule={" + sliced + "}", "pipeline.stages=1").complete();
+        Training training =
+                integers("pipeline").set("schedule={" + order + "}", "pipeline={" + pipeline + "}");
+
+        Trained trained = training.complete();
+
+        assertThat(trained.lossBits()).isEqualTo(alone.lossBits());
+        assertThat(trained.validationBits()).isEqualTo(alone.validationBits());
+        assertThat(trained.peakBytes()).isEqualTo(planned(training));
+    }
+
+    @Test
+    void aRunBesideIntegersGoesOnWithTheSameBits() throws Exception {
+        Trained whole = integers("whole").complete();
+        Training half = integers("half").set("run.steps=2");
+        half.complete();
+
+        Trained ended = half.copy().resume().set("run.steps=4").complete();
+
+        assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(ended.peakBytes()).isEqualTo(planned(half));
     }
 
     @ParameterizedTest
