@@ -25,7 +25,6 @@ import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.schedules.ir.FrozenStages;
-import dev.penstock.schedules.ir.Op;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -318,7 +317,7 @@ final class PartChecks {
         }
     }
 
-    /** What is frozen has nothing to mirror, and its matrices are gone when weights' turn comes. */
+    /** What is frozen has nothing to mirror. */
     private boolean fitsWhatIsFrozen(ProvedSchedule proved) {
         int before = problems.size();
         FrozenStages frozen = proved.conditions().frozen();
@@ -329,20 +328,6 @@ final class PartChecks {
                             "false where nothing of a stage is trained, as of " + frozen,
                             "true",
                             "leave it out, or use fewer stages"));
-        }
-        boolean splits =
-                proved.training().programs().stream()
-                        .flatMap(program -> program.ops().stream())
-                        .anyMatch(Op.BackwardWeight.class::isInstance);
-        if (splits
-                && config.parallel().zero().stage() == 3
-                && config.fineTune().method() == FineTuneSection.Method.LORA) {
-            problems.add(
-                    loaded.problem(
-                            "parallel.zero.stage",
-                            "0, 1 or 2 where adapters are trained in an order with backwards in two parts",
-                            "3",
-                            "use another schedule.kind, such as 1f1b"));
         }
         return problems.size() == before;
     }

@@ -260,6 +260,64 @@ class FrozenStagesRunTest {
         assertThat(trained.peakBytes()).isEqualTo(planned(training));
     }
 
+    /** The backward for the weights gathers the branches that it reads, or an op has done so. */
+    @ParameterizedTest(name = "{0}, {1}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "method=lora | kind=zb-h1 | residency=layer, prefetch-layers=0",
+                "method=lora, targets=[all-linear], dropout=0.1 | kind=zb-h1 | residency=layer, prefetch-layers=2",
+                "method=lora, freeze=[\"h.1.*\", \"*.lora_B.weight\"] | kind=zb-v | residency=layer",
+                "method=lora, freeze=[\"*.lora_A.weight\"], frozen=int8 | kind=zb-h1 | residency=layer",
+                "method=lora, frozen=bf16 | kind=zb-h1 | residency=micro-batch",
+                "method=lora | kind=zb-h1 | residency=pass",
+                "method=lora | kind=zb-h1, recompute=blocks | residency=step"
+            })
+    void adaptersThatReplicasDivideAreThereWhenWeightsTurnComes(
+            String tuning, String order, String residency) throws Exception {
+        String zero = "parallel={data=2, zero={stage=3, " + residency + "}}";
+        Training training =
+                training("divided")
+                        .set("fine-tune={" + tuning + "}", "pipeline.stages=2")
+                        .set("schedule={" + order + "}", zero);
+        Training whole =
+                training("whole")
+                        .set("fine-tune={" + tuning + "}", "pipeline.stages=2")
+                        .set("schedule.kind=1f1b", "parallel={data=2, zero.stage=1}");
+
+        Trained trained = training.complete();
+
+        assertThat(trained.lossBits()).isEqualTo(whole.complete().lossBits());
+        assertThat(trained.peakBytes()).isEqualTo(planned(training));
+        sentAsPredicted(trained);
+    }
+
+    /** Of four blocks in a forward, one comes once more for the backward, not four. */
+    @Test
+    void blocksWithoutABackwardAreNotGatheredForOne() throws Exception {
+        String zero = "parallel={data=2, zero={stage=3, residency=layer, prefetch-layers=1}}";
+        Training all = training("all").set("pipeline.stages=1", zero);
+        Training highest =
+                training("highest")
+                        .set("pipeline.stages=1", zero)
+                        .set("fine-tune.freeze=[\"w*\", \"h.0.*\", \"h.1.*\", \"h.2.*\"]");
+
+        List<Map<String, Long>> most = sentAsPredicted(all.complete());
+        Trained trained = highest.complete();
+        List<Map<String, Long>> least = sentAsPredicted(trained);
+
+        assertThat(trained.peakBytes()).isEqualTo(planned(highest));
+        long perStep = gathers(most) - gathers(least);
+        int width = 32;
+        long block = 12L * width * width + 13L * width;
+        int microBatches = 2;
+        assertThat(perStep).isEqualTo(3 * block / 2 * Float.BYTES * microBatches);
+    }
+
+    private static long gathers(List<Map<String, Long>> sent) {
+        return sent.getFirst().get("parameter gathers");
+    }
+
     /** By rank, what it sent in every step. */
     private static List<Map<String, Long>> sentAsPredicted(Trained trained) {
         List<Map<String, Long>> predicted = new ArrayList<>();
