@@ -24,7 +24,6 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
-import dev.penstock.schedules.ir.FrozenStages;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -115,7 +114,7 @@ final class PartChecks {
                         "model.context",
                         "model.tied",
                         "data-plane.in-flight")
-                ? attempt(() -> ProvedSchedule.of(loaded)).filter(this::fitsWhatIsFrozen)
+                ? attempt(() -> ProvedSchedule.of(loaded))
                 : Optional.empty();
     }
 
@@ -315,21 +314,6 @@ final class PartChecks {
                             "per-stage",
                             "leave it out, or write the tokens into files"));
         }
-    }
-
-    /** What is frozen has nothing to mirror. */
-    private boolean fitsWhatIsFrozen(ProvedSchedule proved) {
-        int before = problems.size();
-        FrozenStages frozen = proved.conditions().frozen();
-        if (config.recovery().mirror() && !frozen.stages().isEmpty()) {
-            problems.add(
-                    loaded.problem(
-                            "recovery.mirror",
-                            "false where nothing of a stage is trained, as of " + frozen,
-                            "true",
-                            "leave it out, or use fewer stages"));
-        }
-        return problems.size() == before;
     }
 
     private void requireHeldOut() {

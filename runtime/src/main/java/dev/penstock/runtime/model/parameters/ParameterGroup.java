@@ -93,8 +93,11 @@ public final class ParameterGroup {
                 training && trained ? new GroupView(gradients, offset, spec) : null);
     }
 
-    /** Allocates the memory of all parameters. */
+    /** Allocates the memory of all parameters; a mirror has none of what never changes. */
     void allocate(StageScopes scopes, ParameterAllocator.Use use) {
+        if (use == ParameterAllocator.Use.MIRROR && !trained) {
+            return;
+        }
         if (narrow == DType.I8) {
             factors.bind(row(scopes.parameters(), "int8." + name, narrow, elements));
             master = factors.whole();
@@ -191,6 +194,11 @@ public final class ParameterGroup {
 
     Tensor master() {
         return allocated(master);
+    }
+
+    /** Returns whether anything of it has memory for longer than it is gathered. */
+    boolean isAllocated() {
+        return master != null;
     }
 
     /** Returns whether it has gradients and moments. */

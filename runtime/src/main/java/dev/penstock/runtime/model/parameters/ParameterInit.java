@@ -33,6 +33,9 @@ public final class ParameterInit {
     public void fill(StageParameters parameters, Kernels kernels) {
         try (FillingRoom room = new FillingRoom()) {
             for (Parameter p : parameters.held()) {
+                if (!p.group().isAllocated()) {
+                    continue;
+                }
                 if (p.group().isOfIntegers()) {
                     fillIntegers(p, room);
                     continue;

@@ -114,9 +114,18 @@ public final class GptStageFactory implements StageBuilder {
                 source);
     }
 
-    /** Returns the same stages without first values. */
+    /** Returns the same stages without first values of what is trained. */
     public GptStageFactory blank() {
-        return startingFrom((_, _, _) -> true);
+        ParameterSource first = source;
+        return startingFrom(
+                (name, piece, destination) ->
+                        isMoment(name)
+                                || settings.fineTuning().trains(name)
+                                || first.fill(name, piece, destination));
+    }
+
+    private static boolean isMoment(String name) {
+        return name.startsWith("optimizer.");
     }
 
     /** Returns the same stages with other first values. */

@@ -318,6 +318,37 @@ class FrozenStagesRunTest {
         return sent.getFirst().get("parameter gathers");
     }
 
+    /** A mirror has what is trained, with its moments and gradients, and nothing else. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "method=lora, rank=2",
+                "method=lora, rank=2, frozen=int8",
+                "freeze=[\"w*\", \"h.0.*\", \"h.1.*\"]"
+            })
+    void mirrorsHoldWhatIsTrained(String tuning) throws Exception {
+        Training without =
+                training("without").set("fine-tune={" + tuning + "}", "pipeline.stages=2");
+        Training with =
+                training("with")
+                        .set("fine-tune={" + tuning + "}", "pipeline.stages=2")
+                        .set("recovery.mirror=on");
+
+        Trained plain = without.complete();
+        Trained mirrored = with.complete();
+
+        assertThat(mirrored.lossBits()).isEqualTo(plain.lossBits());
+        assertThat(mirrored.peakBytes()).isEqualTo(planned(with));
+        if (tuning.contains("lora")) { // 2 x 2 of [32, 2] and [2, 96], aligned: state and blocks
+            long trained = 2L * (32 * 2 + 2 * 96) * Float.BYTES;
+            for (int rank = 0; rank < 2; rank++) {
+                assertThat(mirrored.peakBytes().get(rank) - plain.peakBytes().get(rank))
+                        .isEqualTo(4 * trained + 4 * trained);
+            }
+        }
+    }
+
     /** By rank, what it sent in every step. */
     private static List<Map<String, Long>> sentAsPredicted(Trained trained) {
         List<Map<String, Long>> predicted = new ArrayList<>();

@@ -132,19 +132,6 @@ class RefusedRunsTest {
     }
 
     @Test
-    void mirrorsOfFrozenStagesAreRefused() throws IOException {
-        Trained mirrored =
-                Training.onText(folder)
-                        .set("fine-tune.freeze=[\"h.0.*\", \"w*\"]", "recovery.mirror=true")
-                        .set("pipeline.processes=per-stage", "pipeline.stages=2")
-                        .run();
-
-        assertThat(mirrored.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(mirrored.err())
-                .contains("recovery.mirror: expected false where nothing of a stage is trained");
-    }
-
-    @Test
     void whatNeedsMoreMemoryThanTheMachineHasIsRefusedInAFewLines() throws IOException {
         Trained refused =
                 Training.onText(folder)
