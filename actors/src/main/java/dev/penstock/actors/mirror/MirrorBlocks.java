@@ -60,7 +60,7 @@ final class MirrorBlocks {
      * travels where nothing is trained, as no memory is empty.
      */
     static int blockElements(long elements) {
-        return (int) Math.clamp(elements, 1, MOST_ELEMENTS);
+        return Math.clamp(elements, 1, MOST_ELEMENTS);
     }
 
     int count() {

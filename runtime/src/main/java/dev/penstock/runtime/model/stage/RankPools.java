@@ -80,9 +80,7 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
             this.zero = zero;
             parameters.forEach(
                     (stage, of) -> {
-                        units.put(
-                                stage,
-                                new ParameterUnits(of, requireNonNull(lowest.get(stage))));
+                        units.put(stage, new ParameterUnits(of, requireNonNull(lowest.get(stage))));
                         gradients.put(
                                 stage, of.gradients().stream().map(GroupGradient::row).toList());
                     });

@@ -43,9 +43,7 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
 
     @Override
     public long gather(int stage, LayerRange layers) {
-        return sharding.moments()
-                ? gathered(units(stage).of(layers, true))
-                : 0;
+        return sharding.moments() ? gathered(units(stage).of(layers, true)) : 0;
     }
 
     @Override

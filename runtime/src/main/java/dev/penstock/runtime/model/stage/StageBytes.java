@@ -102,10 +102,7 @@ public record StageBytes(
     }
 
     private static List<Long> gathered(
-            GptSettings settings,
-            StageRole role,
-            Sharding sharding,
-            StageParameters parameters) {
+            GptSettings settings, StageRole role, Sharding sharding, StageParameters parameters) {
         var units = new ParameterUnits(parameters, settings.trained().lowestBackward(role));
         boolean byOps =
                 sharding.parameters()

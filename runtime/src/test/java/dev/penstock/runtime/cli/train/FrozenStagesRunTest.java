@@ -315,7 +315,7 @@ class FrozenStagesRunTest {
     }
 
     private static long gathers(List<Map<String, Long>> sent) {
-        return sent.getFirst().get("parameter gathers");
+        return sent.getFirst().getOrDefault("parameter gathers", 0L);
     }
 
     /** A mirror has what is trained, with its moments and gradients, and nothing else. */
