@@ -69,6 +69,32 @@ class KernelScratchTest extends KernelContract {
                                 false));
     }
 
+    /** GPUs do not multiply them. */
+    @Test
+    void productsOfIntegers() {
+        if (device.kernels().writesBFloat16()) {
+            return;
+        }
+        for (int[] size : new int[][] {{70, 132}, {300, 1000}, {1100, 260}}) {
+            int stride = DType.I8.rowStride(size[1]);
+            Tensor weight =
+                    new Tensor(
+                            device.memory().allocate("integers", (long) size[0] * stride),
+                            0,
+                            DType.I8,
+                            size[0],
+                            size[1],
+                            stride);
+            device.kernels().copy(normals(size[0], size[1]), weight);
+            for (int rows : new int[] {1, 16, 90}) {
+                Tensor x = normals(rows, size[0]);
+                Tensor y = normals(rows, size[1]);
+                both(k -> k.gemm(DType.F32, false, x, false, weight, y, false));
+                both(k -> k.gemm(DType.F32, false, y, true, weight, x, true));
+            }
+        }
+    }
+
     @ParameterizedTest
     @EnumSource(names = {"F32", "BF16"})
     void weightGradientsOfEveryShape(DType multiply) {

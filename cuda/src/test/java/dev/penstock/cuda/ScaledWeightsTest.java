@@ -92,6 +92,46 @@ class ScaledWeightsTest {
         }
     }
 
+    /** So that a run that is saved in floats goes on with the same integers. */
+    @Test
+    void floatsOfIntegersBecomeTheSameIntegers() {
+        try (Device device = Devices.open(settings);
+                DeviceScope scope = device.memory().child("rows", Long.MAX_VALUE)) {
+            Tensor floats = scope.tensor("floats", DType.F32, 2000, 35);
+            for (int i = 0; i < 2000; i++) {
+                float[] row = new float[35];
+                for (int j = 0; j < 35; j++) {
+                    row[j] =
+                            (float) (random.nextGaussian() * Math.pow(2, random.nextInt(120) - 60));
+                }
+                HostMatrix.of(floats).setRow(i, row);
+            }
+            Tensor once = scaled(device, scope, floats);
+            Tensor widened = scope.tensor("widened", DType.F32, 2000, 35);
+            HostMatrix.of(widened).setAllRows(HostMatrix.of(once).allRows());
+
+            Tensor twice = scaled(device, scope, widened);
+
+            assertThat(twice.buffer().segment().mismatch(once.buffer().segment())).isEqualTo(-1);
+        }
+    }
+
+    /** As wide as the widths of models, in both directions: {@code x W} and {@code dy W^T}. */
+    @Test
+    void gradientsOfInputsAreThoseOfTheScaledIntegers() {
+        try (Device device = Devices.open(settings);
+                DeviceScope scope = device.memory().child("gradient", Long.MAX_VALUE)) {
+            Tensor weight = scaled(device, scope, drawn(scope, "weight", 190, 700));
+            Tensor dy = drawn(scope, "dy", 21, 700);
+            Tensor dx = scope.tensor("dx", DType.F32, 21, 190);
+            float[][] nothing = new float[21][190];
+
+            device.kernels().gemm(DType.F32, false, dy, true, weight, dx, false);
+
+            assertProduct(dy, weight, true, nothing, dx);
+        }
+    }
+
     /** Each result within the error of its sum in F32. */
     @Test
     void productsAreThoseOfTheScaledIntegers() {

@@ -55,9 +55,12 @@ final class MirrorBlocks {
         }
     }
 
-    /** Elements of a block, for a rank whose gradients have so many altogether. */
+    /**
+     * Elements of a block, for a rank whose gradients have so many altogether: one that never
+     * travels where nothing is trained, as no memory is empty.
+     */
     static int blockElements(long elements) {
-        return (int) Math.min(elements, MOST_ELEMENTS);
+        return Math.clamp(elements, 1, MOST_ELEMENTS);
     }
 
     int count() {

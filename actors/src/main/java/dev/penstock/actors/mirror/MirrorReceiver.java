@@ -62,6 +62,9 @@ final class MirrorReceiver {
         received = 0;
         total = channel.blocks(newPart).count();
         mirror.incomplete(newPart);
+        if (total == 0) {
+            complete(); // of a rank that trains nothing, nothing comes
+        }
     }
 
     /** Takes at most one block. */

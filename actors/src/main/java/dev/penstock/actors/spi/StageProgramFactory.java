@@ -3,8 +3,9 @@ package dev.penstock.actors.spi;
 /** Builds the stages of a run as it begins, and as a recovery wants them. */
 public interface StageProgramFactory extends StageBuilder {
     /**
-     * Builds the same stages and mirrors without first values: the caller gives them all of their
-     * state. May be this one, which only takes longer.
+     * Builds the same stages and mirrors without first values of what is trained: the caller gives
+     * them that. What is not trained has its first values. May be this one, which only takes
+     * longer.
      */
     StageBuilder blank();
 

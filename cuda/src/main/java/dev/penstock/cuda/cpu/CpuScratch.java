@@ -18,9 +18,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the kernels of a CPU device hold for themselves: factors of products in BF16, rows of small
- * products with their padding, a library's own scratch, scores of attention. Heads of attention are
- * taken by whichever thread is free: then every thread is counted as if it had taken all.
+ * What the kernels of a CPU device hold for themselves: factors of products in BF16, widened blocks
+ * of I8 factors, rows of small products with their padding, a library's own scratch, scores of
+ * attention. Heads of attention are taken by whichever thread is free: then every thread is counted
+ * as if it had taken all.
  */
 public final class CpuScratch extends SilentKernels {
     private final int threads;
@@ -36,6 +37,7 @@ public final class CpuScratch extends SilentKernels {
     private final long[] padding;
     private final long[] bfloatPadding;
     private final long[] products;
+    private final long[] widened;
     private long left;
     private long right;
     private long scores;
@@ -49,6 +51,7 @@ public final class CpuScratch extends SilentKernels {
         padding = new long[threads];
         bfloatPadding = new long[threads];
         products = new long[threads];
+        widened = new long[threads];
     }
 
     /** Of a device with these settings on this machine; whether it can be opened is not asked. */
@@ -66,7 +69,8 @@ public final class CpuScratch extends SilentKernels {
                 + threads * scores
                 + Arrays.stream(padding).sum()
                 + Arrays.stream(bfloatPadding).sum()
-                + Arrays.stream(products).sum();
+                + Arrays.stream(products).sum()
+                + Arrays.stream(widened).sum();
     }
 
     @Override
@@ -83,8 +87,12 @@ public final class CpuScratch extends SilentKernels {
             Tensor b,
             Tensor c,
             boolean accumulate) {
-        takeFactors(multiply, a, b);
         int k = transposeA ? a.rows() : a.columns();
+        if (b.type() == DType.I8) {
+            widen(transposeA, a, k, transposeB, c, accumulate);
+            return;
+        }
+        takeFactors(multiply, a, b);
         Pieces pieces = Pieces.of(c.rows(), c.columns(), threads);
         for (int piece = 0; piece < pieces.count(); piece++) {
             int m = pieces.endRow(piece) - pieces.firstRow(piece);
@@ -99,6 +107,26 @@ public final class CpuScratch extends SilentKernels {
                                 .b(0, strideOf(multiply, b), transposeB)
                                 .to(0, c.stride(), accumulate));
             }
+        }
+    }
+
+    /** Counts a product whose right factor is I8, as {@link ScaledProducts} takes it. */
+    private void widen(
+            boolean transposeA, Tensor a, int k, boolean transposeB, Tensor c, boolean accumulate) {
+        int n = c.columns();
+        for (int block = 0; block < ScaledProducts.blocks(k, n); block++) {
+            int thread = block % threads;
+            int width = ScaledProducts.width(block, k, n);
+            long bytes = ScaledProducts.bytes(k, width, transposeB);
+            widened[thread] = Math.max(widened[thread], bytes);
+            int stride = FactorConverter.stride(transposeB ? k : width);
+            multiply(
+                    DType.F32,
+                    new Product(thread)
+                            .of(c.rows(), width, k)
+                            .a(0, a.stride(), transposeA)
+                            .b(0, stride, transposeB)
+                            .to(0, c.stride(), accumulate));
         }
     }
 

@@ -52,16 +52,15 @@ final class ScaledProducts {
             boolean accumulate) {
         int k = transposeA ? a.rows() : a.columns();
         int n = c.columns();
-        int block = columns(k);
-        int blocks = Math.max(1, n / block); // the last one is longer
+        int blocks = blocks(k, n);
         long from = a.address();
         long to = c.address();
         pool.run(
                 b.elements(),
                 thread -> {
                     for (int i = thread; i < blocks; i += pool.threads()) {
-                        int first = i * block;
-                        int width = i + 1 < blocks ? block : n - first;
+                        int first = i * columns(k);
+                        int width = width(i, k, n);
                         int stride = FactorConverter.stride(transposeB ? k : width);
                         long widened =
                                 transposeB
@@ -77,13 +76,30 @@ final class ScaledProducts {
                 });
     }
 
+    /** Blocks of a factor of n columns, as it is multiplied; block i is thread i mod threads'. */
+    static int blocks(int k, int n) {
+        return Math.max(1, n / columns(k));
+    }
+
+    /** Columns of a block; the last one is longer. */
+    static int width(int block, int k, int n) {
+        return block + 1 < blocks(k, n) ? columns(k) : n - block * columns(k);
+    }
+
+    /** Scratch for a block. */
+    static long bytes(int k, int width, boolean transposed) {
+        int rows = transposed ? width : k;
+        int columns = transposed ? k : width;
+        return Math.max(1L, rows) * FactorConverter.stride(columns) * Float.BYTES;
+    }
+
     private static int columns(int k) {
         int fitting = BLOCK_FLOATS / Math.max(1, k) / COLUMNS_QUANTUM * COLUMNS_QUANTUM;
         return Math.max(COLUMNS_QUANTUM, fitting);
     }
 
     private long columns(int thread, Tensor b, int first, int width, int stride) {
-        long to = scratch[thread].reserve((long) Math.max(1, b.rows()) * stride * Float.BYTES);
+        long to = scratch[thread].reserve(bytes(b.rows(), width, false));
         long row = b.address();
         for (int i = 0; i < b.rows(); i++, row += b.stride()) {
             float scale = Addresses.getFloat(Int8Kernels.scaleAt(row, b.stride()));
@@ -93,7 +109,7 @@ final class ScaledProducts {
     }
 
     private long rows(int thread, Tensor b, int first, int count, int stride) {
-        long to = scratch[thread].reserve((long) count * stride * Float.BYTES);
+        long to = scratch[thread].reserve(bytes(b.columns(), count, true));
         long row = b.address() + (long) first * b.stride();
         for (int i = 0; i < count; i++, row += b.stride()) {
             float scale = Addresses.getFloat(Int8Kernels.scaleAt(row, b.stride()));

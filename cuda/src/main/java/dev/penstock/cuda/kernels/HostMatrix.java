@@ -103,7 +103,11 @@ public final class HostMatrix {
         for (float value : values) {
             largest = Math.max(largest, Math.abs(value));
         }
-        float scale = Int8.scale(largest);
+        setScaledRow(row, values, Int8.scale(largest));
+    }
+
+    /** Stores a row of I8, or a part of one whose scale is that of the whole. */
+    public void setScaledRow(int row, float[] values, float scale) {
         long at = offset(row, 0);
         for (int column = 0; column < values.length; column++) {
             memory.set(ValueLayout.JAVA_BYTE, at + column, Int8.of(values[column], scale));

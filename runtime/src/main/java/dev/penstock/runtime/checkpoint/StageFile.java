@@ -3,6 +3,7 @@ package dev.penstock.runtime.checkpoint;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
@@ -43,14 +44,15 @@ public record StageFile(Map<String, String> metadata, List<? extends TensorSourc
                     case F32 -> StoredType.F32;
                     case BF16 -> StoredType.BF16;
                     case I32 -> StoredType.I32;
-                    case I8 ->
-                            throw new IllegalArgumentException(
-                                    "expected a tensor that is saved, got I8: " + named.name());
+                    case I8 -> StoredType.F32; // exactly: see Int8
                 };
         TensorPiece piece = named.piece();
         List<Integer> shape =
                 piece.isWhole() ? piece.whole() : List.of(Math.toIntExact(piece.elements()));
         Tensor tensor = named.tensor();
+        if (tensor.type() == DType.I8) {
+            return new ScaledTensor(named.name(), shape, tensor);
+        }
         if (!tensor.buffer().isHostMemory()) {
             return new DeviceTensor(named.name(), type, shape, tensor);
         }

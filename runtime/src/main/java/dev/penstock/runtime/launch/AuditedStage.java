@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Keeps a book of what a stage does with its gradients: which units' went into the sum of a step,
- * and the checksums of parameters and optimizer state before and after each update.
+ * and the checksums of trained parameters and optimizer state before and after each update.
  */
 final class AuditedStage extends ForwardingStage {
     /** A device's memory is copied to the host in such pieces. */

@@ -24,8 +24,6 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
-import dev.penstock.schedules.ir.FrozenStages;
-import dev.penstock.schedules.ir.Op;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -116,7 +114,7 @@ final class PartChecks {
                         "model.context",
                         "model.tied",
                         "data-plane.in-flight")
-                ? attempt(() -> ProvedSchedule.of(loaded)).filter(this::fitsWhatIsFrozen)
+                ? attempt(() -> ProvedSchedule.of(loaded))
                 : Optional.empty();
     }
 
@@ -316,35 +314,6 @@ final class PartChecks {
                             "per-stage",
                             "leave it out, or write the tokens into files"));
         }
-    }
-
-    /** What is frozen has nothing to mirror, and its matrices are gone when weights' turn comes. */
-    private boolean fitsWhatIsFrozen(ProvedSchedule proved) {
-        int before = problems.size();
-        FrozenStages frozen = proved.conditions().frozen();
-        if (config.recovery().mirror() && !frozen.stages().isEmpty()) {
-            problems.add(
-                    loaded.problem(
-                            "recovery.mirror",
-                            "false where nothing of a stage is trained, as of " + frozen,
-                            "true",
-                            "leave it out, or use fewer stages"));
-        }
-        boolean splits =
-                proved.training().programs().stream()
-                        .flatMap(program -> program.ops().stream())
-                        .anyMatch(Op.BackwardWeight.class::isInstance);
-        if (splits
-                && config.parallel().zero().stage() == 3
-                && config.fineTune().method() == FineTuneSection.Method.LORA) {
-            problems.add(
-                    loaded.problem(
-                            "parallel.zero.stage",
-                            "0, 1 or 2 where adapters are trained in an order with backwards in two parts",
-                            "3",
-                            "use another schedule.kind, such as 1f1b"));
-        }
-        return problems.size() == before;
     }
 
     private void requireHeldOut() {

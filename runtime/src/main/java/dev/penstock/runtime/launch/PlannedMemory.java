@@ -54,8 +54,9 @@ record PlannedMemory(
         long parameters = own.stream().mapToLong(stage -> stages.parameters(stage, place)).sum();
         long trained = own.stream().mapToLong(stage -> stages.trained(stage, place)).sum();
         long rounded = own.stream().mapToLong(stage -> stages.rounded(stage, place)).sum();
+        long integers = own.stream().mapToLong(stage -> stages.integers(stage, place)).sum();
         return new MemoryPlan(
-                stages.formula(parameters, trained, rounded),
+                stages.formula(parameters, trained, rounded, integers),
                 uses(rank, layout, layout.heldBy(rank)),
                 stages.predictedMemory(own, place).offloaded());
     }

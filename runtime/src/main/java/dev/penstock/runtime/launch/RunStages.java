@@ -15,6 +15,7 @@ import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Function;
 
 /**
@@ -38,14 +39,46 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
         return stages.mirror(stage, place, device);
     }
 
+    /**
+     * Where the run began, what it does not train has its first values; every checkpoint has them
+     * too, should those be gone with which it began.
+     */
     @Override
     public StageBuilder blank() {
-        return stages.blank();
+        return new Blank(stages, checkpoints);
     }
 
     @Override
     public StageBuilder startingAt(long step) {
         return new Restored(stages, CheckpointFolders.of(checkpoints, step));
+    }
+
+    private record Blank(GptStageFactory stages, Path checkpoints) implements StageBuilder {
+        @Override
+        public StageProgram create(int stage, RankPlace place, Device device) {
+            return reading(from -> from.create(stage, place, device));
+        }
+
+        @Override
+        public List<GptStage> createAll(List<Integer> built, RankPlace place, Device device) {
+            return reading(from -> from.createAll(built, place, device));
+        }
+
+        @Override
+        public StageMirror mirror(int stage, RankPlace place, Device device) {
+            return stages.blank().mirror(stage, place, device); // of what is trained alone
+        }
+
+        private <T> T reading(Function<GptStageFactory, T> build) {
+            try {
+                return build.apply(stages.blank());
+            } catch (StoredFileException e) {
+                Optional<SavedCheckpoint> saved = CheckpointFolders.latest(checkpoints, _ -> {});
+                try (CheckpointReader reader = saved.orElseThrow(() -> e).read()) {
+                    return build.apply(stages.startingFrom(reader::fill).blank());
+                }
+            }
+        }
     }
 
     /** A checkpoint's files are open while a stage is built, no longer. */

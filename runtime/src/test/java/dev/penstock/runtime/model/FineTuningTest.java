@@ -8,6 +8,7 @@ import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.kernels.BFloat16;
+import dev.penstock.cuda.kernels.Int8;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.Families;
@@ -23,6 +24,7 @@ import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.schedules.ir.Schedule;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.IntBuffer;
 import java.util.Arrays;
@@ -80,7 +82,19 @@ class FineTuningTest {
     void stagesSlicesOrdersAndRecomputationDoNotChangeABitOfAdapters(
             String family, Precision precision, double dropout) {
         ModelShape shape = TinyFamilies.shape(family);
-        FineTuning tuning = dropping(lora(family, shape), dropout);
+        sameInEveryLayout(shape, dropping(lora(family, shape), dropout), precision);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"llama", "qwen3", "gpt2-variants"})
+    void norOfAdaptersBesideIntegers(String family) {
+        ModelShape shape = TinyFamilies.shape(family);
+        FineTuning tuning = lora(family, shape).keeping(FineTuning.Frozen.INT8);
+        sameInEveryLayout(shape, tuning, Precision.FLOAT32);
+    }
+
+    private static void sameInEveryLayout(
+            ModelShape shape, FineTuning tuning, Precision precision) {
         Schedule one = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
         Map<String, Object> bits = run(shape, tuning, precision, 1, WHOLE, one, Set.of());
 
@@ -461,6 +475,112 @@ class FineTuningTest {
                     .forEach((name, values) -> assertThat(values).isEqualTo(gradients.get(name)));
             assertThat(kept.train(2)).isEqualTo(losses[1]);
             assertThat(kept.evaluate(0)).isEqualTo(losses[2]);
+        }
+    }
+
+    /** As a run whose frozen matrices and tables were rounded, row by row, before it began. */
+    @ParameterizedTest(name = "{0} on {1}")
+    @CsvSource({
+        "llama, REFERENCE",
+        "llama, CPU",
+        "qwen3, REFERENCE",
+        "gpt2-variants, REFERENCE",
+        "gpt2-variants, CPU"
+    })
+    void productsReadWhatIntegersStandFor(String family, DeviceSettings.Kind kind) {
+        ModelShape shape = TinyFamilies.shape(family);
+        FineTuning tuning = lora(family, shape);
+        ParameterSource rough = TinyRuns.roughWeights();
+        ParameterSource rounded =
+                (name, piece, into) -> {
+                    boolean filled = rough.fill(name, piece, into);
+                    boolean matrix = piece.whole().size() == 2 && !name.equals("wpe.weight");
+                    if (matrix && !tuning.trains(name) && !FineTuning.isAdapter(name)) {
+                        int columns = piece.whole().getLast();
+                        for (long at = 0; at < piece.elements(); at += columns) {
+                            round(into, at, columns);
+                        }
+                    }
+                    return filled;
+                };
+        Schedule order = Orders.oneForwardOneBackward(1, MICRO_BATCHES, 1);
+        GptSettings settings =
+                TinyRuns.settings(shape, 1, new BatchShape(2, MICRO_BATCHES, WHOLE, 16))
+                        .training(tuning);
+        GptSettings integers = settings.training(tuning.keeping(FineTuning.Frozen.INT8));
+        DeviceSettings device = DeviceSettings.DEFAULTS.withKind(kind).withThreads(2);
+        double apart = kind == DeviceSettings.Kind.REFERENCE ? 0 : 1e-5;
+        try (var plain =
+                        new PipelineDriver(
+                                Devices.open(device),
+                                settings,
+                                order,
+                                TinyRuns.tokens(101),
+                                rounded);
+                var kept =
+                        new PipelineDriver(
+                                Devices.open(device),
+                                integers,
+                                order,
+                                TinyRuns.tokens(101),
+                                rough)) {
+            for (int step = 1; step <= 2; step++) {
+                assertThat(kept.train(step)).isCloseTo(plain.train(step), within(apart));
+                assertThat(kept.gradientNorm())
+                        .isCloseTo(plain.gradientNorm(), within(apart * plain.gradientNorm()));
+            }
+            assertThat(kept.evaluate(0)).isCloseTo(plain.evaluate(0), within(apart));
+            Map<String, float[]> floats = plain.state();
+            kept.state()
+                    .forEach(
+                            (name, values) -> {
+                                if (!tuning.trains(bare(name))) {
+                                    assertThat(values).as(name).isEqualTo(floats.get(name));
+                                }
+                            });
+        }
+    }
+
+    private static void round(MemorySegment floats, long first, int count) {
+        float largest = 0;
+        for (long i = first; i < first + count; i++) {
+            largest = Math.max(largest, Math.abs(floats.getAtIndex(ValueLayout.JAVA_FLOAT, i)));
+        }
+        float scale = Int8.scale(largest);
+        for (long i = first; i < first + count; i++) {
+            float value = floats.getAtIndex(ValueLayout.JAVA_FLOAT, i);
+            floats.setAtIndex(ValueLayout.JAVA_FLOAT, i, Int8.of(value, scale) * scale);
+        }
+    }
+
+    @Test
+    void frozenMatricesAndTheTokenTableInIntegersTakeAByteAnElementAndAScaleARow() {
+        for (boolean tied : new boolean[] {true, false}) {
+            ModelShape shape = ModelShape.gpt2(101, 64, 64, 2, 4, tied);
+            var tuning =
+                    new FineTuning(
+                            Optional.of(
+                                    new Adapters(
+                                            4,
+                                            8,
+                                            AdapterParts.places(
+                                                    Families.GPT2, shape, List.of("c_attn")))),
+                            List.of());
+            GptSettings settings =
+                    TinyRuns.settings(shape, 1, new BatchShape(2, 2, WHOLE, 16), Precision.FLOAT32);
+
+            StageMemory floats = memory(settings.training(tuning));
+            StageMemory integers =
+                    memory(settings.training(tuning.keeping(FineTuning.Frozen.INT8)));
+
+            int tables = tied ? 1 : 2;
+            long elements = 2L * 12 * 64 * 64 + tables * 101L * 64;
+            long rows = 2L * (3 * 64 + 4 * 64) + tables * 101L;
+            long padding = tables * 12L; // of 101 rows of 68 bytes to cache lines
+            assertThat(floats.parameters() - integers.parameters())
+                    .isCloseTo(elements * 3 - rows * 4, within(padding + 64));
+            assertThat(floats.total() - integers.total())
+                    .isEqualTo(floats.parameters() - integers.parameters());
         }
     }
 

@@ -16,6 +16,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.cuda.kernels.HostMatrix;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
@@ -437,10 +438,23 @@ public final class PipelineDriver implements AutoCloseable {
         Map<String, float[]> copies = new TreeMap<>();
         for (GptStage stage : stages) {
             for (NamedTensor t : tensors.of(stage)) {
-                copies.put(t.name(), t.tensor().contents().toArray(ValueLayout.JAVA_FLOAT));
+                copies.put(t.name(), floats(t.tensor()));
             }
         }
         return copies;
+    }
+
+    private static float[] floats(Tensor tensor) {
+        if (tensor.type() != DType.I8) {
+            return tensor.contents().toArray(ValueLayout.JAVA_FLOAT);
+        }
+        float[] all = new float[Math.toIntExact(tensor.elements())];
+        HostMatrix integers = HostMatrix.of(tensor);
+        for (int row = 0; row < tensor.rows(); row++) {
+            float[] values = integers.row(row);
+            System.arraycopy(values, 0, all, row * values.length, values.length);
+        }
+        return all;
     }
 
     @Override

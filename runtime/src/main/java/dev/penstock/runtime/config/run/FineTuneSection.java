@@ -61,13 +61,15 @@ public record FineTuneSection(
                         is = "auto",
                         doc =
                                 "how a rank keeps the matrices that are not trained: auto, as"
-                                        + " device.precision; float32; bf16, half of that")
+                                        + " device.precision; float32; bf16, half of that; int8, a"
+                                        + " quarter: integers with a scale for each row")
                 Frozen frozen) {
     /** How matrices are kept that are not trained. */
     public enum Frozen {
         AUTO,
         FLOAT32,
-        BF16
+        BF16,
+        INT8
     }
 
     /** What is trained. */
@@ -82,6 +84,7 @@ public record FineTuneSection(
             case AUTO -> FineTuning.Frozen.AS_MULTIPLIED;
             case FLOAT32 -> FineTuning.Frozen.FLOAT32;
             case BF16 -> FineTuning.Frozen.BF16;
+            case INT8 -> FineTuning.Frozen.INT8;
         };
     }
 

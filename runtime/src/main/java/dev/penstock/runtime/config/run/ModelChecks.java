@@ -116,6 +116,9 @@ final class ModelChecks {
                             "fine-tune.method",
                             "fine-tune.adapter"));
         }
+        if (config.fineTune().frozen() == FineTuneSection.Frozen.INT8) {
+            productsReadIntegers(config.device(), conflicts);
+        }
         Families.find(config.model().family())
                 .ifPresent(
                         family -> {
@@ -137,6 +140,26 @@ final class ModelChecks {
                             }
                         });
         return conflicts;
+    }
+
+    private static void productsReadIntegers(DeviceSection device, List<Conflict> conflicts) {
+        if (device.kind().isCuda()) {
+            conflicts.add(
+                    conflict(
+                            "auto, float32 or bf16 where device.kind = " + device.kind().word(),
+                            "int8",
+                            "only CPUs multiply integers: try bf16",
+                            "fine-tune.frozen",
+                            "device.kind"));
+        } else if (device.precision() != DeviceSection.Precision.FLOAT32) {
+            conflicts.add(
+                    conflict(
+                            "auto, float32 or bf16 where device.precision = bf16",
+                            "int8",
+                            "integers are multiplied in float32: try device.precision = float32",
+                            "fine-tune.frozen",
+                            "device.precision"));
+        }
     }
 
     /** More would only take room: the product of two matrices has no higher rank than either. */

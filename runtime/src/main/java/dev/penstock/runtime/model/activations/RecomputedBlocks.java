@@ -49,7 +49,7 @@ public record RecomputedBlocks(
 
     public static RecomputedBlocks allocate(
             StageScopes scopes, GptSettings settings, StageRole role, StageBudget budget) {
-        int lowest = settings.trained().endsIn(role) ? settings.trained().lowestBlock(role) : 0;
+        int lowest = settings.trained().lowestBackward(role);
         Set<Integer> again =
                 IntStream.range(lowest, role.layers())
                         .filter(i -> settings.recomputedBlocks().contains(role.firstLayer() + i))

@@ -99,9 +99,7 @@ public final class InferenceStage implements StageProgram {
         StageParameters parameters =
                 StageParameters.allocate(
                         ParameterAllocator.forForward(scopes, precision, held), whole, role);
-        var init = new ParameterInit(source, 0, shape.layers());
-        init.fill(parameters, kernels);
-        init.fillIntegers(parameters, kernels, scopes.scratch());
+        new ParameterInit(source, 0, shape.layers()).fill(parameters, kernels);
         layers =
                 new StageLayers(
                         new Compute(

@@ -4,10 +4,14 @@ import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.kernels.BFloat16;
+import dev.penstock.cuda.kernels.HostMatrix;
+import dev.penstock.cuda.kernels.Int8;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -54,6 +58,41 @@ final class FillingRoom implements AutoCloseable {
         }
         tensor.buffer().write(tensor.offsetBytes(), room.asSlice(0, 2 * piece.elements()));
         return true;
+    }
+
+    /**
+     * Fills a tensor of I8.
+     *
+     * @param piece what it holds
+     * @param rows the whole rows that the piece has parts of
+     * @param filler stores all elements of these rows in F32
+     */
+    void fillScaled(
+            Tensor tensor, TensorPiece piece, TensorPiece rows, Consumer<MemorySegment> filler) {
+        reserve(rows.elements() * Float.BYTES);
+        filler.accept(room.asSlice(0, rows.elements() * Float.BYTES));
+        HostMatrix integers = HostMatrix.of(tensor);
+        IntStream.range(0, tensor.rows())
+                .parallel()
+                .forEach(row -> scale(row, piece, tensor.columns(), integers));
+    }
+
+    /** Rounds a row of the room. */
+    private void scale(int row, TensorPiece piece, int columns, HostMatrix integers) {
+        float[] whole = new float[piece.whole().getLast()];
+        long at = (long) row * whole.length * Float.BYTES;
+        MemorySegment.copy(room, ValueLayout.JAVA_FLOAT, at, whole, 0, whole.length);
+        float largest = 0;
+        for (float value : whole) {
+            largest = Math.max(largest, Math.abs(value));
+        }
+        float[] part = new float[columns];
+        int to = 0;
+        for (TensorPiece.Strip strip : piece.strips()) {
+            System.arraycopy(whole, strip.firstColumn(), part, to, strip.columns());
+            to += strip.columns();
+        }
+        integers.setScaledRow(row, part, Int8.scale(largest));
     }
 
     private void reserve(long bytes) {

@@ -16,9 +16,14 @@ public final class GatherPool {
         this.rows = rows;
     }
 
-    /** Returns the rows that a group takes while it is gathered. */
+    /**
+     * Returns the rows that a group takes while it is gathered; none if every rank has it whole.
+     */
     public static List<RowPool.Kind> rowsOf(ParameterGroup group) {
         List<RowPool.Kind> kinds = new ArrayList<>();
+        if (!group.sharding().parameters()) {
+            return kinds;
+        }
         if (group.readsWeights()) {
             kinds.add(new RowPool.Kind(DType.F32, group.elements()));
         }

@@ -120,6 +120,19 @@ public record LayerParameters(
                 .toList();
     }
 
+    /**
+     * Returns the groups that products for the weights read: of trained branches, each of whose
+     * matrices is a factor of the other's gradient.
+     */
+    List<ParameterGroup> groupsOfBranches() {
+        return Stream.of(queryKeyValue, attentionOutput, hidden, mlpOutput)
+                .flatMap(linear -> linear.adapters().stream())
+                .filter(branch -> branch.inner().isTrained() || branch.outer().isTrained())
+                .flatMap(branch -> Stream.of(branch.inner().group(), branch.outer().group()))
+                .distinct()
+                .toList();
+    }
+
     /** A linear layer whose outputs are divided among the shards. */
     private static LinearParameters columns(
             ParameterAllocator allocator,

@@ -131,7 +131,8 @@ public record Parameter(
 
     /** Returns the weight, and the moments if it is trained, under the names that files use. */
     public List<NamedTensor> state() {
-        var weight = new NamedTensor(name(), piece(), heldMaster());
+        var weight =
+                new NamedTensor(name(), piece(), group.isOfIntegers() ? factor() : heldMaster());
         if (!isTrained()) {
             return group.sharding().speaks() ? List.of(weight) : List.of();
         }

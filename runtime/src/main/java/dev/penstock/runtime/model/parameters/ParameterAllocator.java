@@ -120,9 +120,7 @@ public final class ParameterAllocator {
         var building =
                 new Open(
                         pair(name, lookedUp, sharding, true),
-                        tuning.roundsFrozen(precision) && !lookedUp
-                                ? rounded("frozen " + name)
-                                : pair("frozen " + name, lookedUp, sharding.ofFrozen(), false),
+                        frozen("frozen " + name, lookedUp),
                         pair("frozen adapters of " + name, lookedUp, sharding.ofFrozen(), false));
         open = building;
         T made = parameters.get();
@@ -155,12 +153,20 @@ public final class ParameterAllocator {
         return new Pair(factors, others);
     }
 
-    /** Frozen matrices in bf16 and nothing else. */
-    private Pair rounded(String name) {
+    /** Frozen matrices in bf16 or in integers and in nothing else, or as those that are trained. */
+    private Pair frozen(String name, boolean lookedUp) {
         Sharding shared = sharding.ofFrozen();
-        return new Pair(
-                ParameterGroup.narrow("factors of " + name, shared, DType.BF16),
-                new ParameterGroup(name, shared, false, true, false));
+        if (tuning.holdsIntegers()) {
+            return new Pair(
+                    ParameterGroup.narrow("factors of " + name, sharding.ofIntegers(), DType.I8),
+                    new ParameterGroup(name, shared, false, true, false));
+        }
+        if (tuning.roundsFrozen(precision) && !lookedUp) {
+            return new Pair(
+                    ParameterGroup.narrow("factors of " + name, shared, DType.BF16),
+                    new ParameterGroup(name, shared, false, true, false));
+        }
+        return pair(name, lookedUp, shared, false);
     }
 
     /** Takes a parameter into the group being built. */
@@ -188,7 +194,7 @@ public final class ParameterAllocator {
 
     /** Returns whether tables that are looked up are held as narrow as factors. */
     boolean narrowsTables() {
-        return narrow != null;
+        return narrow != null || tuning.holdsIntegers();
     }
 
     private boolean training() {

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  *   m, v      F32   the held part
  * </pre>
  *
- * <p>A group that is narrow has factors and nothing else: BF16, which are the master, as that never
- * changes, or I8.
+ * <p>A group that is narrow has factors and nothing else, BF16 or I8, which are the master, as that
+ * never changes.
  */
 public final class ParameterGroup {
     private static final int LINE_ELEMENTS = 16;
@@ -93,10 +93,14 @@ public final class ParameterGroup {
                 training && trained ? new GroupView(gradients, offset, spec) : null);
     }
 
-    /** Allocates the memory of all parameters. */
+    /** Allocates the memory of all parameters; a mirror has none of what never changes. */
     void allocate(StageScopes scopes, ParameterAllocator.Use use) {
+        if (use == ParameterAllocator.Use.MIRROR && !trained) {
+            return;
+        }
         if (narrow == DType.I8) {
             factors.bind(row(scopes.parameters(), "int8." + name, narrow, elements));
+            master = factors.whole();
             return;
         }
         if (narrow == DType.BF16) {
@@ -192,6 +196,11 @@ public final class ParameterGroup {
         return allocated(master);
     }
 
+    /** Returns whether anything of it has memory for longer than it is gathered. */
+    boolean isAllocated() {
+        return master != null;
+    }
+
     /** Returns whether it has gradients and moments. */
     public boolean isTrained() {
         return training != null;
@@ -218,8 +227,11 @@ public final class ParameterGroup {
         return narrow == DType.BF16;
     }
 
-    /** Returns whether it exists in I8 alone, and so has no master. */
-    boolean isOfIntegers() {
+    /**
+     * Returns whether it exists in I8 alone; its elements are bytes then, those of the rows' scales
+     * among them.
+     */
+    public boolean isOfIntegers() {
         return narrow == DType.I8;
     }
 

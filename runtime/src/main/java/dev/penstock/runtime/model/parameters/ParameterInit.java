@@ -1,8 +1,6 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.TensorPiece;
-import dev.penstock.cuda.device.DType;
-import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import java.lang.foreign.MemorySegment;
@@ -35,7 +33,11 @@ public final class ParameterInit {
     public void fill(StageParameters parameters, Kernels kernels) {
         try (FillingRoom room = new FillingRoom()) {
             for (Parameter p : parameters.held()) {
+                if (!p.group().isAllocated()) {
+                    continue;
+                }
                 if (p.group().isOfIntegers()) {
+                    fillIntegers(p, room);
                     continue;
                 }
                 room.fill(p.heldMaster(), p.piece(), weight -> fillWeight(p, p.piece(), weight));
@@ -49,28 +51,22 @@ public final class ParameterInit {
     }
 
     /**
-     * Fills the parameters that are held as integers, which {@link #fill} leaves out.
-     *
-     * @param memory has room for the largest of them in F32 while this runs
+     * Rounds every row with the scale of the whole parameter's row, also where this rank holds a
+     * part of it: integers do not depend on the layout.
      */
-    public void fillIntegers(StageParameters parameters, Kernels kernels, DeviceScope memory) {
-        try (FillingRoom room = new FillingRoom()) {
-            for (Parameter p : parameters.held()) {
-                if (p.group().isOfIntegers()) {
-                    fillIntegers(p, room, kernels, memory);
-                }
-            }
-        }
-    }
-
-    private void fillIntegers(Parameter p, FillingRoom room, Kernels kernels, DeviceScope memory) {
-        try (DeviceScope floats = memory.child("F32 of " + p.name(), Long.MAX_VALUE)) {
-            Tensor integers = p.factor();
-            Tensor whole = floats.tensor(p.name(), DType.F32, integers.rows(), integers.columns());
-            room.fill(whole, p.spec().piece(), weight -> fillWeight(p, p.spec().piece(), weight));
-            kernels.copy(whole, integers);
-            kernels.finish();
-        }
+    private void fillIntegers(Parameter p, FillingRoom room) {
+        TensorPiece piece = p.spec().piece();
+        TensorPiece.Strip first = piece.strips().getFirst();
+        TensorPiece rows =
+                TensorPiece.strips(
+                        piece.whole(),
+                        List.of(
+                                new TensorPiece.Strip(
+                                        first.firstRow(),
+                                        first.rows(),
+                                        0,
+                                        piece.whole().getLast())));
+        room.fillScaled(p.factor(), piece, rows, weight -> fillWeight(p, rows, weight));
     }
 
     private boolean fillWeight(Parameter p, TensorPiece piece, MemorySegment weight) {

@@ -29,6 +29,7 @@ public final class ParameterStream {
     private final int ahead;
     private final List<Integer> forward;
     private final List<Integer> backward;
+    private final List<Integer> backwardWeight;
     private final List<Integer> evaluation;
     private List<Integer> order = List.of();
     private int at;
@@ -40,6 +41,7 @@ public final class ParameterStream {
         this.ahead = ahead;
         forward = units == null ? List.of() : units.forward();
         backward = units == null ? List.of() : units.backward();
+        backwardWeight = units == null ? List.of() : units.backwardWeight();
         evaluation = units == null ? List.of() : units.evaluation();
     }
 
@@ -51,11 +53,13 @@ public final class ParameterStream {
     /**
      * Returns the stream of a stage's parameters.
      *
+     * @param lowest the lowest block that has a backward
      * @param pool provides the room of gathered parameters; null where all have their own
      */
     public static ParameterStream of(
             StageParameters parameters,
             Sharding sharding,
+            int lowest,
             int ahead,
             @Nullable GatherPool pool,
             Kernels kernels) {
@@ -63,7 +67,8 @@ public final class ParameterStream {
             return resident();
         }
         var stream =
-                new ParameterStream(new ParameterUnits(parameters), sharding.parameters(), ahead);
+                new ParameterStream(
+                        new ParameterUnits(parameters, lowest), sharding.parameters(), ahead);
         for (ParameterGroup group : parameters.groups()) {
             if (group.sharding().moments()) {
                 stream.gathers.put(group, new GroupGather(group, kernels, pool));
@@ -106,9 +111,14 @@ public final class ParameterStream {
         begin(forward);
     }
 
-    /** The head will be entered, then the layers in descending order. */
+    /** The head will be entered, then in descending order the layers that have a backward. */
     public void backward() {
         begin(backward);
+    }
+
+    /** The same layers will be entered, for the products for their weights alone. */
+    public void backwardWeight() {
+        begin(backwardWeight);
     }
 
     /** The head alone will be entered. */

@@ -12,14 +12,20 @@ import java.util.stream.Stream;
 
 /**
  * The groups of a stage by what needs them at a time: the embedding, each block, the final norm,
- * norm and matrix of the head. What a stage does not have needs nothing.
+ * norm and matrix of the head, and once more each block, of which the backward for the weights
+ * needs the branches alone. What a stage does not have needs nothing.
  */
 public final class ParameterUnits {
     private final List<List<ParameterGroup>> units = new ArrayList<>();
     private final int blocks;
+    private final int lowest;
 
-    public ParameterUnits(StageParameters parameters) {
+    /**
+     * @param lowest the lowest block that has a backward
+     */
+    public ParameterUnits(StageParameters parameters, int lowest) {
         blocks = parameters.layers().size();
+        this.lowest = lowest;
         StageParameters.Embedding embedding = parameters.embedding();
         units.add(embedding == null ? List.of() : groups(embedding));
         parameters.layers().forEach(layer -> units.add(layer.groups()));
@@ -29,6 +35,7 @@ public final class ParameterUnits {
                 head == null
                         ? List.of()
                         : List.of(head.matrix().group(), head.norm().gain().group()));
+        parameters.layers().forEach(layer -> units.add(layer.groupsOfBranches()));
     }
 
     private static List<ParameterGroup> groups(StageParameters.Embedding embedding) {
@@ -50,19 +57,29 @@ public final class ParameterUnits {
 
     /**
      * Returns the units in the order in which a backward needs them; the embedding's backward needs
-     * none.
+     * none, and blocks below the lowest have none.
      */
     public List<Integer> backward() {
-        return Stream.concat(evaluation().stream(), blocks().reversed().stream()).toList();
+        return Stream.concat(evaluation().stream(), falling(1).stream()).toList();
+    }
+
+    /** Returns the units in the order in which a backward for the weights alone needs them. */
+    public List<Integer> backwardWeight() {
+        return falling(head() + 1);
     }
 
     /** Returns the units that an evaluation needs after its forward. */
     List<Integer> evaluation() {
-        return List.of(blocks + 2);
+        return List.of(head());
     }
 
-    private List<Integer> blocks() {
-        return IntStream.rangeClosed(1, blocks).boxed().toList();
+    private int head() {
+        return blocks + 2;
+    }
+
+    /** Returns the blocks that have a backward, falling, counted from this unit. */
+    private List<Integer> falling(int first) {
+        return IntStream.range(lowest, blocks).map(i -> first + i).boxed().toList().reversed();
     }
 
     /** Returns every group once. */
@@ -86,7 +103,7 @@ public final class ParameterUnits {
             groups.addAll(units.get(1 + layer));
         }
         if (layers.last() >= blocks - 1) {
-            groups.addAll(units.getLast());
+            groups.addAll(units.get(head()));
         }
         List<ParameterGroup> rise = List.copyOf(groups);
         return rising ? rise : rise.reversed();
@@ -119,7 +136,7 @@ public final class ParameterUnits {
      */
     public List<Set<ParameterGroup>> windows(int ahead) {
         List<Set<ParameterGroup>> windows = new ArrayList<>();
-        for (List<Integer> order : List.of(forward(), backward(), evaluation())) {
+        for (List<Integer> order : List.of(forward(), backward(), backwardWeight(), evaluation())) {
             for (int at = 0; at < order.size(); at++) {
                 var window = new LinkedHashSet<ParameterGroup>();
                 order.subList(at, Math.min(order.size(), at + ahead + 1))

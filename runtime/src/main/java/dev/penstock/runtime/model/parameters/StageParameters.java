@@ -150,7 +150,7 @@ public record StageParameters(
                                         layer.hidden(),
                                         layer.mlpOutput()))
                 .flatMap(linear -> linear.adapters().stream())
-                .mapToInt(adapter -> adapter.inner().factor().rows())
+                .mapToInt(adapter -> adapter.inner().spec().rows())
                 .max()
                 .orElse(0);
     }

@@ -2,14 +2,14 @@ package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.TrainedState;
-import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The parts of a stage's groups that a rank holds; its mirror holds the same.
+ * The parts that a rank holds of a stage's groups that are trained; its mirror holds the same. The
+ * others never change: a rank that takes over reads them where the first one did.
  *
  * @param groups in the model's order, shared parameters on every stage that holds them
  * @param onReplaced notified that gradients may have been replaced as well
@@ -19,9 +19,7 @@ public record StageTrained(List<ParameterGroup> groups, Kernels kernels, Runnabl
 
     @Override
     public List<NamedTensor> gradients() {
-        return held().filter(ParameterGroup::isTrained)
-                .map(group -> named(group.name(), group.trained().gradient().part()))
-                .toList();
+        return held().map(group -> named(group.name(), group.trained().gradient().part())).toList();
     }
 
     @Override
@@ -30,33 +28,24 @@ public record StageTrained(List<ParameterGroup> groups, Kernels kernels, Runnabl
     }
 
     private static Stream<NamedTensor> state(ParameterGroup group) {
-        NamedTensor weights = named(group.name(), group.master());
-        return group.isTrained()
-                ? Stream.of(
-                        weights,
-                        named("optimizer.m." + group.name(), group.trained().m()),
-                        named("optimizer.v." + group.name(), group.trained().v()))
-                : Stream.of(weights);
+        return Stream.of(
+                named(group.name(), group.master()),
+                named("optimizer.m." + group.name(), group.trained().m()),
+                named("optimizer.v." + group.name(), group.trained().v()));
     }
 
     /**
-     * Returns the groups of which this rank has a part: a small group may not have one for every
-     * rank.
+     * Returns the trained groups of which this rank has a part: a small group may not have one for
+     * every rank.
      */
     private Stream<ParameterGroup> held() {
-        return groups.stream().filter(group -> group.master().columns() > 0);
+        return groups.stream()
+                .filter(ParameterGroup::isTrained)
+                .filter(group -> group.master().columns() > 0);
     }
 
-    /** Elements of BF16 travel in pairs, as words that nobody looks into. */
     private static NamedTensor named(String name, Tensor flat) {
-        if (flat.type() == DType.F32) {
-            return new NamedTensor(name, List.of(flat.columns()), flat);
-        }
-        int words = flat.columns() / 2;
-        return new NamedTensor(
-                name,
-                List.of(words),
-                new Tensor(flat.buffer(), flat.offsetBytes(), DType.F32, 1, words, words));
+        return new NamedTensor(name, List.of(flat.columns()), flat);
     }
 
     @Override

@@ -21,7 +21,12 @@ public record FineTuning(Optional<Adapters> adapters, List<String> freeze, Froze
         /** In F32; where products read bf16, a rounded copy lies beside them. */
         FLOAT32,
         /** In bf16; where products read F32, blocks' are widened before each product. */
-        BF16
+        BF16,
+        /**
+         * In integers of 8 bits with a scale for each row, as {@link HeldWeights#INT8} has them:
+         * the token table too. Products read them in F32.
+         */
+        INT8
     }
 
     /** Everything is trained. */
@@ -47,9 +52,14 @@ public record FineTuning(Optional<Adapters> adapters, List<String> freeze, Froze
     public boolean roundsFrozen(Precision precision) {
         return switch (frozen) {
             case AS_MULTIPLIED -> precision.copiesWeights();
-            case FLOAT32 -> false;
+            case FLOAT32, INT8 -> false;
             case BF16 -> true;
         };
+    }
+
+    /** Returns whether frozen matrices and token tables are held as integers. */
+    public boolean holdsIntegers() {
+        return frozen == Frozen.INT8;
     }
 
     /** Returns whether a name is that of an adapter's matrix. */

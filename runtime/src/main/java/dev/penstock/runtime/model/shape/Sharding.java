@@ -26,7 +26,15 @@ public record Sharding(int stage, int replicas, int index) {
      * themselves.
      */
     public Sharding ofFrozen() {
-        return parameters() ? this : new Sharding(0, replicas, index);
+        return parameters() ? this : ofIntegers();
+    }
+
+    /**
+     * Returns the same for frozen matrices of integers, which every replica holds whole: a row that
+     * is cut would part from its scale.
+     */
+    public Sharding ofIntegers() {
+        return new Sharding(0, replicas, index);
     }
 
     public boolean moments() {

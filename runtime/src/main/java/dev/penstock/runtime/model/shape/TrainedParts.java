@@ -115,6 +115,14 @@ public record TrainedParts(ModelShape shape, FineTuning tuning) {
         return !embedding();
     }
 
+    /**
+     * Returns the lowest block of a stage that has a backward, by its index there: the lowest of
+     * all where something before the stage is trained. The number of its blocks if none has.
+     */
+    public int lowestBackward(StageRole role) {
+        return endsIn(role) ? lowestBlock(role) : 0;
+    }
+
     /** Returns the stages of which nothing is trained. */
     public FrozenStages frozen(StagePartition partition) {
         Set<Integer> frozen = new HashSet<>();

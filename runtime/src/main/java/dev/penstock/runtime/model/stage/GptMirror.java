@@ -14,8 +14,8 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 
 /**
- * A second copy of a stage's parameters and moments, updated by the same code as the stage. It
- * computes no matrix products, so it has no BF16 copies.
+ * A second copy of a stage's trained parameters and their moments, updated by the same code as the
+ * stage. It computes no matrix products, so it has no BF16 copies.
  */
 final class GptMirror implements StageMirror {
     private final int stage;

@@ -139,10 +139,12 @@ public final class GptStage implements StageProgram {
                         buffers.dropout());
         StageParameters parameters = buffers.parameters();
         sharding = Sharding.of(settings, place);
+        lowest = settings.trained().lowestBackward(role);
         stream =
                 ParameterStream.of(
                         parameters,
                         sharding,
+                        lowest,
                         settings.zero().prefetchLayers(),
                         pools.gathers(),
                         kernels);
@@ -163,9 +165,7 @@ public final class GptStage implements StageProgram {
                         packed == null ? tokens : packed,
                         buffers.logits());
         trained = settings.trained().stage(role);
-        boolean ends = settings.trained().endsIn(role);
-        lowest = ends ? settings.trained().lowestBlock(role) : 0;
-        if (ends) {
+        if (settings.trained().endsIn(role)) {
             layers.endBackwardsIn(lowest);
         }
         data =
@@ -544,7 +544,6 @@ public final class GptStage implements StageProgram {
             }
             stream.leave();
         }
-        passOver(lowest);
         if (role.first()) {
             layers.embeddingBackward(dStream, requireNonNull(tokens(unit)), blocks);
         }
@@ -552,14 +551,6 @@ public final class GptStage implements StageProgram {
             stash.freeGradients(unit);
         }
         guard.verify();
-    }
-
-    /** What was gathered ahead for blocks that have no backward is let go. */
-    private void passOver(int blocks) {
-        for (int i = 0; i < blocks; i++) {
-            stream.enter();
-            stream.leave();
-        }
     }
 
     @Override
@@ -573,7 +564,9 @@ public final class GptStage implements StageProgram {
         TokenBlocks blocks = shape(unit).blocks();
         Workspace work = shape(unit).work();
         UnitActivations a = stash.unit(unit);
+        stream.backwardWeight();
         for (int i = layers.size() - 1; i >= lowest; i--) {
+            stream.enter();
             layers.backwardWeight(
                     i,
                     stash.layer(unit, i),
@@ -581,6 +574,7 @@ public final class GptStage implements StageProgram {
                     a.keptOutputGradient(i),
                     work,
                     blocks);
+            stream.leave();
         }
         guard.verify();
         free(unit);

@@ -114,9 +114,18 @@ public final class GptStageFactory implements StageBuilder {
                 source);
     }
 
-    /** Returns the same stages without first values. */
+    /** Returns the same stages without first values of what is trained. */
     public GptStageFactory blank() {
-        return startingFrom((_, _, _) -> true);
+        ParameterSource first = source;
+        return startingFrom(
+                (name, piece, destination) ->
+                        isMoment(name)
+                                || settings.fineTuning().trains(name)
+                                || first.fill(name, piece, destination));
+    }
+
+    private static boolean isMoment(String name) {
+        return name.startsWith("optimizer.");
     }
 
     /** Returns the same stages with other first values. */
@@ -195,6 +204,11 @@ public final class GptStageFactory implements StageBuilder {
         return elements(stage, place, parameter -> parameter.group().isRounded());
     }
 
+    /** Returns the elements of those of {@link #parameters} that are held as integers. */
+    public long integers(int stage, RankPlace place) {
+        return elements(stage, place, parameter -> parameter.group().isOfIntegers());
+    }
+
     private long elements(int stage, RankPlace place, Predicate<Parameter> counted) {
         StageRole role = settings.role(stage, place);
         StageScopes scopes = StageScopes.counting(settings, "stage " + stage);
@@ -213,14 +227,16 @@ public final class GptStageFactory implements StageBuilder {
      * where they are stored.
      *
      * <p>What is not trained has neither gradients nor moments, and no master where it exists in
-     * bf16 alone.
+     * bf16 alone. Integers, whose scales are few, are never divided.
      *
-     * @param parameters elements
+     * @param all elements
      * @param trained how many of them are trained
      * @param rounded how many of them exist in bf16 alone
+     * @param integers how many of them are held as integers
      */
-    public List<MemoryUse> formula(long parameters, long trained, long rounded) {
+    public List<MemoryUse> formula(long all, long trained, long rounded, long integers) {
         int replicas = settings.grid().data() * settings.grid().context();
+        long parameters = all - integers;
         long trainedShard = Math.ceilDiv(trained, (long) replicas);
         long frozen = parameters - trained;
         int zero = settings.zero().stage();
@@ -238,7 +254,7 @@ public final class GptStageFactory implements StageBuilder {
                                         ? trainedShard + frozen - rounded
                                         : parameters - rounded);
         return List.of(
-                new MemoryUse(MemoryUse.PARAMETERS, copies + masters),
+                new MemoryUse(MemoryUse.PARAMETERS, copies + masters + integers * DType.I8.bytes()),
                 new MemoryUse(
                         MemoryUse.GRADIENTS,
                         DType.F32.bytes() * (zero >= 2 ? trainedShard : trained)),

@@ -36,16 +36,23 @@ record RankBuffers(List<StageBuffers> stages, RankPools pools) {
         Sharding sharding = Sharding.of(settings, place);
         List<StageBuffers> stages = new ArrayList<>();
         Map<Integer, StageParameters> parameters = new TreeMap<>();
+        Map<Integer, Integer> lowest = new TreeMap<>();
         for (int i = 0; i < roles.size(); i++) {
             StageBuffers buffers =
                     StageBuffers.allocate(
                             scopes.get(i), settings, roles.get(i), sharding, budgets.get(i));
             stages.add(buffers);
             parameters.put(roles.get(i).stage(), buffers.parameters());
+            lowest.put(roles.get(i).stage(), settings.trained().lowestBackward(roles.get(i)));
         }
         return new RankBuffers(
                 stages,
                 RankPools.allocate(
-                        scopes.getFirst(), settings.zero(), sharding, programs, parameters));
+                        scopes.getFirst(),
+                        settings.zero(),
+                        sharding,
+                        programs,
+                        parameters,
+                        lowest));
     }
 }

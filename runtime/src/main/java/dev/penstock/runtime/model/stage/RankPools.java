@@ -1,5 +1,7 @@
 package dev.penstock.runtime.model.stage;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.AccumulatorPool;
 import dev.penstock.runtime.model.parameters.GatherPool;
@@ -35,14 +37,16 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
      *
      * @param programs of the rank, for every kind of pass; empty for any order
      * @param parameters by stage
+     * @param lowest by stage, the lowest block that has a backward
      */
     static RankPools allocate(
             StageScopes scopes,
             ZeroSettings zero,
             Sharding sharding,
             List<RankProgram> programs,
-            Map<Integer, StageParameters> parameters) {
-        var needs = new Walk(zero, parameters);
+            Map<Integer, StageParameters> parameters,
+            Map<Integer, Integer> lowest) {
+        var needs = new Walk(zero, parameters, lowest);
         if (programs.isEmpty()) {
             needs.ofAnyOrder();
         }
@@ -69,11 +73,14 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
         private final RowPool.Needs gathered = new RowPool.Needs();
         private final RowPool.Needs accumulated = new RowPool.Needs();
 
-        Walk(ZeroSettings zero, Map<Integer, StageParameters> parameters) {
+        Walk(
+                ZeroSettings zero,
+                Map<Integer, StageParameters> parameters,
+                Map<Integer, Integer> lowest) {
             this.zero = zero;
             parameters.forEach(
                     (stage, of) -> {
-                        units.put(stage, new ParameterUnits(of));
+                        units.put(stage, new ParameterUnits(of, requireNonNull(lowest.get(stage))));
                         gradients.put(
                                 stage, of.gradients().stream().map(GroupGradient::row).toList());
                     });

@@ -43,9 +43,7 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
 
     @Override
     public long gather(int stage, LayerRange layers) {
-        return sharding.moments()
-                ? gathered(new ParameterUnits(parameters(stage)).of(layers, true))
-                : 0;
+        return sharding.moments() ? gathered(units(stage).of(layers, true)) : 0;
     }
 
     @Override
@@ -78,13 +76,18 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
         if (!sharding.parameters() || settings.zero().residency() != ZeroSettings.Residency.LAYER) {
             return 0;
         }
-        var units = new ParameterUnits(parameters(op.stage()));
+        ParameterUnits units = units(op.stage());
         int ahead = settings.zero().prefetchLayers();
         return switch (op) {
             case Op.Forward _, Op.Recompute _ -> gathered(units.gathersOf(units.forward(), ahead));
             case Op.InputGradient _ -> gathered(units.gathersOf(units.backward(), ahead));
-            case Op.BackwardWeight _ -> 0;
+            case Op.BackwardWeight _ -> gathered(units.gathersOf(units.backwardWeight(), ahead));
         };
+    }
+
+    private ParameterUnits units(int stage) {
+        return new ParameterUnits(
+                parameters(stage), settings.trained().lowestBackward(settings.role(stage, place)));
     }
 
     private long gathered(Collection<ParameterGroup> groups) {

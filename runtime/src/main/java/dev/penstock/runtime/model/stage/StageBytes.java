@@ -53,7 +53,7 @@ public record StageBytes(
         return new StageBytes(
                 activations(settings, role, budget, buffers.recomputed()),
                 awaitingWeight(settings, role, buffers.recomputed()),
-                gathered(settings, sharding, buffers.parameters()));
+                gathered(settings, role, sharding, buffers.parameters()));
     }
 
     private static List<Long> activations(
@@ -102,8 +102,8 @@ public record StageBytes(
     }
 
     private static List<Long> gathered(
-            GptSettings settings, Sharding sharding, StageParameters parameters) {
-        var units = new ParameterUnits(parameters);
+            GptSettings settings, StageRole role, Sharding sharding, StageParameters parameters) {
+        var units = new ParameterUnits(parameters, settings.trained().lowestBackward(role));
         boolean byOps =
                 sharding.parameters()
                         && settings.zero().residency() != ZeroSettings.Residency.LAYER;

@@ -67,6 +67,50 @@ class FineTunedRunTest {
         assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
     }
 
+    /** Merged is what was trained: the floats that the integers stand for, and the adapter. */
+    @Test
+    void anAdapterBesideIntegersIsMergedOntoWhatTheyStandFor() throws IOException {
+        Training training = lora("run").set("fine-tune.frozen=int8");
+        Trained trained = training.complete();
+        Path merged = folder.resolve("merged");
+        Cli model =
+                Cli.run(
+                        "checkpoint",
+                        "export",
+                        training.directory().toString(),
+                        "--tokenizer=none",
+                        "--output",
+                        merged.resolve("model.safetensors").toString());
+        assertThat(model.exitCode()).as(model.err()).isEqualTo(ExitCode.OK);
+        Path exported = folder.resolve("adapter").resolve(PeftAdapter.WEIGHTS);
+        Cli adapter =
+                Cli.run(
+                        "checkpoint",
+                        "export",
+                        training.directory().toString(),
+                        "--adapter",
+                        "--output",
+                        exported.toString());
+        assertThat(adapter.exitCode()).as(adapter.err()).isEqualTo(ExitCode.OK);
+        Trained again =
+                lora("again")
+                        .set("fine-tune.frozen=int8", "fine-tune.adapter=" + exported.getParent())
+                        .complete();
+        Trained full =
+                lora("full")
+                        .init(merged)
+                        .set("fine-tune.method=full", "fine-tune.adapter=none")
+                        .complete();
+
+        for (int i = 0; i < GOLDEN.length; i++) {
+            assertThat(trained.losses().get(i)).isCloseTo(GOLDEN[i], within(1e-2));
+        }
+        assertThat(Math.abs(trained.losses().getFirst() - GOLDEN[0])).isGreaterThan(1e-4);
+        // the batches of step 1 once more, where the adapter is a part of the weights
+        assertThat(full.losses().getFirst()).isLessThan(GOLDEN[0]);
+        assertThat(again.losses().getFirst()).isCloseTo(full.losses().getFirst(), within(1e-5));
+    }
+
     @Test
     void dropoutIsTheSameInStagesAndSlicesAndResumed() throws IOException {
         String drop = "fine-tune.dropout=0.2";

@@ -147,27 +147,6 @@ class RefusedRunsTest {
     }
 
     @Test
-    void mirrorsOfFrozenStagesAndAdaptersWhoseMatricesAreGoneAreRefused() throws IOException {
-        Trained mirrored =
-                Training.onText(folder)
-                        .set("fine-tune.freeze=[\"h.0.*\", \"w*\"]", "recovery.mirror=true")
-                        .set("pipeline.processes=per-stage", "pipeline.stages=2")
-                        .run();
-        Trained gathered =
-                Training.onText(folder)
-                        .set("fine-tune.method=lora", "schedule.kind=zb-h1")
-                        .set("parallel.data=2", "parallel.zero.stage=3")
-                        .run();
-
-        assertThat(mirrored.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(mirrored.err())
-                .contains("recovery.mirror: expected false where nothing of a stage is trained");
-        assertThat(gathered.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(gathered.err())
-                .contains("parallel.zero.stage: expected 0, 1 or 2 where adapters are trained");
-    }
-
-    @Test
     void whatNeedsMoreMemoryThanTheMachineHasIsRefusedInAFewLines() throws IOException {
         Trained refused =
                 Training.onText(folder)

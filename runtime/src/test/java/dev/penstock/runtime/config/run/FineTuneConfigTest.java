@@ -90,6 +90,21 @@ class FineTuneConfigTest {
                 .hasMessageContaining("freeze a norm as a whole");
     }
 
+    @Test
+    void integersAreMultipliedByCpusInFloat32() throws IOException {
+        String integers = "fine-tune { method = lora, frozen = int8 }\n";
+
+        assertThat(tuning(integers).adapters()).isPresent();
+        assertThatThrownBy(() -> tuning(integers + "device.precision = bf16"))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining("fine-tune.frozen")
+                .hasMessageContaining("try device.precision = float32");
+        assertThatThrownBy(() -> tuning(integers + "device { kind = cuda, precision = bf16 }"))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining("only CPUs multiply integers: try bf16")
+                .hasMessageNotContaining("try device.precision");
+    }
+
     private FineTuning tuning(String text) throws IOException {
         Path file =
                 Files.writeString(folder.resolve("run.conf"), "data.source = corpus.txt\n" + text);
