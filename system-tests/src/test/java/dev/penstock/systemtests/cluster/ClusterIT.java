@@ -24,11 +24,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Seeds, workers and clients: a whole run in processes, and what is said to users. */
+@Tag("plain-code")
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class ClusterIT {
     private static final Duration PATIENCE = Duration.ofSeconds(90);

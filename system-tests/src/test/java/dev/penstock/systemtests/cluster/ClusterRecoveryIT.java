@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * Nodes of a cluster die by kill -9 in the middle of a run: the run continues with the same losses.
  */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class ClusterRecoveryIT {

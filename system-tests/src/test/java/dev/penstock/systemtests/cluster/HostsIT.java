@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
  * One run over several hosts. Nodes with different host-ids share no memory: each has a media
  * driver, and tensors between them travel over UDP.
  */
+@Tag("plain-code")
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class HostsIT {
     private static final Duration PATIENCE = Duration.ofSeconds(120);

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -23,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * The seed that manages a run leaves, or dies by kill -9, in the middle of it: the run continues.
  */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 4, unit = TimeUnit.MINUTES)
 class KilledSeedIT {

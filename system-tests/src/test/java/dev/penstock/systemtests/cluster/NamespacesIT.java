@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -30,6 +31,7 @@ import org.slf4j.LoggerFactory;
  * cable that can be cut. Needs a machine that allows network namespaces; elsewhere it is skipped
  * with a message.
  */
+@Tag("plain-code")
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class NamespacesIT {
     private static final Logger LOG = LoggerFactory.getLogger(NamespacesIT.class);

@@ -11,12 +11,14 @@ import dev.penstock.systemtests.support.ForkedCli;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A whole chaos run in one process: pauses, slow stages, full disks. */
+@Tag("plain-code")
 class ChaosCommandIT {
     private static final String SEED = "42";
 

@@ -17,6 +17,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
  * A stage's process dies and recovery is off: the run ends soon, names the stage, and leaves
  * nothing on the machine.
  */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 class DeadStageIT {
     private static final Duration LIMIT = Duration.ofSeconds(5);

@@ -8,6 +8,7 @@ import dev.penstock.systemtests.support.GridTraining;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -18,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
  * Ranks with replicas and shards die or are suspended in the middle of gathers, sums and commits:
  * the run continues with the same losses, bit for bit.
  */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class GridFaultsIT {

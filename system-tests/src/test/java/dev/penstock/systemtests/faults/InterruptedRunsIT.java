@@ -18,12 +18,14 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs that are stopped on the way resume as if nothing had happened. */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 class InterruptedRunsIT {
     private static final int STEPS = 120;

@@ -13,6 +13,7 @@ import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -23,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
  * started and the ranks open their streams again; then a rank is suspended, for less than its
  * lease. Nothing is lost, and no rank is replaced.
  */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 class KilledDriverIT {
     private static final Duration LIMIT = Duration.ofSeconds(120);

@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -28,6 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
  * A stage's process dies by kill -9: the run continues with the same losses, bit for bit. {@link
  * DeathsInOneJvmIT} shows the same of every phase of a step.
  */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 class KilledStageIT {

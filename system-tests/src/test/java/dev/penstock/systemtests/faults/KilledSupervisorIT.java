@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
  * The process that started the others and decides for them dies by kill -9: nothing of the run is
  * left on the machine, and the run can be resumed.
  */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 class KilledSupervisorIT {
     private static final Duration SOON = Duration.ofSeconds(30);

@@ -11,6 +11,7 @@ import dev.penstock.systemtests.support.RunningTraining;
 import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
 import java.time.Duration;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -21,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
  * GridFaultsIT} shows that a mirror takes over from a process that is killed, {@link
  * DeathsInOneJvmIT} in which phases of a step.
  */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 class MirrorRecoveryIT {
     private static final Duration LIMIT = Duration.ofSeconds(90);

@@ -12,6 +12,7 @@ import dev.penstock.systemtests.support.SteadyTraining;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -29,6 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  *
  * <p>Longer pauses take too long for every build: {@code -Dpenstock.long-pauses=true}.
  */
+@Tag("plain-code")
 @EnabledOnOs(OS.LINUX)
 class StoppedStageIT {
     private static final Duration LIMIT = Duration.ofSeconds(120);
