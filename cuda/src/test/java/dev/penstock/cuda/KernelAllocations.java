@@ -137,8 +137,7 @@ final class KernelAllocations {
         ops.put("dropout", () -> k.dropout(x, keys, mask, y, true));
         for (WireCodec codec : WireCodec.values()) {
             Tensor coded =
-                    device.memory()
-                            .tensor("coded as " + codec, DType.I32, n, codec.words(d));
+                    device.memory().tensor("coded as " + codec, DType.I32, n, codec.words(d));
             ops.put("encode " + codec, () -> k.encode(codec, x, coded));
             ops.put("decode " + codec, () -> k.decode(codec, coded, y));
         }

@@ -74,8 +74,7 @@ class WireCodecContractTest extends KernelContract {
 
     private Tensor coded(WireCodec codec, Tensor x) {
         Tensor coded =
-                device.memory()
-                        .tensor("coded", DType.I32, x.rows(), codec.words(x.columns()));
+                device.memory().tensor("coded", DType.I32, x.rows(), codec.words(x.columns()));
         coded.write(MemorySegment.ofArray(new int[(int) coded.elements()]));
         kernels.encode(codec, x, coded);
         return coded;
@@ -150,7 +149,9 @@ class WireCodecContractTest extends KernelContract {
                 row[i] = edges[i % edges.length];
             }
             for (WireCodec codec : new WireCodec[] {WireCodec.FP16, WireCodec.BF16}) {
-                var expected = recorded(codec == WireCodec.FP16 ? "edges.fp16" : "edges.bf16").asShortBuffer();
+                var expected =
+                        recorded(codec == WireCodec.FP16 ? "edges.fp16" : "edges.bf16")
+                                .asShortBuffer();
                 Tensor coded = coded(codec, matrix(row, row.length));
                 ByteBuffer got = ByteBuffer.wrap(bytes(coded, 0)).order(ByteOrder.LITTLE_ENDIAN);
                 for (int i = 0; i < row.length; i++) {

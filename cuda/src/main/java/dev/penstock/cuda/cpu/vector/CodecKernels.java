@@ -10,7 +10,6 @@ import static jdk.incubator.vector.VectorOperators.LSHL;
 import static jdk.incubator.vector.VectorOperators.LSHR;
 import static jdk.incubator.vector.VectorOperators.LT;
 import static jdk.incubator.vector.VectorOperators.MAX;
-import static jdk.incubator.vector.VectorOperators.NE;
 import static jdk.incubator.vector.VectorOperators.ZERO_EXTEND_S2I;
 
 import dev.penstock.cuda.device.WireCodec;
@@ -162,8 +161,7 @@ public final class CodecKernels {
         int whole = lanes.whole(n);
         FloatVector scales = lanes.broadcast(scale);
         for (int i = 0; i < whole; i += step) {
-            integers(from + 4L * i, scales)
-                    .intoMemorySegment(Addresses.ALL, to + i, Lanes.ORDER);
+            integers(from + 4L * i, scales).intoMemorySegment(Addresses.ALL, to + i, Lanes.ORDER);
         }
         for (int i = whole; i < n; i++) {
             byte integer = integer(Addresses.getFloat(from + 4L * i), scale);
