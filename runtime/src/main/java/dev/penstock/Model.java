@@ -319,7 +319,7 @@ public final class Model implements AutoCloseable {
     public ModelServer serve(InetAddress address, int port, String key) {
         requireNonNull(address, "address");
         requireNonNull(key, "key");
-        return serve(new ServeAddress(address, port, Optional.of(key)));
+        return serve(ServeAddress.of(address, port, Optional.of(key)));
     }
 
     private ModelServer serve(ServeAddress address) {

@@ -9,8 +9,6 @@ import dev.penstock.runtime.inference.JoiningTexts;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
 import java.time.InstantSource;
 import java.util.Locale;
 import java.util.Map;
@@ -253,18 +251,15 @@ public final class InferenceServer implements AutoCloseable {
         }
     }
 
-    /** Takes the same time for every wrong key. */
     private void requireKey(HttpExchange exchange) {
-        if (address.key().isEmpty()) {
+        if (address.keyHash().isEmpty()) {
             return;
         }
         String shown = exchange.getRequestHeaders().getFirst("Authorization");
         boolean same =
                 shown != null
                         && shown.regionMatches(true, 0, SCHEME, 0, SCHEME.length())
-                        && MessageDigest.isEqual(
-                                address.key().get().getBytes(StandardCharsets.UTF_8),
-                                shown.substring(SCHEME.length()).getBytes(StandardCharsets.UTF_8));
+                        && address.isKey(shown.substring(SCHEME.length()));
         if (!same) {
             exchange.getResponseHeaders().set("WWW-Authenticate", "Bearer");
             throw new ApiException(
