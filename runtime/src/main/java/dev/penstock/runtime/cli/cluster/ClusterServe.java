@@ -72,24 +72,26 @@ public final class ClusterServe {
         int call(Interrupts interrupts) {
             BlockingQueue<FollowEvent> events = client.follow(run);
             interrupts.onInterrupt(() -> events.add(new FollowEvent.Detached()));
-            try {
-                while (exitCode == null) {
+            while (exitCode == null) {
+                try {
                     FollowEvent event =
                             stopping
                                     ? events.poll(END.toSeconds(), TimeUnit.SECONDS)
                                     : events.take();
                     if (event == null) {
-                        warn("%s has not ended within %d s".formatted(run, END.toSeconds()));
-                        return ExitCode.FAILURE;
+                        fail("%s has not ended within %d s".formatted(run, END.toSeconds()));
+                    } else {
+                        on(event);
                     }
-                    on(event);
+                } catch (InterruptedException e) {
+                    if (stopping) {
+                        Thread.currentThread().interrupt();
+                        return ExitCode.INTERRUPTED;
+                    }
+                    stop(); // as Ctrl-C does, and the flag is cleared for its waits
                 }
-                return exitCode;
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                stop();
-                return ExitCode.INTERRUPTED;
             }
+            return exitCode;
         }
 
         private void on(FollowEvent event) {
