@@ -9,7 +9,6 @@ import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.cuda.device.DType;
-
 import dev.penstock.runtime.model.generation.InferenceStages;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.HeldWeights;

@@ -22,7 +22,8 @@ public final class RestartableDataPlane implements DataPlane {
      * @param join opens a data plane on the driver in a directory; told where this process was
      *     reached before, for others go on to send there
      */
-    public RestartableDataPlane(Path directory, BiFunction<Path, Optional<PeerAddress>, DataPlane> join) {
+    public RestartableDataPlane(
+            Path directory, BiFunction<Path, Optional<PeerAddress>, DataPlane> join) {
         this.join = join;
         this.directory = directory;
         this.current = join.apply(directory, Optional.empty());

@@ -90,9 +90,7 @@ final class Generation implements AutoCloseable {
     }
 
     private ApiException stopped() {
-        return texts.interruption()
-                .map(ApiException::interrupted)
-                .orElseGet(ApiException::ending);
+        return texts.interruption().map(ApiException::interrupted).orElseGet(ApiException::ending);
     }
 
     private TextProgress progress(int choice) {

@@ -91,21 +91,18 @@ class ApartPipelineTest {
         JoiningTexts texts = pipeline.texts();
         RunPlan plan = pipeline.plan("apart-" + ProcessHandle.current().pid(), "test");
         List<BlockingQueue<Integer>> heard =
-                PROMPTS.stream().<BlockingQueue<Integer>>map(_ -> new LinkedBlockingQueue<>()).toList();
+                PROMPTS.stream()
+                        .<BlockingQueue<Integer>>map(_ -> new LinkedBlockingQueue<>())
+                        .toList();
         var ended = new LinkedBlockingQueue<Continuation.End>();
         var stop = new AtomicReference<Runnable>();
-        var outcome =
-                CompletableFuture.supplyAsync(() -> run(pipeline, plan, texts, stop::set));
+        var outcome = CompletableFuture.supplyAsync(() -> run(pipeline, plan, texts, stop::set));
         List<TextRequest> requests =
                 IntStream.range(0, PROMPTS.size())
                         .mapToObj(
                                 i ->
                                         new TextRequest(
-                                                PROMPTS.get(i),
-                                                24,
-                                                WILD,
-                                                i,
-                                                OptionalInt.empty()))
+                                                PROMPTS.get(i), 24, WILD, i, OptionalInt.empty()))
                         .toList();
         texts.submit(
                 requests,
@@ -172,24 +169,15 @@ class ApartPipelineTest {
     }
 
     /** The stages of two processes. */
-    private record SplitStages(
-            StageProgramFactory first,
-            StageProgramFactory others,
-            int last)
+    private record SplitStages(StageProgramFactory first, StageProgramFactory others, int last)
             implements StageProgramFactory {
         @Override
-        public StageProgram create(
-                int stage,
-                RankPlace place,
-                Device device) {
+        public StageProgram create(int stage, RankPlace place, Device device) {
             return (stage == 0 || stage == last ? first : others).create(stage, place, device);
         }
 
         @Override
-        public StageMirror mirror(
-                int stage,
-                RankPlace place,
-                Device device) {
+        public StageMirror mirror(int stage, RankPlace place, Device device) {
             return first.mirror(stage, place, device);
         }
 
@@ -216,8 +204,7 @@ class ApartPipelineTest {
                                 .toList();
                 for (int text = 0; text < texts; text++) {
                     for (int slice = 1; slice < 3; slice++) {
-                        String chosen =
-                                "%dF%ds%d".formatted(2 * ranks - 1, text, slice - 1);
+                        String chosen = "%dF%ds%d".formatted(2 * ranks - 1, text, slice - 1);
                         String fed = "0F%ds%d".formatted(text, slice);
                         assertThat(ops).contains(chosen, fed);
                         assertThat(ops.indexOf(chosen)).isLessThan(ops.indexOf(fed));
@@ -229,13 +216,15 @@ class ApartPipelineTest {
 
     @Test
     void whatInterruptsThePipelineEndsAllTextsUntilItBeginsAgain() {
-        JoiningTexts texts = new ApartPipeline(MODEL.shape(), 2, HeldWeights.FLOAT32, LIMITS).texts();
+        JoiningTexts texts =
+                new ApartPipeline(MODEL.shape(), 2, HeldWeights.FLOAT32, LIMITS).texts();
         texts.begin(0, 1);
         var ends = new LinkedBlockingQueue<Continuation.End>();
         List<TextRequest> many =
                 Collections.nCopies(
                         6,
-                        new TextRequest(new int[] {1}, 4, Sampling.greedy(), 0, OptionalInt.empty()));
+                        new TextRequest(
+                                new int[] {1}, 4, Sampling.greedy(), 0, OptionalInt.empty()));
         texts.submit(many, _ -> new Ends(ends));
 
         texts.interrupt("rank 1 died");

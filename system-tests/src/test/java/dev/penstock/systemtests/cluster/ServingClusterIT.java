@@ -65,7 +65,8 @@ class ServingClusterIT {
             first.awaitOutput("joined");
             try (ForkedCli second = plainWorkerProcess(seed);
                     HostedCli serve = serve(seed, port)) {
-                String node = serve.awaitOutput("serving tiny: http://127.0.0.1:\\d+/ of node (\\S+)");
+                String node =
+                        serve.awaitOutput("serving tiny: http://127.0.0.1:\\d+/ of node (\\S+)");
                 assertThat(first.output()).as(serve.output()).contains(node);
                 assertThat(text(post(port, "\"max_tokens\": 90, \"seed\": 7")))
                         .isEqualTo(generated());
@@ -85,8 +86,7 @@ class ServingClusterIT {
                 assertThat(refused.body()).contains("rank 1 (node ");
                 assertThat(get(port, "/health").statusCode()).isEqualTo(503);
                 try (HostedCli _ = worker(seed)) {
-                    await().atMost(PATIENCE)
-                            .until(() -> get(port, "/health").statusCode() == 200);
+                    await().atMost(PATIENCE).until(() -> get(port, "/health").statusCode() == 200);
                     assertThat(text(post(port, "\"max_tokens\": 90, \"seed\": 7")))
                             .isEqualTo(generated());
 

@@ -142,9 +142,7 @@ public final class ClusterServe {
         public void onEnded(RunOutcome outcome, String summary) {
             onLine(summary);
             exitCode =
-                    outcome instanceof RunOutcome.Failed
-                            ? ExitCode.of(outcome, err)
-                            : ExitCode.OK;
+                    outcome instanceof RunOutcome.Failed ? ExitCode.of(outcome, err) : ExitCode.OK;
         }
 
         @Override

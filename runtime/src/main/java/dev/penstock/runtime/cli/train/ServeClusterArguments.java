@@ -53,12 +53,10 @@ final class ServeClusterArguments {
     /** What is wrong with these options. */
     void check(List<Problem> problems) {
         if (ranksPerNode != null && ranksPerNode < 1) {
-            problems.add(
-                    Problem.atOption("--ranks-per-node", "1 or more", "" + ranksPerNode, ""));
+            problems.add(Problem.atOption("--ranks-per-node", "1 or more", "" + ranksPerNode, ""));
         }
         if (dataPort < 0 || dataPort > 65_535) {
-            problems.add(
-                    Problem.atOption("--data-plane-port", "0 to 65535", "" + dataPort, ""));
+            problems.add(Problem.atOption("--data-plane-port", "0 to 65535", "" + dataPort, ""));
         }
         if (!isGiven() && (certificate != null || ranksPerNode != null || dataPort != 0)) {
             problems.add(

@@ -143,8 +143,9 @@ public final class ServeCommand extends PenstockCommand {
                                     "0",
                                     "")));
         }
-        String word = new UsualTemplate(model, usage.tokenizerName(model), tokenizer)
-                .word(Optional.ofNullable(template));
+        String word =
+                new UsualTemplate(model, usage.tokenizerName(model), tokenizer)
+                        .word(Optional.ofNullable(template));
         var _ = template(model, tokenizer);
         var order =
                 new ServeOrder(
