@@ -107,6 +107,11 @@ public final class ServeCommand extends PenstockCommand {
             problems.add(Problem.atOption("--name", "a name", "an empty one", ""));
         }
         Optional<ServeAddress> address = serving.address(problems);
+        if (cluster.isGiven() && address.filter(known -> known.port() == 0).isPresent()) {
+            problems.add(
+                    Problem.atOption(
+                            "--port", "1 to 65535 with --cluster, as a node takes it", "0", ""));
+        }
         try (TrainedModel model = open(problems)) {
             err().flush();
             if (model != null) {
@@ -134,15 +139,6 @@ public final class ServeCommand extends PenstockCommand {
 
     private int serveInCluster(
             TrainedModel model, Tokenizer tokenizer, int ranks, ServeAddress address) {
-        if (address.port() == 0) {
-            throw new ConfigException(
-                    List.of(
-                            Problem.atOption(
-                                    "--port",
-                                    "1 to 65535 with --cluster, as a node takes it",
-                                    "0",
-                                    "")));
-        }
         String word =
                 new UsualTemplate(model, usage.tokenizerName(model), tokenizer)
                         .word(Optional.ofNullable(template));
