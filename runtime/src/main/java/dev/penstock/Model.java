@@ -18,8 +18,8 @@ import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.inference.TrainedModel;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.model.generation.Sampling;
+import dev.penstock.runtime.model.shape.HeldWeights;
 import dev.penstock.runtime.model.shape.ModelShape;
-import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.serve.ServeAddress;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -65,10 +65,15 @@ public final class Model implements AutoCloseable {
         this.pipeline = pipeline;
     }
 
-    static Model at(Path place, String device) {
+    static Model at(Path place, String device, Weights weights) {
         if (!DeviceKind.isKind(device)) {
             throw new BadInputException(
                     "the device: expected auto, cpu, reference, cuda or cuda:N, got " + device);
+        }
+        if (weights != Weights.FLOAT32 && new DeviceKind(device).isCuda()) {
+            throw new BadInputException(
+                    "the weights: expected FLOAT32 with %s, got %s; try cpu"
+                            .formatted(device, weights));
         }
         TrainedModel trained = TrainedModel.open(place, _ -> {});
         try {
@@ -78,7 +83,7 @@ public final class Model implements AutoCloseable {
                     new PipelineInference(
                             shape,
                             StagePartition.byFlops(shape, stages),
-                            Precision.FLOAT32,
+                            held(weights),
                             trained.tensors()::fill,
                             ConfiguredDevices.of(new DeviceKind(device), stages));
             return new Model(
@@ -87,6 +92,14 @@ public final class Model implements AutoCloseable {
             trained.close();
             throw e;
         }
+    }
+
+    private static HeldWeights held(Weights weights) {
+        return switch (weights) {
+            case FLOAT32 -> HeldWeights.FLOAT32;
+            case BF16 -> HeldWeights.BF16;
+            case INT8 -> HeldWeights.INT8;
+        };
     }
 
     /** Returns the training step of its checkpoint; empty for weights that are of no run. */
@@ -319,7 +332,7 @@ public final class Model implements AutoCloseable {
     public ModelServer serve(InetAddress address, int port, String key) {
         requireNonNull(address, "address");
         requireNonNull(key, "key");
-        return serve(new ServeAddress(address, port, Optional.of(key)));
+        return serve(ServeAddress.of(address, port, Optional.of(key)));
     }
 
     private ModelServer serve(ServeAddress address) {

@@ -295,9 +295,19 @@ public final class Penstock {
      * @param device {@code auto}, {@code cpu}, {@code reference}, {@code cuda} or {@code cuda:N}
      */
     public static Model open(Path place, String device) {
+        return open(place, device, Weights.FLOAT32);
+    }
+
+    /**
+     * The same with weights in fewer bits.
+     *
+     * @throws PenstockException also of {@code cuda} and others than {@link Weights#FLOAT32}
+     */
+    public static Model open(Path place, String device, Weights weights) {
         requireNonNull(place, "place");
         requireNonNull(device, "device");
+        requireNonNull(weights, "weights");
         JavaOptions.require();
-        return Failures.telling(() -> Model.at(place, device));
+        return Failures.telling(() -> Model.at(place, device, weights));
     }
 }

@@ -10,12 +10,14 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.penstock.runtime.cli.Cli;
+import dev.penstock.runtime.cli.SavedRun;
 import dev.penstock.runtime.cli.Trained;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -291,6 +293,31 @@ class PenstockTest {
             assertThat(Penstock.evaluate(run).loss()).isEqualTo(heldOut.get("loss").asDouble());
             assertThat(model.step()).hasValue(8);
         }
+    }
+
+    @Test
+    void aModelInFewerBitsWritesWhatTheCommandDoes() throws IOException {
+        Path run = folder.resolve("saved");
+        SavedRun.write(run, 1);
+        for (Weights weights : Weights.values()) {
+            JsonNode written =
+                    answer(
+                            "generate",
+                            run + "",
+                            "--prompt=the ",
+                            "--seed=5",
+                            "--tokens=12",
+                            "--weights=" + weights.name().toLowerCase(Locale.ROOT),
+                            "--json");
+
+            try (Model model = Penstock.open(run, "cpu", weights)) {
+                assertThat(model.generate("the ", Generation.of(12).seed(5)).text())
+                        .isEqualTo(written.get("text").asText());
+            }
+        }
+        assertThatThrownBy(() -> Penstock.open(run, "cuda", Weights.INT8))
+                .isInstanceOf(PenstockException.class)
+                .hasMessageContaining("expected FLOAT32 with cuda, got INT8");
     }
 
     @Test

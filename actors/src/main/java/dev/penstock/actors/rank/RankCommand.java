@@ -27,8 +27,15 @@ public sealed interface RankCommand extends WireMessage {
     /**
      * The run recovers in a new epoch: stop the pass, close the links, keep parameters, optimizer
      * state and finished gradients, and answer {@link RankEvent.Prepared}.
+     *
+     * @param cause what happened, in a sentence; empty if it was told before
      */
-    record Prepare(int epoch) implements RankCommand {}
+    record Prepare(int epoch, String cause) implements RankCommand {
+        /** One whose cause was told before, or matters to nobody. */
+        public Prepare(int epoch) {
+            this(epoch, "");
+        }
+    }
 
     /**
      * Open the links of this epoch and answer {@link RankEvent.Resumed}; after {@link Prepare}.

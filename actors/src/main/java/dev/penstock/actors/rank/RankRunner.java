@@ -313,6 +313,7 @@ public final class RankRunner implements AutoCloseable {
     private Next onPrepare(RankCommand.Prepare prepare) {
         passUnderWay = null;
         work.disconnect();
+        work.interrupt(prepare.cause());
         enter(prepare.epoch());
         long ready = uncommitted == null ? NOTHING : uncommitted.step();
         var held = new RankEvent.HeldState(rank, committedStep, ready);

@@ -186,6 +186,11 @@ public final class RankWork implements AutoCloseable {
         }
     }
 
+    /** Tells the stages that the pass under way, if one is, will not be finished. */
+    void interrupt(String cause) {
+        stages.values().forEach(stage -> stage.interrupt(cause));
+    }
+
     private RankLinks links() {
         if (links == null) {
             throw new DataPlaneException("rank %d has no links".formatted(rank));

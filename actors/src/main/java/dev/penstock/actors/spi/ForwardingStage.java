@@ -47,6 +47,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public void interrupt(String cause) {
+        stage.interrupt(cause);
+    }
+
+    @Override
     public void beginStep(StepKind kind, long step) {
         stage.beginStep(kind, step);
     }

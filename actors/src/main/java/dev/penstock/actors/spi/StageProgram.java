@@ -44,6 +44,14 @@ public interface StageProgram extends AutoCloseable {
     void connect(StageGroups groups);
 
     /**
+     * Says that the pass under way will not be finished, for the run recovers in another epoch.
+     * Whoever waits for what the pass makes may be told.
+     *
+     * @param cause what happened, in a sentence; empty if it was said before
+     */
+    default void interrupt(String cause) {}
+
+    /**
      * Starts a step. Reads what the step needs of the data.
      *
      * @param step the training step from 1; for an evaluation, the index of the held-out batch from

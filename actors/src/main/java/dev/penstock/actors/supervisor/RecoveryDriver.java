@@ -144,7 +144,7 @@ final class RecoveryDriver {
         driver.halt();
         for (int rank = 0; rank < ranks.size(); rank++) {
             if (!ranks.isSilent(rank)) {
-                out.tell(rank, new RankCommand.Prepare(epoch));
+                out.tell(rank, new RankCommand.Prepare(epoch, cause));
             }
         }
         toldToPrepareNanos = now;

@@ -202,8 +202,17 @@ public final class ClusterClient implements AutoCloseable {
 
     /** Submits a run; waits until the seed has made or refused it. */
     public ClusterRuns.SubmitAnswer submit(Submission submission) {
+        return submit(submission.text());
+    }
+
+    /** Has a model served; waits until the seed has opened or refused it. */
+    public ClusterRuns.SubmitAnswer submit(ServeOrder order) {
+        return submit(order.text());
+    }
+
+    private ClusterRuns.SubmitAnswer submit(String text) {
         ActorRef<TextSource.Command> source =
-                system.systemActorOf(TextSource.of(submission.text()), "submission", Props.empty());
+                system.systemActorOf(TextSource.of(text), "submission", Props.empty());
         return ask(replyTo -> new ClusterRuns.Submit(source, replyTo), SUBMISSION);
     }
 

@@ -36,6 +36,9 @@ record JoinedRuns(NodeInterface here, boolean secured, boolean spared) implement
 
     @Override
     public HostedRun join(Path directory, String runId) {
+        if (serves(directory)) {
+            return served(directory, runId);
+        }
         RunOptions options = options(directory, runId);
         requireWritable(directory);
         try {
@@ -52,6 +55,28 @@ record JoinedRuns(NodeInterface here, boolean secured, boolean spared) implement
                     e.problems().stream().map(Problem::toString).collect(Collectors.joining("; ")),
                     e);
         }
+    }
+
+    /** Whether a model is served there, once anything is to be seen of the directory. */
+    private static boolean serves(Path directory) {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (!ServingParts.areIn(directory)
+                && !RunOptions.areIn(directory)
+                && System.nanoTime() < deadline) {
+            LockSupport.parkNanos(PAUSE.toNanos());
+        }
+        return ServingParts.areIn(directory);
+    }
+
+    private HostedRun served(Path directory, String runId) {
+        ServingParts parts = ServingParts.read(directory);
+        if (!parts.plan().runId().equals(runId)) {
+            parts.close();
+            throw new RunRefusedException(
+                    "expected %s in %s, got %s; all nodes must see the seed's cluster.runs under the same path, for example over NFS"
+                            .formatted(runId, directory, parts.plan().runId()));
+        }
+        return new ServingShare(parts, here);
     }
 
     /** The directory is the one that the seed means if it says so itself. */

@@ -54,6 +54,9 @@ record SubmittedRuns(Path root, boolean secured, String clusterId) implements Ru
 
     @Override
     public ClusterRun make(String text) {
+        if (ServeOrder.is(text)) {
+            return new ServingRuns(root, clusterId).make(text);
+        }
         Submission submission = Submission.parse(text);
         RunDirectory directory = directory(submission);
         RunLock lock = null;

@@ -152,6 +152,9 @@ record UnfinishedRuns(Path root, String clusterId) {
 
     private static ClusterRun opened(RunDirectory directory, RunLock lock) throws IOException {
         JournalledRun known = known(directory);
+        if (ServingParts.areIn(directory.path())) {
+            return ServingRuns.opened(directory, lock, known);
+        }
         var loaded =
                 ConfigLoader.loadOfRun(
                         directory.path().resolve(RunAssembly.LAUNCH_CONFIG), List.of());

@@ -44,15 +44,45 @@ final class InferenceOrder {
     }
 
     /**
+     * Returns the order of ranks in V placement, where the first and the last stage are on one
+     * rank.
+     *
+     * @throws dev.penstock.schedules.validate.InvalidScheduleException if the validator rejects it
+     */
+    static Schedule thereAndBack(int ranks, int microBatches, List<Integer> sliceRows) {
+        var shape = new PipelineShape(ranks, 2, microBatches, sliceRows);
+        Schedule order = InsertTransfers.into(Decoding.thereAndBack(shape));
+        ScheduleValidator.validate(
+                        order, Conditions.forwardOnly().with(InFlight.uniform(IN_FLIGHT)))
+                .orThrow();
+        return order;
+    }
+
+    /** Returns the capacities of the channels between the ranks of an order. */
+    static Map<ChannelKey, Integer> inFlight(Schedule order) {
+        Map<ChannelKey, Integer> capacities = new HashMap<>();
+        for (int stage = 1; stage < order.shape().stages(); stage++) {
+            if (order.placement().crossesBefore(stage)) {
+                putBoundary(capacities, stage);
+            }
+        }
+        return capacities;
+    }
+
+    /**
      * Returns the capacities of the channels; those of gradients, which carry nothing, are as small
      * as possible.
      */
     static Map<ChannelKey, Integer> inFlight(int stages) {
         Map<ChannelKey, Integer> capacities = new HashMap<>();
         for (int stage = 1; stage < stages; stage++) {
-            capacities.put(new ChannelKey(FrameKind.ACTIVATION, stage - 1, stage), IN_FLIGHT);
-            capacities.put(new ChannelKey(FrameKind.GRADIENT, stage, stage - 1), 1);
+            putBoundary(capacities, stage);
         }
         return capacities;
+    }
+
+    private static void putBoundary(Map<ChannelKey, Integer> capacities, int stage) {
+        capacities.put(new ChannelKey(FrameKind.ACTIVATION, stage - 1, stage), IN_FLIGHT);
+        capacities.put(new ChannelKey(FrameKind.GRADIENT, stage, stage - 1), 1);
     }
 }

@@ -118,6 +118,9 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
     private long arrivals;
     private boolean closed;
 
+    /** Why the last pass was not finished, until the next one begins; empty if nobody says. */
+    private @Nullable String interrupted;
+
     /**
      * @param stages of the pipeline: each has a micro-batch to work on, if there are enough texts
      * @param sliceTokens maximum tokens of a slice of a prompt
@@ -143,7 +146,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
      *     model's context
      * @param progress of each
      * @return what ends each early; empty if there are not that many places in the queue
-     * @throws IllegalStateException if the pipeline has ended
+     * @throws IllegalStateException if the pipeline has ended, or does not work at the moment
      */
     public Optional<List<Runnable>> submit(
             List<TextRequest> requests, IntFunction<TextProgress> progress) {
@@ -154,8 +157,8 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
             joining.add(new Text(request, progress.apply(i), feeds(request)));
         }
         synchronized (this) {
-            if (closed) {
-                throw new IllegalStateException("the pipeline has ended");
+            if (closed || interrupted != null) {
+                throw new IllegalStateException("the pipeline does not work");
             }
             int free = places - texts.size() + limits.waiting() - queue.size();
             if (joining.size() > free) {
@@ -206,7 +209,15 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
 
     /** Returns whether the stages have been built and their first pass has begun. */
     public synchronized boolean isReady() {
-        return pass >= 0 && !closed;
+        return pass >= 0 && !closed && interrupted == null;
+    }
+
+    /**
+     * Returns what keeps the pipeline from working until it is whole again; empty if it works, or
+     * nobody knows.
+     */
+    public synchronized Optional<String> interruption() {
+        return Optional.ofNullable(interrupted).filter(cause -> !cause.isEmpty() && !closed);
     }
 
     /**
@@ -282,6 +293,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
             endAll(); // begun again after a failure: what was kept of them is void
         }
         pass = newPass;
+        interrupted = null;
         units.clear();
         idleSince = System.nanoTime();
         notifyAll();
@@ -484,6 +496,16 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
             leave(text);
         }
         texts.clear();
+    }
+
+    @Override
+    public synchronized void interrupt(String cause) {
+        if (interrupted == null || interrupted.isEmpty()) {
+            interrupted = cause;
+        }
+        endAll();
+        queue.forEach(text -> end(text, End.STOPPED));
+        queue.clear();
     }
 
     /** Ends the texts in flight; those that wait may still have their turn. */

@@ -201,7 +201,13 @@ public record PipelineInference(
     private RunOutcome run(RunPlan plan, TextFeed texts, Consumer<Runnable> onInterrupt) {
         var stages =
                 new InferenceStages(
-                        shape, partition, precision, held, texts, new FiniteWeights(weights));
+                        shape,
+                        partition,
+                        precision,
+                        held,
+                        texts,
+                        new FiniteWeights(weights),
+                        false);
         return new InProcessRun(
                         () ->
                                 EmbeddedDriver.start(

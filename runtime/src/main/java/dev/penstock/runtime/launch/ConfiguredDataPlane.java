@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
  * @param runId names the run's shared memory and its streams
  * @param faults what harms frames on purpose
  */
-record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults faults) {
+public record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults faults) {
     private static final Logger LOG = LoggerFactory.getLogger(ConfiguredDataPlane.class);
 
     /**
@@ -34,7 +34,7 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
      * @param betweenHosts whether others have a part of the ranks, so that this driver's have no
      *     more logs than all ranks would have here
      */
-    DriverSettings driver(int ranks, boolean betweenHosts) {
+    public DriverSettings driver(int ranks, boolean betweenHosts) {
         boolean udp = section.transport() == DataPlaneSection.Transport.UDP;
         return DriverSettings.inSharedMemory(
                         runId,
@@ -46,7 +46,7 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
     }
 
     /** Whether ranks may be on several hosts. */
-    boolean mayCrossHosts() {
+    public boolean mayCrossHosts() {
         return section.mayCrossHosts();
     }
 
@@ -73,7 +73,7 @@ record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameFaults f
      * @param key of the run, for frames between hosts; empty if they travel in the clear
      * @param former where this process was reached before: its port is taken again, if it is free
      */
-    DataPlane openBetweenHosts(
+    public DataPlane openBetweenHosts(
             Path driverDirectory,
             NodeInterface here,
             Optional<SecretKey> key,

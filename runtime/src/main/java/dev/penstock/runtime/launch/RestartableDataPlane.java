@@ -13,7 +13,7 @@ import java.util.function.BiFunction;
  * A data plane that goes over to another media driver when the run's first one has died, and joins
  * the same one again when that has given this process up.
  */
-final class RestartableDataPlane implements DataPlane {
+public final class RestartableDataPlane implements DataPlane {
     private final BiFunction<Path, Optional<PeerAddress>, DataPlane> join;
     private Path directory;
     private DataPlane current;
@@ -22,7 +22,8 @@ final class RestartableDataPlane implements DataPlane {
      * @param join opens a data plane on the driver in a directory; told where this process was
      *     reached before, for others go on to send there
      */
-    RestartableDataPlane(Path directory, BiFunction<Path, Optional<PeerAddress>, DataPlane> join) {
+    public RestartableDataPlane(
+            Path directory, BiFunction<Path, Optional<PeerAddress>, DataPlane> join) {
         this.join = join;
         this.directory = directory;
         this.current = join.apply(directory, Optional.empty());

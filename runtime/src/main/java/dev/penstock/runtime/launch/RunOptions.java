@@ -39,6 +39,11 @@ public record RunOptions(
                 .formatted(name, ProcessHandle.current().pid(), System.nanoTime() & 0xffffff);
     }
 
+    /** Whether they were written into this directory. */
+    public static boolean areIn(Path directory) {
+        return Files.exists(directory.resolve(FILE));
+    }
+
     /** How the run is asked to begin, wherever it is. */
     RunStart start() {
         return new RunStart(resume, init, dump, evaluateOnly);

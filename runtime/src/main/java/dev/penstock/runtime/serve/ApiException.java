@@ -31,6 +31,20 @@ final class ApiException extends RuntimeException {
         return new ApiException(503, "server_ending", null, "the server is ending");
     }
 
+    /**
+     * The pipeline does not work at the moment.
+     *
+     * @param cause what happened, in a sentence
+     */
+    static ApiException interrupted(String cause) {
+        return new ApiException(
+                503,
+                "pipeline_interrupted",
+                null,
+                "the model's pipeline was interrupted and comes back when all its ranks are there: "
+                        + cause);
+    }
+
     int status() {
         return status;
     }

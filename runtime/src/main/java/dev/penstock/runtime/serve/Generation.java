@@ -51,6 +51,7 @@ final class Generation implements AutoCloseable {
     /** Tokens of each choice of which some text was not handed on yet. */
     private final List<Deque<ChosenToken>> held = new ArrayList<>();
 
+    private final JoiningTexts texts;
     private final List<Runnable> cancels;
     private int growing;
     private int tokens;
@@ -69,6 +70,7 @@ final class Generation implements AutoCloseable {
                                                 tokenizer, order.stops(), order.closing())));
         order.texts().forEach(_ -> held.add(new ArrayDeque<>()));
         growing = choices.size();
+        this.texts = texts;
         try {
             cancels =
                     texts.submit(order.texts(), this::progress)
@@ -83,8 +85,12 @@ final class Generation implements AutoCloseable {
                                                                     texts.growing(),
                                                                     texts.waiting())));
         } catch (IllegalStateException e) {
-            throw ApiException.ending();
+            throw stopped();
         }
+    }
+
+    private ApiException stopped() {
+        return texts.interruption().map(ApiException::interrupted).orElseGet(ApiException::ending);
     }
 
     private TextProgress progress(int choice) {
@@ -138,7 +144,7 @@ final class Generation implements AutoCloseable {
             return piece(event.choice(), text, text.next(event.token()), null);
         }
         return switch (event.end()) {
-            case STOPPED -> throw ApiException.ending();
+            case STOPPED -> throw stopped();
             case LENGTH -> piece(event.choice(), text, text.end(), Finish.LENGTH);
             case END_OF_TEXT -> piece(event.choice(), text, text.endOfText(), Finish.STOP);
         };

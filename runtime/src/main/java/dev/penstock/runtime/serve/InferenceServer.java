@@ -8,9 +8,8 @@ import com.sun.net.httpserver.HttpServer;
 import dev.penstock.runtime.inference.JoiningTexts;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
 import java.time.InstantSource;
 import java.util.Locale;
 import java.util.Map;
@@ -18,6 +17,7 @@ import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -57,6 +57,12 @@ public final class InferenceServer implements AutoCloseable {
     private static final Pattern OWN_NAMES =
             Pattern.compile("(?i)(127\\.0\\.0\\.1|localhost|\\[::1])(:\\d{1,5})?");
     private static final Pattern JSON_TYPE = Pattern.compile("(?i)application/json\\s*(;.*)?");
+    private static final Pattern CHARSET =
+            Pattern.compile("(?i);\\s*charset\\s*=\\s*\"?([^\\s\";]*)");
+
+    /** Digits of a length that may be read as a number. */
+    private static final int LONGEST_LENGTH = 18;
+
     private static final String NOTHING_FOREIGN =
             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src"
                     + " data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -208,11 +214,8 @@ public final class InferenceServer implements AutoCloseable {
             throws IOException, InterruptedException {
         requireMethod(exchange, "POST");
         requireKey(exchange);
-        String type = exchange.getRequestHeaders().getFirst("Content-Type");
-        if (type == null || !JSON_TYPE.matcher(type).matches()) {
-            throw new ApiException(
-                    415, "unsupported_media_type", null, "expected Content-Type: application/json");
-        }
+        requireJson(exchange.getRequestHeaders());
+        requireShort(exchange);
         if (!requests.tryAcquire()) {
             throw new ApiException(
                     429, "rate_limit_exceeded", null, "too many requests; try again later");
@@ -224,15 +227,49 @@ public final class InferenceServer implements AutoCloseable {
         }
     }
 
+    /** JSON is UTF-8 between systems (RFC 8259), and nothing here unpacks anything. */
+    private static void requireJson(Headers headers) {
+        String type = headers.getFirst("Content-Type");
+        if (type == null || !JSON_TYPE.matcher(type).matches()) {
+            throw unsupported("expected Content-Type: application/json");
+        }
+        Matcher charset = CHARSET.matcher(type);
+        if (charset.find() && !charset.group(1).equalsIgnoreCase("utf-8")) {
+            throw unsupported("expected a body in UTF-8, got one in another charset");
+        }
+        String encoding = headers.getFirst("Content-Encoding");
+        if (encoding != null && !encoding.strip().equalsIgnoreCase("identity")) {
+            throw unsupported("expected a body without Content-Encoding, got one with it");
+        }
+    }
+
+    private static ApiException unsupported(String message) {
+        return new ApiException(415, "unsupported_media_type", null, message);
+    }
+
+    /** A body that says that it is too long is not waited for. */
+    private static void requireShort(HttpExchange exchange) {
+        String length = exchange.getRequestHeaders().getFirst("Content-Length");
+        if (length != null
+                && (length.length() > LONGEST_LENGTH
+                        || Long.parseLong(length) > MOST_BODY_BYTES)) {
+            throw tooLarge(exchange);
+        }
+    }
+
+    private static ApiException tooLarge(HttpExchange exchange) {
+        exchange.getResponseHeaders().set("Connection", "close");
+        return new ApiException(
+                413,
+                "request_too_large",
+                null,
+                "expected a body of at most %d MiB".formatted(MOST_BODY_BYTES >> 20));
+    }
+
     private static byte[] body(HttpExchange exchange) throws IOException {
         byte[] body = read(exchange.getRequestBody());
         if (body.length > MOST_BODY_BYTES) {
-            exchange.getResponseHeaders().set("Connection", "close");
-            throw new ApiException(
-                    413,
-                    "request_too_large",
-                    null,
-                    "expected a body of at most %d MiB".formatted(MOST_BODY_BYTES >> 20));
+            throw tooLarge(exchange);
         }
         return body;
     }
@@ -253,18 +290,15 @@ public final class InferenceServer implements AutoCloseable {
         }
     }
 
-    /** Takes the same time for every wrong key. */
     private void requireKey(HttpExchange exchange) {
-        if (address.key().isEmpty()) {
+        if (address.keyHash().isEmpty()) {
             return;
         }
         String shown = exchange.getRequestHeaders().getFirst("Authorization");
         boolean same =
                 shown != null
                         && shown.regionMatches(true, 0, SCHEME, 0, SCHEME.length())
-                        && MessageDigest.isEqual(
-                                address.key().get().getBytes(StandardCharsets.UTF_8),
-                                shown.substring(SCHEME.length()).getBytes(StandardCharsets.UTF_8));
+                        && address.isKey(shown.substring(SCHEME.length()));
         if (!same) {
             exchange.getResponseHeaders().set("WWW-Authenticate", "Bearer");
             throw new ApiException(
@@ -332,7 +366,9 @@ public final class InferenceServer implements AutoCloseable {
         boolean bare = exchange.getRequestMethod().equals("HEAD");
         exchange.sendResponseHeaders(status, bare ? -1 : body.length);
         if (!bare) {
-            exchange.getResponseBody().write(body);
+            OutputStream out = exchange.getResponseBody();
+            out.write(body);
+            out.flush(); // else it waits for what the client has yet to send
         }
     }
 }

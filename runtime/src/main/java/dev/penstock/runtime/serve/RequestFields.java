@@ -1,6 +1,8 @@
 package dev.penstock.runtime.serve;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.exc.StreamConstraintsException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -29,6 +31,15 @@ record RequestFields(JsonNode object) {
                         400, "invalid_json", null, "expected a JSON object as the body");
             }
             return new RequestFields(object);
+        } catch (StreamConstraintsException e) {
+            throw new ApiException(
+                    400,
+                    "invalid_json",
+                    null,
+                    "expected a body of JSON that is nested at most %,d deep, with numbers of at most %,d digits"
+                            .formatted(
+                                    StreamReadConstraints.DEFAULT_MAX_DEPTH,
+                                    StreamReadConstraints.DEFAULT_MAX_NUM_LEN));
         } catch (JsonProcessingException e) {
             var place = e.getLocation();
             throw new ApiException(

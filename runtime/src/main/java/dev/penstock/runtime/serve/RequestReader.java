@@ -344,8 +344,13 @@ final class RequestReader {
                     "system, user or assistant",
                     RequestFields.shown(node.path("role")));
         }
-        return new ChatMessage(
-                role, fields.value("content").map(n -> content(place, n)).orElse(""));
+        JsonNode content =
+                fields.value("content")
+                        .orElseThrow(
+                                () ->
+                                        ApiException.badValue(
+                                                place + ".content", "a text", "none"));
+        return new ChatMessage(role, content(place, content));
     }
 
     /** A text, or parts of type text, which follow each other. */

@@ -265,6 +265,75 @@ class InferenceServerTest {
         refused(complete("\"prompt\":\"" + "x".repeat(5 << 20) + "\""), 413, "at most 4 MiB");
     }
 
+    /** Nobody waits for such a body, or what is left of it. */
+    @Test
+    void aBodyThatSaysThatItIsTooLongIsRefusedBeforeItComes() throws IOException {
+        for (String length : List.of("4194305", "1000000000000", "9223372036854775807")) {
+            String answer = answerTo("Content-Length: " + length);
+
+            assertThat(answer).startsWith("HTTP/1.1 413").contains("\"request_too_large\"");
+        }
+    }
+
+    private String answerTo(String header) throws IOException {
+        int port = URI.create(served.server.url()).getPort();
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            socket.getOutputStream()
+                    .write(
+                            ("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                                            + "Content-Type: application/json\r\n"
+                                            + header
+                                            + "\r\n\r\n{")
+                                    .getBytes(StandardCharsets.US_ASCII));
+            var answer = new StringBuilder();
+            while (answer.indexOf("}}") < 0) {
+                int next = socket.getInputStream().read();
+                assertThat(next).as(answer.toString()).isNotNegative();
+                answer.append((char) next);
+            }
+            return answer.toString();
+        }
+    }
+
+    @Test
+    void aBodyThatIsPackedOrNotInUtf8IsRefused() {
+        refused(
+                served.send(
+                        served.posting("v1/completions", "{}").header("Content-Encoding", "gzip")),
+                415,
+                "without Content-Encoding");
+        for (String charset : List.of("utf-16", "\"ISO-8859-1\"")) {
+            refused(
+                    served.send(
+                            served.posting("v1/completions", "{}")
+                                    .setHeader(
+                                            "Content-Type",
+                                            "application/json; charset=" + charset)),
+                    415,
+                    "in UTF-8");
+        }
+        ok(
+                served.send(
+                        served.posting("v1/completions", "{\"prompt\":\"a\",\"max_tokens\":1}")
+                                .header("Content-Encoding", "identity")
+                                .setHeader(
+                                        "Content-Type", "application/json;charset=\"UTF-8\"")));
+    }
+
+    @Test
+    void aMessageWithoutContentAndAnAbyssOfListsAreRefused() {
+        for (String message : List.of("{\"role\":\"user\"}", "{\"role\":\"user\",\"content\":null}")) {
+            refused(
+                    served.post("v1/chat/completions", "{\"messages\":[" + message + "]}"),
+                    400,
+                    "messages[0].content: expected a text, got none");
+        }
+        refused(
+                complete("\"prompt\":" + "[".repeat(2_000) + "]".repeat(2_000)),
+                400,
+                "nested at most 1,000 deep");
+    }
+
     @Test
     void pagesOfOtherNamesAreRefused() throws IOException {
         refused(

@@ -67,7 +67,7 @@ final class ServedRun implements AutoCloseable {
         texts = pipeline.joiningTexts(limits);
         server =
                 InferenceServer.start(
-                        new ServeAddress(InetAddress.getLoopbackAddress(), 0, key),
+                        ServeAddress.of(InetAddress.getLoopbackAddress(), 0, key),
                         new ServedModel(
                                 NAME,
                                 Tokenizer.named("bytes"),

@@ -44,4 +44,53 @@ public final class Decoding {
                     }
                 });
     }
+
+    /**
+     * The order of a pipeline in V placement: the first and the last stage are on rank 0, so that
+     * what chooses a token and what feeds it need no link of their own, and no stage 0 ever waits
+     * for a token: on its rank, a slice comes after the same text's slice before it has left the
+     * last stage. With as many micro-batches as ranks, nobody waits.
+     *
+     * <p>2 ranks, 2 texts of 2 slices; capitals are the low chunk, small letters the high one:
+     *
+     * <pre>
+     * rank 0 | F0s0      F1s0 f0s0 F0s1 f1s0 F1s1 f0s1      f1s1
+     * rank 1 |      F0s0 f0s0 F1s0 f1s0 F0s1 f0s1 F1s1 f1s1
+     * </pre>
+     *
+     * @param shape texts are its micro-batches
+     * @throws IllegalArgumentException for other than two chunks
+     */
+    public static Schedule thereAndBack(PipelineShape shape) {
+        int units = shape.unitsPerStage();
+        return Pipeline.v(
+                "decoding-v",
+                shape,
+                (rank, program) -> {
+                    int low = 0;
+                    int high = 0;
+                    while (high < units) {
+                        boolean lowIsNext =
+                                low < units
+                                        && moment(shape, rank, low)
+                                                < moment(shape, shape.stages() - 1 - rank, high);
+                        int unit = lowIsNext ? low++ : high++;
+                        program.forward(
+                                lowIsNext ? 0 : 1,
+                                unit % shape.microBatches(),
+                                unit / shape.microBatches());
+                    }
+                });
+    }
+
+    /**
+     * When a stage works on a unit, if each takes a moment: no two of a rank's at once, and a
+     * slice's first stage after the last one of the slice before.
+     */
+    private static long moment(PipelineShape shape, int stage, int unit) {
+        int slice = unit / shape.microBatches();
+        int text = unit % shape.microBatches();
+        long round = Math.max(shape.ranks(), shape.microBatches());
+        return 2 * (slice * round + text) + stage;
+    }
 }

@@ -139,6 +139,7 @@ class DocumentedProcessesIT {
                         .as(train.output())
                         .isEqualTo(ExitCode.INTERRUPTED);
             }
+            expectToBeServed("127.0.0.1:2551", port);
         }
         expectAPage();
     }
@@ -170,6 +171,7 @@ class DocumentedProcessesIT {
                     assertThat(train.output())
                             .contains("2 hosts travel over UDP, sealed", "step 2/2");
                 }
+                expectToBeServed("10.0.0.1:2551", port);
             }
         }
     }
@@ -197,7 +199,8 @@ class DocumentedProcessesIT {
     @Test
     void modelsAreServedAsTheirPageSays() throws Exception {
         Files.writeString(folder.resolve("key.txt"), "correct-horse\n");
-        List<DocumentedCommand> commands = commands().filter(each -> each.is("serve")).toList();
+        List<DocumentedCommand> commands =
+                commands().filter(each -> each.is("serve") && !each.has("--cluster")).toList();
         assertThat(commands).hasSizeGreaterThanOrEqualTo(3);
 
         for (DocumentedCommand command : commands) {
@@ -212,25 +215,50 @@ class DocumentedProcessesIT {
                 String url =
                         server.awaitOutput(
                                 "serving %s: http://\\S+:(\\d+)/".formatted(run.getFileName()));
-                var request =
-                        HttpRequest.newBuilder(
-                                        URI.create(
-                                                "http://127.0.0.1:%s/v1/completions"
-                                                        .formatted(url)))
-                                .timeout(PATIENCE)
-                                .header("Content-Type", "application/json")
-                                .header("Authorization", "Bearer correct-horse")
-                                .POST(
-                                        BodyPublishers.ofString(
-                                                "{\"prompt\":\"x\",\"max_tokens\":5}"))
-                                .build();
-                var answer = http.send(request, BodyHandlers.ofString());
-
-                assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
-                assertThat(answer.body()).contains("\"completion_tokens\":5");
+                expectAnAnswer(http, url);
                 server.signal("INT");
                 assertThat(server.awaitEnd(PATIENCE)).as(server.output()).isZero();
             }
+        }
+    }
+
+    private static void expectAnAnswer(HttpClient http, String port) throws Exception {
+        var request =
+                HttpRequest.newBuilder(
+                                URI.create("http://127.0.0.1:%s/v1/completions".formatted(port)))
+                        .timeout(PATIENCE)
+                        .header("Content-Type", "application/json")
+                        .header("Authorization", "Bearer correct-horse")
+                        .POST(BodyPublishers.ofString("{\"prompt\":\"x\",\"max_tokens\":5}"))
+                        .build();
+        var answer = http.send(request, BodyHandlers.ofString());
+
+        assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
+        assertThat(answer.body()).contains("\"completion_tokens\":5");
+    }
+
+    /**
+     * The run of a cluster is served by it.
+     *
+     * @param place a word of the documented command
+     */
+    private void expectToBeServed(String place, int cluster) throws Exception {
+        List<String> words =
+                commands()
+                        .filter(each -> each.is("serve") && each.has(place))
+                        .findFirst()
+                        .orElseThrow()
+                        .words();
+        List<String> here = new ArrayList<>(onPort(words, cluster));
+        here.replaceAll(word -> word.replace("10.0.0.", "127.0.0."));
+        here.addAll(List.of("--port", "" + TestCluster.freePort()));
+        Files.writeString(folder.resolve("key.txt"), "correct-horse\n");
+        try (RunningCli serve = host(here);
+                HttpClient http = HttpClient.newHttpClient()) {
+            String port = serve.awaitOutput("serving quickstart-1: http://\\S+:(\\d+)/ of node");
+            expectAnAnswer(http, port);
+            serve.interrupt();
+            assertThat(serve.awaitEnd(PATIENCE)).as(serve.output()).isZero();
         }
     }
 

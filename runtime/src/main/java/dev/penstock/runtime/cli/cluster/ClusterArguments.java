@@ -38,6 +38,20 @@ public final class ClusterArguments {
                     "This client's certificate where the cluster has TLS; its key and ca.pem lie beside it.")
     private @Nullable Path certificate;
 
+    /**
+     * The same of a command that has options of its own for it.
+     *
+     * @param certificate null where the cluster has no TLS
+     */
+    public static ClusterArguments of(
+            List<String> seeds, boolean insecure, @Nullable Path certificate) {
+        var arguments = new ClusterArguments();
+        arguments.seeds = List.copyOf(seeds);
+        arguments.insecure = insecure;
+        arguments.certificate = certificate;
+        return arguments;
+    }
+
     public boolean isGiven() {
         return !seeds().isEmpty();
     }

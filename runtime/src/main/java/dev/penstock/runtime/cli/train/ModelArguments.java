@@ -100,6 +100,17 @@ final class ModelArguments {
         return Optional.ofNullable(tokenizer).or(model::tokenizer);
     }
 
+    /** The same, or the name of the built-in one that fits; of files the absolute path. */
+    Optional<String> tokenizerToSay(TrainedModel model) {
+        return tokenizerName(model)
+                .or(model::tokenizerOfItsSize)
+                .map(
+                        named ->
+                                Tokenizer.names().contains(named)
+                                        ? named
+                                        : Path.of(named).toAbsolutePath().normalize().toString());
+    }
+
     /**
      * What a GPU refuses of a model, before anything is loaded onto it.
      *
@@ -138,8 +149,16 @@ final class ModelArguments {
      * @param problems receives one if the model cannot be cut into so many
      */
     int stagesOf(TrainedModel model, int ofRun, List<Problem> problems) {
+        return stagesOf(model, ofRun, model.shape().layers() + 2, problems);
+    }
+
+    /**
+     * The same where there can be fewer.
+     *
+     * @param most stages that the model can be cut into
+     */
+    int stagesOf(TrainedModel model, int ofRun, int most, List<Problem> problems) {
         int wanted = stages == null ? ofRun : stages;
-        int most = model.shape().layers() + 2;
         if (wanted < 1 || wanted > most) {
             problems.add(
                     Problem.atOption(

@@ -156,7 +156,7 @@ final class ServeArguments {
                                 "give --api-key-file, or --insecure where everyone on that network"
                                         + " is trusted"));
             }
-            return Optional.of(new ServeAddress(address, port, key));
+            return Optional.of(ServeAddress.of(address, port, key));
         } catch (UnknownHostException e) {
             problems.add(
                     Problem.atOption(
@@ -198,6 +198,16 @@ final class ServeArguments {
                             "make one with: openssl rand -hex 32"));
         }
         return good;
+    }
+
+    /** Whether everyone on the network is trusted. */
+    boolean isInsecure() {
+        return insecure;
+    }
+
+    /** As it was given: it may be a name of another machine's. */
+    String host() {
+        return host;
     }
 
     /** The problem of a port that is taken. */

@@ -5,11 +5,14 @@ import static java.util.Objects.requireNonNull;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.runtime.chat.TemplateException;
+import dev.penstock.runtime.cli.cluster.ClusterServe;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
+import dev.penstock.runtime.cluster.ServeOrder;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DeviceKind;
+import dev.penstock.runtime.inference.ApartPipeline;
 import dev.penstock.runtime.inference.JoiningTexts;
 import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.inference.TrainedModel;
@@ -43,12 +46,14 @@ import picocli.CommandLine.Parameters;
                     + " /v1/chat/completions, /v1/models), with a page to talk with it at /.",
             "Texts of all clients share every pass through the pipeline: they join when they come"
                     + " and leave when they end, and each is what generate writes for it. Ctrl-C"
-                    + " ends it."
+                    + " ends it.",
+            "With --cluster, the stages are on the nodes of a cluster, two of them on each rank."
         },
         footer = {
             "  penstock serve runs/quickstart-1",
             "  penstock serve gpt/model.safetensors --port 8080 --together 16",
             "  penstock serve runs/quickstart-1 --host 0.0.0.0 --api-key-file key.txt",
+            "  penstock serve runs/quickstart-1 --stages 2 --cluster 127.0.0.1:2551",
         })
 public final class ServeCommand extends PenstockCommand {
     @Parameters(
@@ -77,6 +82,8 @@ public final class ServeCommand extends PenstockCommand {
 
     @Mixin private ServeArguments serving = new ServeArguments();
 
+    @Mixin private ServeClusterArguments cluster = new ServeClusterArguments();
+
     @Mixin private ModelArguments usage = new ModelArguments();
 
     @Mixin private WeightArguments weights = new WeightArguments();
@@ -85,6 +92,7 @@ public final class ServeCommand extends PenstockCommand {
     public Integer call() {
         List<Problem> problems = new ArrayList<>();
         serving.check(problems);
+        cluster.check(problems);
         problems.addAll(usage.problems());
         problems.addAll(weights.problems(usage.device().orElse(DeviceKind.AUTO)));
         if (template != null && !templates().contains(template)) {
@@ -99,19 +107,59 @@ public final class ServeCommand extends PenstockCommand {
             problems.add(Problem.atOption("--name", "a name", "an empty one", ""));
         }
         Optional<ServeAddress> address = serving.address(problems);
+        if (cluster.isGiven() && address.filter(known -> known.port() == 0).isPresent()) {
+            problems.add(
+                    Problem.atOption(
+                            "--port", "1 to 65535 with --cluster, as a node takes it", "0", ""));
+        }
         try (TrainedModel model = open(problems)) {
             err().flush();
             if (model != null) {
-                int stages = usage.stagesOf(model, model.stagesOfRun(), problems);
+                int stages = stages(model, problems);
                 problems.addAll(usage.problemsOfDevice(model, DeviceKind.AUTO));
                 problems.addAll(serving.problems(model.shape()));
                 Tokenizer tokenizer = usage.tokenizerOf(model, model.tokenizer(), problems);
                 if (problems.isEmpty()) {
-                    return serve(model, tokenizer, stages, address.orElseThrow());
+                    return cluster.isGiven()
+                            ? serveInCluster(model, tokenizer, stages, address.orElseThrow())
+                            : serve(model, tokenizer, stages, address.orElseThrow());
                 }
             }
             throw new ConfigException(problems);
         }
+    }
+
+    /** In a cluster, of ranks that have two of them each. */
+    private int stages(TrainedModel model, List<Problem> problems) {
+        if (!cluster.isGiven()) {
+            return usage.stagesOf(model, model.stagesOfRun(), problems);
+        }
+        int most = ApartPipeline.mostRanks(model.shape());
+        return usage.stagesOf(model, Math.min(most, model.stagesOfRun()), most, problems);
+    }
+
+    private int serveInCluster(
+            TrainedModel model, Tokenizer tokenizer, int ranks, ServeAddress address) {
+        String word =
+                new UsualTemplate(model, usage.tokenizerName(model), tokenizer)
+                        .word(Optional.ofNullable(template));
+        var _ = template(model, tokenizer);
+        var order =
+                new ServeOrder(
+                        name == null ? nameOfFolder() : name,
+                        path.toAbsolutePath().normalize(),
+                        usage.tokenizerToSay(model).orElseThrow(),
+                        word,
+                        ranks,
+                        weights.held(),
+                        serving.limits(model.shape()),
+                        usage.device().orElse(DeviceKind.AUTO).word(),
+                        serving.host(),
+                        address.port(),
+                        address.keyHash(),
+                        cluster.ranksPerNode(),
+                        cluster.dataPort());
+        return new ClusterServe(cluster.seeds(serving.isInsecure()), out(), err()).call(order);
     }
 
     private @Nullable TrainedModel open(List<Problem> problems) {

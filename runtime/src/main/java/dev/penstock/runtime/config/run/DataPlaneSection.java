@@ -129,6 +129,30 @@ public record DataPlaneSection(
                 codec.wire(), gradientCodec.orElse(codec).wire(), codecFromStage);
     }
 
+    /** The section of which nothing is written but the UDP port; 0: any. */
+    public static DataPlaneSection usual(int port) {
+        return new DataPlaneSection(
+                new Bytes(8L << 20),
+                65_504,
+                Optional.empty(),
+                Poller.ADAPTIVE,
+                false,
+                Transport.AUTO,
+                Optional.empty(),
+                port,
+                Optional.empty(),
+                Optional.empty(),
+                new Bytes(8L << 20),
+                new Bytes(2L << 20),
+                new Bytes(2L << 20),
+                false,
+                Optional.empty(),
+                true,
+                Codec.NONE,
+                Optional.empty(),
+                0);
+    }
+
     /** Whether a host was named that other machines can reach, for tensors to come in at. */
     public boolean isExposed() {
         return transport != Transport.IPC && host.isPresent() && !isLoopback(host.get());

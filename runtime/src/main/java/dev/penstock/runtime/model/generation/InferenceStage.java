@@ -76,6 +76,7 @@ public final class InferenceStage implements StageProgram {
     private final UnitActivations largest;
     private final @Nullable Tensor choosing;
     private final ShardShape whole;
+    private final @Nullable CarriedFeeds carried;
     private final Map<Integer, UnitActivations> byRows = new HashMap<>();
     private @Nullable FeedRows underWay;
 
@@ -87,8 +88,10 @@ public final class InferenceStage implements StageProgram {
             Kernels kernels,
             StageScopes scopes,
             TextFeed texts,
-            ParameterSource source) {
+            ParameterSource source,
+            boolean apart) {
         this.shape = shape;
+        carried = apart ? new CarriedFeeds(shape.width(), texts.texts()) : null;
         this.role = role;
         this.kernels = kernels;
         multiply = precision.multiply();
@@ -172,10 +175,27 @@ public final class InferenceStage implements StageProgram {
             Device device,
             TextFeed texts,
             ParameterSource source) {
+        return build(shape, role, precision, held, device, texts, source, false);
+    }
+
+    /**
+     * The same of stages that may be in several processes.
+     *
+     * @param apart whether what a unit feeds travels with its rows, see {@link InferenceStages}
+     */
+    static InferenceStage build(
+            ModelShape shape,
+            StageRole role,
+            Precision precision,
+            HeldWeights held,
+            Device device,
+            TextFeed texts,
+            ParameterSource source,
+            boolean apart) {
         StageScopes scopes = new StageScopes(device.memory(), "stage " + role.stage());
         try {
             return new InferenceStage(
-                    shape, role, precision, held, device.kernels(), scopes, texts, source);
+                    shape, role, precision, held, device.kernels(), scopes, texts, source, apart);
         } catch (RuntimeException e) {
             scopes.close();
             throw e;
@@ -239,7 +259,7 @@ public final class InferenceStage implements StageProgram {
 
     @Override
     public int boundaryRows(int slice) {
-        return texts.sliceRows().get(slice);
+        return texts.sliceRows().get(slice) + (carried == null ? 0 : carried.rows());
     }
 
     @Override
@@ -253,6 +273,13 @@ public final class InferenceStage implements StageProgram {
     }
 
     @Override
+    public void interrupt(String cause) {
+        if (role.first()) {
+            texts.interrupt(cause);
+        }
+    }
+
+    @Override
     public void beginStep(StepKind kind, long step) {
         guard.atStep(step);
         texts.begin(stage(), step);
@@ -261,8 +288,12 @@ public final class InferenceStage implements StageProgram {
     /** Feeds what the unit's texts have for the slice, in the first rows of the tensors. */
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
-        FeedRows feeds = texts.feed(unit.microBatch(), unit.slice());
-        if (feeds == null || (role.first() && !readTokens(feeds))) {
+        FeedRows feeds = feeds(unit, input);
+        boolean feeding = feeds != null && (!role.first() || readTokens(feeds));
+        if (carried != null && output != null) {
+            carried.write(feeding ? feeds : null, output);
+        }
+        if (feeds == null || !feeding) {
             return;
         }
         underWay = feeds;
@@ -280,6 +311,13 @@ public final class InferenceStage implements StageProgram {
         if (role.last()) {
             choose(feeds, requireNonNull(a.head()).normed());
         }
+    }
+
+    /** The last stage is where the first one is, which decides what is fed. */
+    private @Nullable FeedRows feeds(WorkUnit unit, @Nullable Tensor input) {
+        return carried == null || role.first() || role.last()
+                ? texts.feed(unit.microBatch(), unit.slice())
+                : carried.read(requireNonNull(input));
     }
 
     /** Returns false if all texts have ended in the meantime. */
@@ -392,7 +430,11 @@ public final class InferenceStage implements StageProgram {
     /** Also releases other stages that are waiting for tokens from this one. */
     @Override
     public void close() {
-        texts.stop();
+        if (carried != null && role.first()) {
+            texts.interrupt("its first stage has ended");
+        } else {
+            texts.stop();
+        }
         scopes.close();
     }
 }

@@ -15,7 +15,11 @@ import dev.penstock.runtime.model.shape.StagePartition;
  * Builds stages of inference. Safe to use from any thread, as far as the source is.
  *
  * @param held how weights are held
+ * @param texts of these, stages that are neither the first nor the last read sizes alone if they
+ *     are {@code apart}
  * @param source the source of all parameters
+ * @param apart whether stages may be in several processes, the first and the last in one: what a
+ *     unit feeds travels with its rows
  */
 public record InferenceStages(
         ModelShape shape,
@@ -23,12 +27,13 @@ public record InferenceStages(
         Precision precision,
         HeldWeights held,
         TextFeed texts,
-        ParameterSource source)
+        ParameterSource source,
+        boolean apart)
         implements StageProgramFactory {
     @Override
     public InferenceStage create(int stage, RankPlace place, Device device) {
         return InferenceStage.build(
-                shape, partition.role(stage), precision, held, device, texts, source);
+                shape, partition.role(stage), precision, held, device, texts, source, apart);
     }
 
     @Override

@@ -76,6 +76,16 @@ public interface TextFeed {
      */
     void choose(int text, int place, float[] logits);
 
+    /**
+     * Ends all texts where they are, and says why: the pass under way will not be finished. Another
+     * may begin later.
+     *
+     * @param cause what happened, in a sentence; empty if it was said before
+     */
+    default void interrupt(String cause) {
+        stop();
+    }
+
     /** Ends all texts where they are: tokens not yet fed are left out. */
     void stop();
 }

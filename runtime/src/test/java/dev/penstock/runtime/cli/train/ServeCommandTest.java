@@ -78,6 +78,17 @@ class ServeCommandTest {
     }
 
     @Test
+    void whatIsWrongWithAClusterIsSaidBeforeItIsAsked() {
+        refused(
+                "2 problems",
+                "--cluster=127.0.0.1:1",
+                "--port=0",
+                "--stages=2"); // a layer alone has one rank
+        refused("--cluster: expected a seed node", "--ranks-per-node=1");
+        refused("127.0.0.1:1 does not answer", "--cluster=127.0.0.1:1");
+    }
+
+    @Test
     void aModelThatIsNotThereIsSaid() {
         Cli serve = Cli.run("serve", run.resolve("nothing").toString());
 
