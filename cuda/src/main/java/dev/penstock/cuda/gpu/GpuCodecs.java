@@ -1,5 +1,7 @@
 package dev.penstock.cuda.gpu;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.WireCodec;
 import java.util.EnumMap;
@@ -45,7 +47,7 @@ final class GpuCodecs {
             Tensor x) {
         if (x.elements() > 0) {
             launch.begin().view(from).view(to).integer(x.rows()).integer(x.columns());
-            launch.run(kernels.get(codec), Math.ceilDiv(x.rows(), ROWS_PER_BLOCK), THREADS);
+            launch.run(requireNonNull(kernels.get(codec)), Math.ceilDiv(x.rows(), ROWS_PER_BLOCK), THREADS);
         }
     }
 }

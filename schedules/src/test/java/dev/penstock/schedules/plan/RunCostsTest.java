@@ -159,7 +159,7 @@ class RunCostsTest {
                             HardwareCosts.ofRun(request, choice, partition, order, Set.of(), parts)
                                     .coded(coded -> coded.toStage() == 1 ? 7 : 0)
                                     .bytes(channel, UNIT))
-                    .isEqualTo(20 / parts * 7);
+                    .isEqualTo(20L / parts * 7);
         }
     }
 

@@ -30,8 +30,8 @@ public final class CodecKernels {
     /** Added and taken away again, it leaves a float below 2^22 rounded to nearest even. */
     private static final float ROUNDER = 0x1.8p23f;
 
-    private static final int EXPONENT_DISTANCE = 127 - 15 << 23;
-    private static final int SMALLEST_NORMAL = 127 - 14 << 23;
+    private static final int EXPONENT_DISTANCE = (127 - 15) << 23;
+    private static final int SMALLEST_NORMAL = (127 - 14) << 23;
     private static final int FIRST_INFINITE = 0x477ff000; // 65,520
 
     private static final long HALF_BYTES = 0x000F_000F_000F_000FL;
@@ -207,7 +207,7 @@ public final class CodecKernels {
 
     /** Eight bytes to four: of each pair the first is the upper half. */
     private static int halfBytes(long bytes) {
-        long pairs = (bytes & HALF_BYTES) << 4 | bytes >>> 8 & HALF_BYTES;
+        long pairs = ((bytes & HALF_BYTES) << 4) | (bytes >>> 8 & HALF_BYTES);
         pairs = (pairs | pairs >>> 8) & 0x0000_FFFF_0000_FFFFL;
         return (int) (pairs | pairs >>> 16);
     }
@@ -237,7 +237,7 @@ public final class CodecKernels {
         long pairs = halves & 0xFFFF_FFFFL;
         pairs = (pairs | pairs << 16) & 0x0000_FFFF_0000_FFFFL;
         pairs = (pairs | pairs << 8) & 0x00FF_00FF_00FF_00FFL;
-        long bytes = pairs >>> 4 & HALF_BYTES | (pairs & HALF_BYTES) << 8;
+        long bytes = (pairs >>> 4 & HALF_BYTES) | ((pairs & HALF_BYTES) << 8);
         bytes ^= 0x0808_0808_0808_0808L;
         return ((bytes | 0x8080_8080_8080_8080L) - 0x0808_0808_0808_0808L) ^ 0x8080_8080_8080_8080L;
     }
