@@ -433,7 +433,8 @@ class StageMemoryTest {
                                                 Families.GPT2,
                                                 s.shape(),
                                                 List.of(AdapterParts.ALL)))),
-                        List.of()));
+                        List.of()),
+                0);
     }
 
     /** Step s has sequences of the length s. */
