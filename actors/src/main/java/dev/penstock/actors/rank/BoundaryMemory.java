@@ -69,7 +69,8 @@ public final class BoundaryMemory {
                 bytes += sizes.received(needs, BoundaryBuffers.activation(stage), Use.INPUT);
             }
             if (sends && topology.hasBackward(stage)) {
-                bytes += sizes.received(needs, BoundaryBuffers.gradient(stage), Use.OUTPUT_GRADIENT);
+                bytes +=
+                        sizes.received(needs, BoundaryBuffers.gradient(stage), Use.OUTPUT_GRADIENT);
             }
         }
         return bytes

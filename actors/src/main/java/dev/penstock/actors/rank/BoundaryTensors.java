@@ -181,7 +181,9 @@ final class BoundaryTensors {
         return new HeldTensor.Decoded(tensor, received.channel());
     }
 
-    /** Returns what travels of a computed tensor, whose memory is free if that is something else. */
+    /**
+     * Returns what travels of a computed tensor, whose memory is free if that is something else.
+     */
     private Tensor toSend(ChannelKey channel, WorkUnit unit, Tensor computed) {
         Tensor travelling = buffers.encode(channel, unit, computed);
         if (buffers.isCoded(channel)) {

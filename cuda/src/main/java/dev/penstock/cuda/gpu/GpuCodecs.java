@@ -47,7 +47,10 @@ final class GpuCodecs {
             Tensor x) {
         if (x.elements() > 0) {
             launch.begin().view(from).view(to).integer(x.rows()).integer(x.columns());
-            launch.run(requireNonNull(kernels.get(codec)), Math.ceilDiv(x.rows(), ROWS_PER_BLOCK), THREADS);
+            launch.run(
+                    requireNonNull(kernels.get(codec)),
+                    Math.ceilDiv(x.rows(), ROWS_PER_BLOCK),
+                    THREADS);
         }
     }
 }

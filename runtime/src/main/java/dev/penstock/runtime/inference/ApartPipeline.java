@@ -141,10 +141,7 @@ public record ApartPipeline(
                 role.layers() * shape.layerParameters()
                         + (role.first() ? shape.embeddingParameters() : 0)
                         + (role.last() ? shape.headParameters() + table() : 0);
-        long kept =
-                (long) role.layers()
-                        * texts.keptTokens()
-                        * shape.block().heads().columns();
+        long kept = (long) role.layers() * texts.keptTokens() * shape.block().heads().columns();
         long rows = texts.sliceRows().getFirst();
         long activations = rows * shape.width() * (ACTIVATIONS + BOUNDARIES);
         long logits = role.last() ? (long) texts.texts() * shape.vocabulary() : 0;

@@ -380,7 +380,9 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
                 ? Optional.empty()
                 : Optional.of(
                         FeedRows.of(
-                                feeding, feeds, number -> requireNonNull(texts.get(number)).keptFrom));
+                                feeding,
+                                feeds,
+                                number -> requireNonNull(texts.get(number)).keptFrom));
     }
 
     private static Feed nextFeed(Map.Entry<Integer, Text> entry) {

@@ -93,20 +93,21 @@ public final class HardwareModel {
                         shape.microBatches(),
                         trained.tokens(shape.sliceLengths()),
                         run.schedule().recompute().units());
-        HardwareCosts costs = HardwareCosts.ofRun(
-                new PlanRequest(
-                        trained,
-                        devices.trainingBytes(),
-                        devices.cluster(),
-                        run.batch().sequences()),
-                choice,
-                run.pipeline()
-                        .partition()
-                        .filter(_ -> modelText.isEmpty())
-                        .orElse(trained.evenPartition(shape.stages())),
-                schedule,
-                run.schedule().recompute().blocks(trained.layers()),
-                run.parallel().sequence() ? layout.tensor() : 1);
+        HardwareCosts costs =
+                HardwareCosts.ofRun(
+                        new PlanRequest(
+                                trained,
+                                devices.trainingBytes(),
+                                devices.cluster(),
+                                run.batch().sequences()),
+                        choice,
+                        run.pipeline()
+                                .partition()
+                                .filter(_ -> modelText.isEmpty())
+                                .orElse(trained.evenPartition(shape.stages())),
+                        schedule,
+                        run.schedule().recompute().blocks(trained.layers()),
+                        run.parallel().sequence() ? layout.tensor() : 1);
         ChannelCodecs codecs = run.dataPlane().codecs();
         return costs.coded(channel -> bytesOfToken(codecs, channel, trained.width()));
     }

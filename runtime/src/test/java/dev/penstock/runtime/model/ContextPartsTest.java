@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.actors.collective.CollectiveForm;
-import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.actors.collective.shared.CollectiveRegistry;
+import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
@@ -120,7 +120,8 @@ final class ContextPartsTest {
                                     settings,
                                     new RankPlace(0, 0, 0, 0),
                                     ops(batch, split),
-                                    CollectiveForm.NEVER, ChannelCodecs.NONE)
+                                    CollectiveForm.NEVER,
+                                    ChannelCodecs.NONE)
                             .ring();
 
             List<Result> all = run(settings, split);
@@ -138,7 +139,8 @@ final class ContextPartsTest {
                                 settings(WHOLE, 4, false),
                                 new RankPlace(0, 0, 0, 0),
                                 ops(WHOLE, false),
-                                CollectiveForm.NEVER, ChannelCodecs.NONE)
+                                CollectiveForm.NEVER,
+                                ChannelCodecs.NONE)
                         .ring();
 
         assertThat(sent).isEqualTo(9 * ofPart * WHOLE.microBatches() * TinyRuns.TIED.layers());

@@ -125,8 +125,7 @@ public record DataPlaneSection(
 
     /** Returns in which form boundary tensors travel. */
     public ChannelCodecs codecs() {
-        return new ChannelCodecs(
-                codec.wire(), gradientCodec.orElse(codec).wire(), codecFromStage);
+        return new ChannelCodecs(codec.wire(), gradientCodec.orElse(codec).wire(), codecFromStage);
     }
 
     /** The section of which nothing is written but the UDP port; 0: any. */

@@ -36,8 +36,7 @@ public record TextAttention(
             int count = run.feed().count();
             int tokens = run.feed().position() + count;
             int stay = run.feed().dropped() > 0 ? run.feed().position() : 0;
-            Tensor text =
-                    kept.rows(run.keptFrom(), Math.max(tokens, run.feed().dropped() + stay));
+            Tensor text = kept.rows(run.keptFrom(), Math.max(tokens, run.feed().dropped() + stay));
             if (stay > 0) {
                 kernels.copy(text.rows(run.feed().dropped(), stay), text.rows(0, stay));
             }

@@ -39,8 +39,7 @@ public record FeedRows(List<Run> runs) {
      * @param feeds entry i is the feed of entry i of {@code texts}
      * @param keptFrom where the keys and values of the text of a number are kept
      */
-    public static FeedRows of(
-            List<Integer> texts, List<Feed> feeds, IntUnaryOperator keptFrom) {
+    public static FeedRows of(List<Integer> texts, List<Feed> feeds, IntUnaryOperator keptFrom) {
         List<Run> runs = new ArrayList<>();
         int row = 0;
         for (int i = 0; i < texts.size(); i++) {

@@ -35,7 +35,8 @@ class CodedLinksRunTest {
                 .containsPattern("peak memory +rank 0 (\\S+ \\S+) \\(planned \\1\\)");
         assertThat(coded.lossBits()).isNotEqualTo(whole.lossBits());
         assertThat(coded.losses().getLast())
-                .isCloseTo(whole.losses().getLast(), withinPercentage(codec.equals("int4") ? 5 : 1));
+                .isCloseTo(
+                        whole.losses().getLast(), withinPercentage(codec.equals("int4") ? 5 : 1));
     }
 
     @Test
@@ -82,6 +83,7 @@ class CodedLinksRunTest {
 
         assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(refused.err())
-                .contains("data-plane.codec: expected one of none, fp16, bf16, int8, int4, got \"int9\"");
+                .contains(
+                        "data-plane.codec: expected one of none, fp16, bf16, int8, int4, got \"int9\"");
     }
 }

@@ -190,7 +190,8 @@ class TensorShardsTest {
                                                     settings,
                                                     new RankPlace(rank, shard, 0, 0),
                                                     each.programs().get(rank).ops(),
-                                                    CollectiveForm.NEVER, ChannelCodecs.NONE)
+                                                    CollectiveForm.NEVER,
+                                                    ChannelCodecs.NONE)
                                             .shards();
                         }
                         assertThat(all.sentBytes(shard)).isEqualTo(predicted);
@@ -208,13 +209,16 @@ class TensorShardsTest {
         RankPlace place = new RankPlace(1, 0, 0, 0);
 
         long summed =
-                new ActivationTraffic(settings, place, forward, CollectiveForm.NEVER, ChannelCodecs.NONE).shards();
+                new ActivationTraffic(
+                                settings, place, forward, CollectiveForm.NEVER, ChannelCodecs.NONE)
+                        .shards();
         long divided =
                 new ActivationTraffic(
                                 TinyRuns.sequenceParallel(settings),
                                 place,
                                 forward,
-                                CollectiveForm.NEVER, ChannelCodecs.NONE)
+                                CollectiveForm.NEVER,
+                                ChannelCodecs.NONE)
                         .shards();
 
         long block = 2 * 2 * (2 * 16 * 24) * 4L / 2;
