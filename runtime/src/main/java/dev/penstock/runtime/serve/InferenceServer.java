@@ -251,8 +251,7 @@ public final class InferenceServer implements AutoCloseable {
     private static void requireShort(HttpExchange exchange) {
         String length = exchange.getRequestHeaders().getFirst("Content-Length");
         if (length != null
-                && (length.length() > LONGEST_LENGTH
-                        || Long.parseLong(length) > MOST_BODY_BYTES)) {
+                && (length.length() > LONGEST_LENGTH || Long.parseLong(length) > MOST_BODY_BYTES)) {
             throw tooLarge(exchange);
         }
     }

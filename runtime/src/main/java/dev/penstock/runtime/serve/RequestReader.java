@@ -347,9 +347,7 @@ final class RequestReader {
         JsonNode content =
                 fields.value("content")
                         .orElseThrow(
-                                () ->
-                                        ApiException.badValue(
-                                                place + ".content", "a text", "none"));
+                                () -> ApiException.badValue(place + ".content", "a text", "none"));
         return new ChatMessage(role, content(place, content));
     }
 

@@ -316,13 +316,13 @@ class InferenceServerTest {
                 served.send(
                         served.posting("v1/completions", "{\"prompt\":\"a\",\"max_tokens\":1}")
                                 .header("Content-Encoding", "identity")
-                                .setHeader(
-                                        "Content-Type", "application/json;charset=\"UTF-8\"")));
+                                .setHeader("Content-Type", "application/json;charset=\"UTF-8\"")));
     }
 
     @Test
     void aMessageWithoutContentAndAnAbyssOfListsAreRefused() {
-        for (String message : List.of("{\"role\":\"user\"}", "{\"role\":\"user\",\"content\":null}")) {
+        for (String message :
+                List.of("{\"role\":\"user\"}", "{\"role\":\"user\",\"content\":null}")) {
             refused(
                     served.post("v1/chat/completions", "{\"messages\":[" + message + "]}"),
                     400,
