@@ -61,13 +61,14 @@ class ServingClusterIT {
     void textsAreThoseOfGenerateAndTheDeathOfANodeIsSaidAndHealed() throws Exception {
         int port = TestCluster.freePort();
         try (HostedCli seed = cluster.seed();
-                HostedCli first = worker(seed)) {
-            first.awaitOutput("joined");
-            try (ForkedCli second = plainWorkerProcess(seed);
-                    HostedCli serve = serve(seed, port)) {
+                ForkedCli one = plainWorkerProcess(seed);
+                ForkedCli two = plainWorkerProcess(seed)) {
+            try (HostedCli serve = serve(seed, port)) {
                 String node =
                         serve.awaitOutput("serving tiny: http://127.0.0.1:\\d+/ of node (\\S+)");
-                assertThat(first.output()).as(serve.output()).contains(node);
+                assertThat(serve.output()).contains("rank 0 on " + node + " (");
+                String pid = serve.awaitOutput("rank 1 on \\S+ \\(\\S+, pid (\\d+)\\)");
+                ForkedCli second = one.output().contains("(pid %s)".formatted(pid)) ? one : two;
                 assertThat(text(post(port, "\"max_tokens\": 90, \"seed\": 7")))
                         .isEqualTo(generated());
 
