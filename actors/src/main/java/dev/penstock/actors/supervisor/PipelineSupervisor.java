@@ -165,6 +165,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     /** How it will have ended when everything is done that a command asks for. */
     private @Nullable RunOutcome finishing;
+
     private final Map<Integer, Stage> stages = new HashMap<>();
     private final RunCoordinator coordinator;
 

@@ -96,10 +96,13 @@ final class StepGantt {
         int last = program.ops().size() - 1;
         table.append("<tr>")
                 .append(ReportTables.cell(panel.heading()))
+                .append("<th scope=\"row\">%d</th>".formatted(panel.numbers().get(program.rank())))
                 .append(
-                        "<th scope=\"row\">%d</th>".formatted(panel.numbers().get(program.rank())))
-                .append(ReportTables.cell(last < 0 ? "-" : at(timeline, timeline.startNanos(rank, 0))))
-                .append(ReportTables.cell(last < 0 ? "-" : at(timeline, timeline.endNanos(rank, last))))
+                        ReportTables.cell(
+                                last < 0 ? "-" : at(timeline, timeline.startNanos(rank, 0))))
+                .append(
+                        ReportTables.cell(
+                                last < 0 ? "-" : at(timeline, timeline.endNanos(rank, last))))
                 .append(
                         ReportTables.cell(
                                 panel.updates().stream()

@@ -12,7 +12,8 @@ import java.util.Optional;
  * @param stages ranks of the pipeline: one stage each, or {@code chunks}
  * @param chunks stages on each rank; empty: as many as the order's kind is made for
  * @param partition layers of each stage, 0 only for the first (the embedding alone) or the last
- *     (the head alone); empty: cut so that the stages cost about the same FLOPs, as far as they are trained
+ *     (the head alone); empty: cut so that the stages cost about the same FLOPs, as far as they are
+ *     trained
  * @param ranksPerNode most ranks on one node of a cluster; empty: as many as its memory takes,
  *     spread as far as there are nodes
  */

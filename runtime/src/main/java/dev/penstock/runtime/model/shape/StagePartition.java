@@ -69,7 +69,8 @@ public record StagePartition(List<Integer> layersPerStage) {
                     "%d layers can fill 1 to %d stages, got %d; try fewer stages or more layers"
                             .formatted(shape.layers(), most, stages));
         }
-        return new StagePartition(new Search(new TrainedFlops(parts), shape.layers(), stages).best());
+        return new StagePartition(
+                new Search(new TrainedFlops(parts), shape.layers(), stages).best());
     }
 
     public int stages() {

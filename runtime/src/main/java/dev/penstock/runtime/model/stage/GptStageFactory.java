@@ -153,10 +153,7 @@ public final class GptStageFactory implements StageBuilder {
      * @param lengths that sequences may have, in tokens
      */
     public long kernelBytes(
-            List<Integer> stages,
-            RankPlace place,
-            CountedKernels kernels,
-            List<Integer> lengths) {
+            List<Integer> stages, RankPlace place, CountedKernels kernels, List<Integer> lengths) {
         for (int stage : stages) {
             KernelRehearsal.of(
                     settings,

@@ -141,10 +141,7 @@ public final class KernelRehearsal {
 
     private Tensor boundary(int slice) {
         return boundaries.tensor(
-                "boundary",
-                DType.F32,
-                stage.boundaryRows(unit(slice)),
-                stage.boundaryColumns());
+                "boundary", DType.F32, stage.boundaryRows(unit(slice)), stage.boundaryColumns());
     }
 
     /** A group of other ranks that do not exist and are never waited for. */

@@ -351,7 +351,8 @@ class StageMemoryTest {
                         .withGemm(gemm)
                         .withThreads(threads);
         ModelShape shape = ModelShape.gpt2(301, 64, 64, 2, 4, true);
-        GptSettings plain = TinyRuns.settings(shape, 1, new BatchShape(1, 3, List.of(64), 64), precision);
+        GptSettings plain =
+                TinyRuns.settings(shape, 1, new BatchShape(1, 3, List.of(64), 64), precision);
         GptSettings settings = adapters ? withAdapters(plain) : plain;
         List<Integer> lengths = IntStream.rangeClosed(1, 16).map(i -> 4 * i).boxed().toList();
         Device device = Devices.open(cpu);

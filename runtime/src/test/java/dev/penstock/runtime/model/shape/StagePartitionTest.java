@@ -78,8 +78,7 @@ class StagePartitionTest {
     @Test
     void adaptersCostLittleAndEndTheBackwardWhereTheyStand() {
         ModelShape shape = ModelShape.gpt2(3000, 64, 96, 4, 3, true);
-        var adapters =
-                new Adapters(2, 4, 0, List.of(new AdapterPlace("mlp.c_fc", "", 0, 4 * 96)));
+        var adapters = new Adapters(2, 4, 0, List.of(new AdapterPlace("mlp.c_fc", "", 0, 4 * 96)));
         var flops =
                 new TrainedFlops(
                         new TrainedParts(
