@@ -69,9 +69,9 @@ final class TrainedFlops {
         boolean trained = tuning.trains("h." + layer + "." + name + ".weight");
         long flops = 2 * in * out * (1 + (input ? 1 : 0) + (trained ? 1 : 0));
         for (AdapterPlace place : tuning.beside(name)) {
-            int rank = tuning.adapters().map(Adapters::rank).orElse(0);
+            long rank = tuning.adapters().map(Adapters::rank).orElse(0);
             boolean learns = tuning.trains(place.inner(layer)) || tuning.trains(place.outer(layer));
-            flops += 2L * rank * (in + place.columns()) * (learns ? 3 : input ? 2 : 1);
+            flops += 2 * rank * (in + place.columns()) * (learns ? 3 : input ? 2 : 1);
         }
         return flops;
     }

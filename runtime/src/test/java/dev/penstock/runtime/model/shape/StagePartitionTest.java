@@ -83,14 +83,14 @@ class StagePartitionTest {
                 new TrainedFlops(
                         new TrainedParts(
                                 shape, new FineTuning(Optional.of(adapters), List.of("h.0.*"))));
-        long product = 2 * 96 * 96;
+        long product = 2L * 96 * 96;
         long attention = shape.layerFlopsPerToken() - 36L * product;
-        long own = 6 * 2 * 5 * 96;
+        long own = 6L * 2 * 5 * 96;
 
         assertThat(flops.perToken(0, 1)).isEqualTo(12 * product + attention / 3 + own / 3);
         assertThat(flops.perToken(1, 1)).isEqualTo(16 * product + attention / 3 + own);
         assertThat(flops.perToken(2, 2)).isEqualTo(2 * (24 * product + attention + own));
-        assertThat(flops.head()).isEqualTo(2 * 2 * 3000 * 96);
+        assertThat(flops.head()).isEqualTo(2L * 2 * 3000 * 96);
     }
 
     @Test
