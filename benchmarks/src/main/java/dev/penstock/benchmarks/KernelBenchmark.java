@@ -12,6 +12,7 @@ import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.runtime.speed.DeviceRates;
 import dev.penstock.runtime.speed.Repeated;
@@ -76,6 +77,19 @@ public final class KernelBenchmark {
         rows();
         llamaRows();
         wholeTensors();
+        codecs();
+    }
+
+    /** Of the floats alone: what a link is spared is counted elsewhere. */
+    private void codecs() {
+        Tensor x = normals(n, d);
+        Tensor back = normals(n, d);
+        for (WireCodec codec : WireCodec.values()) {
+            Tensor coded =
+                    device.memory().tensor("coded as " + codec, DType.I32, n, codec.words(d));
+            bytes("encode " + codec, 4.0 * n * d, () -> k.encode(codec, x, coded));
+            bytes("decode " + codec, 4.0 * n * d, () -> k.decode(codec, coded, back));
+        }
     }
 
     private void products(DType multiply) {

@@ -1,9 +1,13 @@
 package dev.penstock.cuda.cpu.vector;
 
 import static jdk.incubator.vector.VectorOperators.ABS;
+import static jdk.incubator.vector.VectorOperators.ASHR;
 import static jdk.incubator.vector.VectorOperators.B2F;
+import static jdk.incubator.vector.VectorOperators.B2I;
 import static jdk.incubator.vector.VectorOperators.F2B;
+import static jdk.incubator.vector.VectorOperators.F2I;
 import static jdk.incubator.vector.VectorOperators.GE;
+import static jdk.incubator.vector.VectorOperators.I2B;
 import static jdk.incubator.vector.VectorOperators.I2F;
 import static jdk.incubator.vector.VectorOperators.I2S;
 import static jdk.incubator.vector.VectorOperators.LSHL;
@@ -17,10 +21,9 @@ import java.lang.foreign.ValueLayout;
 import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
-import jdk.incubator.vector.LongVector;
 import jdk.incubator.vector.ShortVector;
 import jdk.incubator.vector.VectorMask;
-import jdk.incubator.vector.VectorSpecies;
+import jdk.incubator.vector.VectorShuffle;
 
 /**
  * Rows of floats to {@link WireCodec coded} ones and back, but for BF16. Elements behind the last
@@ -34,14 +37,25 @@ public final class CodecKernels {
     private static final int SMALLEST_NORMAL = (127 - 14) << 23;
     private static final int FIRST_INFINITE = 0x477ff000; // 65,520
 
-    private static final long HALF_BYTES = 0x000F_000F_000F_000FL;
-
     private final Lanes lanes;
-    private final VectorSpecies<Long> packed;
+
+    /** Every second lane of two vectors, from the first on or from the second. */
+    private final VectorShuffle<Float> evens;
+
+    private final VectorShuffle<Float> odds;
+
+    /** The lower lanes of two vectors in turn, and the upper ones. */
+    private final VectorShuffle<Float> lowPairs;
+
+    private final VectorShuffle<Float> highPairs;
 
     public CodecKernels(Lanes lanes) {
         this.lanes = lanes;
-        packed = VectorSpecies.of(long.class, lanes.bytes().vectorShape());
+        int n = lanes.count();
+        evens = VectorShuffle.fromOp(lanes.species(), i -> 2 * i);
+        odds = VectorShuffle.fromOp(lanes.species(), i -> 2 * i + 1);
+        lowPairs = VectorShuffle.fromOp(lanes.species(), i -> i / 2 + i % 2 * n);
+        highPairs = VectorShuffle.fromOp(lanes.species(), i -> (n + i) / 2 + i % 2 * n);
     }
 
     // ---- half precision -------------------------------------------------------------------------
@@ -126,15 +140,18 @@ public final class CodecKernels {
         }
     }
 
+    /** Two maxima at a time, as each waits for the one before. */
     private float largest(long from, int n) {
         int step = lanes.count();
-        int whole = lanes.whole(n);
+        int pairs = n & -(2 * step);
         FloatVector most = lanes.zero();
-        for (int i = 0; i < whole; i += step) {
+        FloatVector other = lanes.zero();
+        for (int i = 0; i < pairs; i += 2 * step) {
             most = most.max(lanes.load(from + 4L * i).lanewise(ABS));
+            other = other.max(lanes.load(from + 4L * (i + step)).lanewise(ABS));
         }
-        float largest = most.reduceLanes(MAX);
-        for (int i = whole; i < n; i++) {
+        float largest = most.max(other).reduceLanes(MAX);
+        for (int i = pairs; i < n; i++) {
             largest = Math.max(largest, Math.abs(Addresses.getFloat(from + 4L * i)));
         }
         return largest;
@@ -152,8 +169,11 @@ public final class CodecKernels {
     }
 
     private ByteVector integers(long from, FloatVector scales) {
-        FloatVector rounded = lanes.load(from).div(scales).add(ROUNDER).sub(ROUNDER);
-        return (ByteVector) rounded.convertShape(F2B, lanes.bytes(), 0);
+        return (ByteVector) rounded(from, scales).convertShape(F2B, lanes.bytes(), 0);
+    }
+
+    private FloatVector rounded(long from, FloatVector scales) {
+        return lanes.load(from).div(scales).add(ROUNDER).sub(ROUNDER);
     }
 
     private void toBytes(long from, long to, int n, float scale) {
@@ -184,17 +204,19 @@ public final class CodecKernels {
         }
     }
 
+    /** Two vectors at a time: of each pair the first becomes the upper half of a byte. */
     private void toHalfBytes(long from, long to, int n, float scale) {
         int step = lanes.count();
-        int whole = lanes.whole(n);
+        int whole = n & -(2 * step);
         FloatVector scales = lanes.broadcast(scale);
-        for (int i = 0; i < whole; i += step) {
-            LongVector bytes = integers(from + 4L * i, scales).reinterpretAsLongs();
-            for (int eight = 0; eight < packed.length(); eight++) {
-                int at = i / 2 + 4 * eight;
-                Addresses.ALL.set(
-                        ValueLayout.JAVA_INT_UNALIGNED, to + at, halfBytes(bytes.lane(eight)));
-            }
+        for (int i = 0; i < whole; i += 2 * step) {
+            FloatVector low = rounded(from + 4L * i, scales);
+            FloatVector high = rounded(from + 4L * (i + step), scales);
+            IntVector first = (IntVector) low.rearrange(evens, high).convert(F2I, 0);
+            IntVector second = (IntVector) low.rearrange(odds, high).convert(F2I, 0);
+            IntVector pairs = first.lanewise(LSHL, 4).or(second.and(0xF));
+            ByteVector bytes = (ByteVector) pairs.convertShape(I2B, lanes.bytes(), 0);
+            bytes.intoMemorySegment(Addresses.ALL, to + i / 2, Lanes.ORDER);
         }
         for (int i = whole; i < n; i++) {
             int half = integer(Addresses.getFloat(from + 4L * i), scale) & 0xF;
@@ -205,40 +227,25 @@ public final class CodecKernels {
         }
     }
 
-    /** Eight bytes to four: of each pair the first is the upper half. */
-    private static int halfBytes(long bytes) {
-        long pairs = ((bytes & HALF_BYTES) << 4) | (bytes >>> 8 & HALF_BYTES);
-        pairs = (pairs | pairs >>> 8) & 0x0000_FFFF_0000_FFFFL;
-        return (int) (pairs | pairs >>> 16);
-    }
-
     private void fromHalfBytes(long from, long to, int n, float scale) {
         int step = lanes.count();
-        int whole = lanes.whole(n);
+        int whole = n & -(2 * step);
         FloatVector scales = lanes.broadcast(scale);
-        for (int i = 0; i < whole; i += step) {
-            LongVector eights = LongVector.zero(packed);
-            for (int eight = 0; eight < packed.length(); eight++) {
-                eights = eights.withLane(eight, bytes(Addresses.getInt(from + i / 2 + 4L * eight)));
-            }
-            FloatVector floats =
-                    (FloatVector) eights.reinterpretAsBytes().convertShape(B2F, lanes.species(), 0);
-            floats.mul(scales).intoMemorySegment(Addresses.ALL, to + 4L * i, Lanes.ORDER);
+        for (int i = 0; i < whole; i += 2 * step) {
+            ByteVector bytes = lanes.loadBytes(from + i / 2);
+            IntVector pairs = (IntVector) bytes.convertShape(B2I, lanes.integers(), 0);
+            IntVector right = pairs.lanewise(LSHL, 28).lanewise(ASHR, 28);
+            FloatVector first = (FloatVector) pairs.lanewise(ASHR, 4).convert(I2F, 0);
+            FloatVector second = (FloatVector) right.convert(I2F, 0);
+            FloatVector low = first.rearrange(lowPairs, second).mul(scales);
+            FloatVector high = first.rearrange(highPairs, second).mul(scales);
+            low.intoMemorySegment(Addresses.ALL, to + 4L * i, Lanes.ORDER);
+            high.intoMemorySegment(Addresses.ALL, to + 4L * (i + step), Lanes.ORDER);
         }
         for (int i = whole; i < n; i++) {
             int pair = Addresses.ALL.get(ValueLayout.JAVA_BYTE, from + i / 2);
             int integer = i % 2 == 0 ? pair >> 4 : pair << 28 >> 28;
             Addresses.setFloat(to + 4L * i, integer * scale);
         }
-    }
-
-    /** Four bytes to eight, each a half with its sign. */
-    private static long bytes(int halves) {
-        long pairs = halves & 0xFFFF_FFFFL;
-        pairs = (pairs | pairs << 16) & 0x0000_FFFF_0000_FFFFL;
-        pairs = (pairs | pairs << 8) & 0x00FF_00FF_00FF_00FFL;
-        long bytes = (pairs >>> 4 & HALF_BYTES) | ((pairs & HALF_BYTES) << 8);
-        bytes ^= 0x0808_0808_0808_0808L;
-        return ((bytes | 0x8080_8080_8080_8080L) - 0x0808_0808_0808_0808L) ^ 0x8080_8080_8080_8080L;
     }
 }
