@@ -18,7 +18,10 @@ import dev.penstock.actors.rank.StageActor;
 import dev.penstock.actors.serialization.WireMessage;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -83,6 +86,10 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
     private final NodeInfo info;
     private final RankResources resources;
     private final List<Hosting> hosted = new ArrayList<>();
+
+    /** By rank: who has its place once the one before has ended, which holds its channels. */
+    private final Map<Integer, HostRank> next = new HashMap<>();
+
     private @Nullable ActorRef<Introduction> supervisor;
     private int epoch;
 
@@ -158,14 +165,21 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
         return this;
     }
 
-    /** One of the same rank, of which its supervisor's dismissal was lost. */
-    private void dismissFormer(RankAssignment birth) {
+    /**
+     * Dismisses one of the same rank, of which its supervisor's dismissal was lost.
+     *
+     * @return whether there is one
+     */
+    private boolean dismissFormer(RankAssignment birth) {
         var stop = new RankCommand.Stop(birth.epoch());
+        boolean found = false;
         for (Hosting each : hosted) {
             if (each.rank() == birth.rank() && each.epoch() < birth.epoch()) {
                 dismiss(new HostedRank(each.rank(), each.epoch()), stop);
+                found = true;
             }
         }
+        return found;
     }
 
     /** Nobody waits for its farewell. */
@@ -188,7 +202,14 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
         boolean isOlder =
                 hosted.stream()
                         .anyMatch(each -> each.stage().equals(stage) && each.epoch() < epoch);
+        List<HostRank> waiting =
+                hosted.stream()
+                        .filter(each -> each.stage().equals(stage))
+                        .map(each -> next.remove(each.rank()))
+                        .filter(Objects::nonNull)
+                        .toList();
         hosted.removeIf(each -> each.stage().equals(stage));
+        waiting.forEach(this::onHostRank);
         if (to != null && isOlder) {
             introduce(to);
         }
@@ -220,7 +241,10 @@ public final class NodeActor extends AbstractBehavior<NodeActor.Command> {
                                             .formatted(info.name(), host.planHash(), own)));
             return;
         }
-        dismissFormer(birth);
+        if (dismissFormer(birth)) {
+            next.put(birth.rank(), host);
+            return;
+        }
         ActorRef<StageActor.Command> stage =
                 getContext()
                         .spawn(
