@@ -70,7 +70,12 @@ public record ConfiguredSchedule(
         if (everything) {
             return FrozenStages.NONE;
         }
-        ModelConfig model = config.model().config(config.data().tokenizer().vocabulary());
+        ModelConfig model;
+        try {
+            model = config.model().config(config.data().tokenizer().vocabulary());
+        } catch (IllegalArgumentException e) {
+            return FrozenStages.NONE; // no model at all: told with all else that is wrong
+        }
         FineTuning tuning = config.fineTune().tuning(model.family(), model.shape());
         var parts = new TrainedParts(model.shape(), tuning);
         return parts.frozen(config.pipeline().partition(parts, stages));
