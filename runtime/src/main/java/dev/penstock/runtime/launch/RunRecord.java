@@ -181,6 +181,9 @@ public final class RunRecord implements AutoCloseable {
         config.unusedNotes().forEach(note -> lines.add(2, "note: " + note));
         ConfiguredModel.tuningWords(config)
                 .ifPresent(words -> lines.add(1, "fine-tuning: " + words));
+        config.dataPlane()
+                .codecWords(config.pipeline().stages(), config.chunks())
+                .ifPresent(words -> lines.add("links: " + words));
         RankGrid grid = assembly.plan().grid();
         if (!grid.isPipelineAlone()) {
             lines.add(

@@ -7,6 +7,7 @@ import dev.penstock.runtime.config.reading.Setting;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.Optional;
 
 /**
@@ -126,6 +127,56 @@ public record DataPlaneSection(
     /** Returns in which form boundary tensors travel. */
     public ChannelCodecs codecs() {
         return new ChannelCodecs(codec.wire(), gradientCodec.orElse(codec).wire(), codecFromStage);
+    }
+
+    /**
+     * Returns in words how boundary tensors travel; empty if as they are.
+     *
+     * @param ranks of a pipeline
+     * @param chunks stages of each
+     */
+    public Optional<String> codecWords(int ranks, int chunks) {
+        boolean coded = codecs().activations().isPresent() || codecs().gradients().isPresent();
+        return coded && codecFromStage < links(ranks, chunks)
+                ? Optional.of(
+                        "activations %s, gradients %s, from stage %d on"
+                                .formatted(
+                                        word(codec),
+                                        word(gradientCodec.orElse(codec)),
+                                        codecFromStage))
+                : Optional.empty();
+    }
+
+    private static String word(Codec codec) {
+        return codec == Codec.NONE ? "as they are" : codec.name().toLowerCase(Locale.ROOT);
+    }
+
+    /** Links between stages; none where a single rank has all of them. */
+    private static int links(int ranks, int chunks) {
+        return ranks == 1 ? 0 : ranks * chunks - 1;
+    }
+
+    /** Returns what is said of codecs and has no effect, for people. */
+    Optional<String> unusedNote(int ranks, int chunks) {
+        boolean coded = codecs().activations().isPresent() || codecs().gradients().isPresent();
+        if (!coded) {
+            return codecFromStage == 0
+                    ? Optional.empty()
+                    : Optional.of(
+                            "data-plane.codec-from-stage = %d has no effect: data-plane.codec = none"
+                                    .formatted(codecFromStage));
+        }
+        int links = links(ranks, chunks);
+        return codecFromStage < links
+                ? Optional.empty()
+                : Optional.of(
+                        "data-plane.codec = %s has no effect: %s"
+                                .formatted(
+                                        codec.name().toLowerCase(Locale.ROOT),
+                                        links == 0
+                                                ? "one rank has all stages and sends nothing"
+                                                : "the last link begins at stage %d, data-plane.codec-from-stage = %d"
+                                                        .formatted(links - 1, codecFromStage)));
     }
 
     /** The section of which nothing is written but the UDP port; 0: any. */

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /**
  * What became of a run's configuration between two starts, as far as a resumed run cares: its work
@@ -20,6 +21,15 @@ import java.util.TreeMap;
  */
 public final class LayoutChanges {
     private static final List<String> LAYOUT = List.of("pipeline", "parallel", "schedule", "batch");
+
+    /** Keys of other sections that change what is computed. */
+    private static final List<String> NUMBERS =
+            List.of(
+                    "data-plane.codec",
+                    "data-plane.gradient-codec",
+                    "data-plane.codec-from-stage",
+                    "fine-tune.frozen");
+
     private static final String MODEL = "model";
     private static final String TOKENIZER = "data.tokenizer";
     private static final String SEQUENCES = "batch.sequences";
@@ -78,17 +88,23 @@ public final class LayoutChanges {
     public List<String> layout() {
         List<String> changes = new ArrayList<>();
         for (String section : LAYOUT) {
-            Map<String, String> earlier = values(before, section);
-            values(now, section)
-                    .forEach(
-                            (key, value) -> {
-                                String old = earlier.getOrDefault(key, value);
-                                if (!old.equals(value)) {
-                                    changes.add("%s %s -> %s".formatted(key, old, value));
-                                }
-                            });
+            addChanges(section, _ -> true, changes);
         }
+        addChanges("data-plane", NUMBERS::contains, changes);
+        addChanges("fine-tune", NUMBERS::contains, changes);
         return changes;
+    }
+
+    private void addChanges(String section, Predicate<String> keys, List<String> changes) {
+        Map<String, String> earlier = values(before, section);
+        values(now, section)
+                .forEach(
+                        (key, value) -> {
+                            String old = earlier.getOrDefault(key, value);
+                            if (keys.test(key) && !old.equals(value)) {
+                                changes.add("%s %s -> %s".formatted(key, old, value));
+                            }
+                        });
     }
 
     /** The name of the tokenizer of before, or where its files were. */

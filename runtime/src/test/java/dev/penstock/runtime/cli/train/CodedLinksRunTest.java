@@ -47,6 +47,9 @@ class CodedLinksRunTest {
         begun.copy().set("run.steps=8").complete();
 
         assertThat(begun.resume().complete().lossBits()).isEqualTo(whole.lossBits());
+        assertThat(begun.set("data-plane.codec=int8", "run.steps=13").complete().err())
+                .contains(
+                        "resuming with a different layout: data-plane.codec int4 -> int8");
         for (List<String> other :
                 List.of(
                         List.of("schedule.kind=gpipe"),
@@ -73,6 +76,12 @@ class CodedLinksRunTest {
                 coded("gradients", "data-plane.gradient-codec=int4").set("run.steps=3").complete();
 
         assertThat(behind.lossBits()).isEqualTo(whole.lossBits()); // two stages have one link
+        assertThat(behind.out())
+                .contains(
+                        "note: data-plane.codec = int4 has no effect: the last link begins at stage 0, data-plane.codec-from-stage = 1")
+                .doesNotContain("links: ");
+        assertThat(gradients.out())
+                .contains("links: activations as they are, gradients int4, from stage 0 on");
         assertThat(gradients.lossBits().getFirst()).isEqualTo(whole.lossBits().getFirst());
         assertThat(gradients.lossBits().get(2)).isNotEqualTo(whole.lossBits().get(2));
     }
