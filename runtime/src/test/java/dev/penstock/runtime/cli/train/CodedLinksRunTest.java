@@ -48,8 +48,7 @@ class CodedLinksRunTest {
 
         assertThat(begun.resume().complete().lossBits()).isEqualTo(whole.lossBits());
         assertThat(begun.set("data-plane.codec=int8", "run.steps=13").complete().err())
-                .contains(
-                        "resuming with a different layout: data-plane.codec int4 -> int8");
+                .contains("resuming with a different layout: data-plane.codec int4 -> int8");
         for (List<String> other :
                 List.of(
                         List.of("schedule.kind=gpipe"),
