@@ -168,10 +168,6 @@ public final class CodecKernels {
         return (byte) Math.rint(value / scale);
     }
 
-    private ByteVector integers(long from, FloatVector scales) {
-        return (ByteVector) rounded(from, scales).convertShape(F2B, lanes.bytes(), 0);
-    }
-
     private FloatVector rounded(long from, FloatVector scales) {
         return lanes.load(from).div(scales).add(ROUNDER).sub(ROUNDER);
     }
@@ -181,7 +177,9 @@ public final class CodecKernels {
         int whole = lanes.whole(n);
         FloatVector scales = lanes.broadcast(scale);
         for (int i = 0; i < whole; i += step) {
-            integers(from + 4L * i, scales).intoMemorySegment(Addresses.ALL, to + i, Lanes.ORDER);
+            FloatVector rounded = rounded(from + 4L * i, scales);
+            ByteVector bytes = (ByteVector) rounded.convertShape(F2B, lanes.bytes(), 0);
+            bytes.intoMemorySegment(Addresses.ALL, to + i, Lanes.ORDER);
         }
         for (int i = whole; i < n; i++) {
             byte integer = integer(Addresses.getFloat(from + 4L * i), scale);
