@@ -170,9 +170,12 @@ public record DataPlaneSection(
         return codecFromStage < links
                 ? Optional.empty()
                 : Optional.of(
-                        "data-plane.codec = %s has no effect: %s"
+                        "data-plane.%s has no effect: %s"
                                 .formatted(
-                                        codec.name().toLowerCase(Locale.ROOT),
+                                        codec == Codec.NONE
+                                                ? "gradient-codec = "
+                                                        + word(gradientCodec.orElse(codec))
+                                                : "codec = " + word(codec),
                                         links == 0
                                                 ? "one rank has all stages and sends nothing"
                                                 : "the last link begins at stage %d, data-plane.codec-from-stage = %d"
