@@ -1,6 +1,7 @@
 package dev.penstock.actors.journal;
 
 import dev.penstock.actors.journal.JournalRecord.Committed;
+import dev.penstock.actors.spi.PlanRevision;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -23,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * @param counted the recoveries since the run began
  * @param placed the process that each rank went to last; lacks ranks that never had one, and all of
  *     them where an earlier version wrote the journal
+ * @param revision of the run's plan that it follows
+ * @param isBetweenPlans whether nothing was committed since: some ranks may follow the former plan
  * @param ending why the run is over; empty if it is not
  */
 public record JournalledRun(
@@ -34,6 +37,8 @@ public record JournalledRun(
         long published,
         List<JournalRecord.Counted> counted,
         Map<Integer, String> placed,
+        PlanRevision revision,
+        boolean isBetweenPlans,
         Optional<JournalRecord> ending) {
     public JournalledRun {
         counted = List.copyOf(counted);
@@ -58,6 +63,11 @@ public record JournalledRun(
         new TreeMap<>(placed)
                 .forEach((rank, process) -> records.add(new JournalRecord.Placed(rank, process)));
         records.add(new JournalRecord.EpochRaised(epoch, "as known so far"));
+        var revised = new JournalRecord.Revised(revision);
+        boolean follows = revision.number() > 0;
+        if (follows && !isBetweenPlans) {
+            records.add(revised);
+        }
         if (commit.isPresent()) {
             records.add(commit.get());
         } else {
@@ -68,6 +78,9 @@ public record JournalledRun(
         }
         if (published != NONE) {
             records.add(new JournalRecord.Published(published));
+        }
+        if (follows && isBetweenPlans) {
+            records.add(revised);
         }
         ending.ifPresent(records::add);
         return records;
@@ -84,6 +97,8 @@ public record JournalledRun(
                 published,
                 counted,
                 placed,
+                revision,
+                isBetweenPlans,
                 ending);
     }
 
@@ -96,7 +111,17 @@ public record JournalledRun(
      */
     public JournalledRun withPublished(long newest) {
         return new JournalledRun(
-                began, epoch, completed, applied, commit, newest, counted, placed, ending);
+                began,
+                epoch,
+                completed,
+                applied,
+                commit,
+                newest,
+                counted,
+                placed,
+                revision,
+                isBetweenPlans,
+                ending);
     }
 
     private static final class Reader {
@@ -108,6 +133,8 @@ public record JournalledRun(
         private long published = NONE;
         private final List<JournalRecord.Counted> counted = new ArrayList<>();
         private final Map<Integer, String> placed = new TreeMap<>();
+        private PlanRevision revision = PlanRevision.NONE;
+        private boolean betweenPlans;
         private @Nullable JournalRecord ending;
 
         void take(JournalRecord record) {
@@ -121,6 +148,8 @@ public record JournalledRun(
                     published = NONE;
                     counted.clear();
                     placed.clear();
+                    revision = PlanRevision.NONE;
+                    betweenPlans = false;
                     ending = null;
                 }
                 case JournalRecord.EpochRaised(int to, String _) -> raise(to);
@@ -131,6 +160,7 @@ public record JournalledRun(
                     commit = next;
                     completed = next.step();
                     applied = completed;
+                    betweenPlans = false;
                 }
                 case JournalRecord.Skipped(int in, long step) -> {
                     raise(in);
@@ -143,6 +173,10 @@ public record JournalledRun(
                     applied = step;
                 }
                 case JournalRecord.Published(long step) -> published = step;
+                case JournalRecord.Revised(PlanRevision next) -> {
+                    revision = next;
+                    betweenPlans = true;
+                }
                 case JournalRecord.Failed failed -> ending = failed;
                 case JournalRecord.Ended ended -> ending = ended;
             }
@@ -166,6 +200,8 @@ public record JournalledRun(
                                     published,
                                     counted,
                                     placed,
+                                    revision,
+                                    betweenPlans,
                                     Optional.ofNullable(ending)));
         }
     }

@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
 import akka.actor.typed.ActorRef;
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
@@ -154,7 +155,7 @@ class RunManagerTest {
                     RecoveryPolicy.DEFAULT,
                     journal,
                     processes,
-                    ProcessVitals.NONE);
+                    ProcessVitals.NONE, PlanReaction.NONE);
         }
     }
 
@@ -179,7 +180,7 @@ class RunManagerTest {
                     RecoveryPolicy.DEFAULT,
                     RunJournal.NONE,
                     processes,
-                    ProcessVitals.NONE);
+                    ProcessVitals.NONE, PlanReaction.NONE);
         }
     }
 }

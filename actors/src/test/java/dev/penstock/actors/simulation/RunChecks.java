@@ -197,6 +197,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
             case JournalRecord.Failed _ -> budgetWasSpent = isBudgetSpent();
             case JournalRecord.Placed _,
                     JournalRecord.Published _,
+                    JournalRecord.Revised _,
                     JournalRecord.Skipped _,
                     JournalRecord.Ended _ -> {}
         }

@@ -14,6 +14,7 @@ import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.spi.DeviceFailureListener;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.PlanRevisions;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.Effect;
 import dev.penstock.actors.supervisor.TestCoordinators;
@@ -341,7 +342,8 @@ final class Simulation {
                         CollectiveLibrary.NEVER,
                         new TransferRegistry(true),
                         _ -> {},
-                        DeviceFailureListener.NONE);
+                        DeviceFailureListener.NONE,
+                        PlanRevisions.NEVER);
         var hosted = new SimRank(this, process, node, birth, resources, ears, this::ended);
         process.ranks.add(hosted);
         return hosted;

@@ -8,6 +8,7 @@ import akka.actor.testkit.typed.javadsl.FishingOutcomes;
 import akka.actor.testkit.typed.javadsl.TestProbe;
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.receptionist.Receptionist;
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.RunJournal;
@@ -160,7 +161,7 @@ class LastWordsTest {
                         RecoveryPolicy.DEFAULT,
                         journal,
                         new Processes(),
-                        ProcessVitals.NONE);
+                        ProcessVitals.NONE, PlanReaction.NONE);
         ActorRef<PipelineSupervisor.Command> supervisor =
                 kit.spawn(PipelineSupervisor.create(chain.plan(), chain, services, outcome));
         kit.system()

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.cluster;
 
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.cluster.ClusterRun;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalFile;
@@ -123,7 +124,7 @@ final class ServingRun implements ClusterRun {
                 RecoveryPolicy.DEFAULT,
                 opened,
                 processes,
-                LinuxVitals.ofThisHost());
+                LinuxVitals.ofThisHost(), PlanReaction.NONE);
     }
 
     @Override

@@ -10,20 +10,28 @@ import dev.penstock.actors.fault.ProcessHarm;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.spi.DeviceFactory;
+import dev.penstock.actors.spi.PlanReaction;
+import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.PlanRevisions;
+import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
+import dev.penstock.runtime.adapt.Repartitioning;
+import dev.penstock.runtime.adapt.SpeedModel;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.Retention;
+import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.run.CheckpointSection;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.PipelineSection;
 import dev.penstock.runtime.config.run.RankLayout;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
@@ -33,8 +41,11 @@ import dev.penstock.runtime.launch.devices.LostGpus;
 import dev.penstock.runtime.launch.devices.RankGpus;
 import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsFile;
+import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.tokenizer.Tokenizer;
@@ -43,6 +54,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import javax.crypto.SecretKey;
 import org.slf4j.Logger;
@@ -75,6 +87,8 @@ public final class RunAssembly implements AutoCloseable {
     private final KernelMemory kernels;
     private final CheckpointDirectory checkpoints;
     private final ConfiguredDataPlane dataPlane;
+    private final PipelineMeter meter;
+    private final Optional<Repartitioning> repartitioning;
 
     /**
      * Puts the parts of a run together.
@@ -94,13 +108,7 @@ public final class RunAssembly implements AutoCloseable {
         this.options = options;
         this.plan = ConfiguredPlan.of(parts, options);
         this.faults = ConfiguredFaults.injector(config(), options.directory(), harm);
-        this.stages =
-                new GptStageFactory(
-                                parts.model(),
-                                parts.schedule().budgets(),
-                                parts.data(),
-                                parts.start().parameters())
-                        .following(parts.schedule().passes());
+        this.stages = stages(parts);
         this.kernels = KernelMemory.of(config(), plan, stages);
         this.checkpoints =
                 new CheckpointDirectory(
@@ -113,6 +121,125 @@ public final class RunAssembly implements AutoCloseable {
                         faults.forSaves());
         this.dataPlane =
                 new ConfiguredDataPlane(config().dataPlane(), options.runId(), faults.forFrames());
+        this.meter = new PipelineMeter(plan.training(), plan.grid());
+        this.repartitioning = repartitioning();
+    }
+
+    /** The same run where it follows another plan: they share all that does not depend on it. */
+    private RunAssembly(RunAssembly first, PlanRevision asked) {
+        this.parts = first.parts.with(asked.settings());
+        this.options = first.options;
+        RunPlan made = ConfiguredPlan.of(parts, options);
+        this.plan =
+                made.as(
+                        new PlanRevision(
+                                asked.number(), asked.settings(), made.hash(), asked.reason()),
+                        first.plan.hash());
+        this.faults = first.faults;
+        this.stages = stages(parts);
+        this.kernels = KernelMemory.of(config(), plan, stages);
+        this.checkpoints = first.checkpoints;
+        this.dataPlane = first.dataPlane;
+        this.meter = first.meter;
+        this.repartitioning = first.repartitioning;
+    }
+
+    private static GptStageFactory stages(RunParts parts) {
+        return new GptStageFactory(
+                        parts.model(),
+                        parts.schedule().budgets(),
+                        parts.data(),
+                        parts.start().parameters())
+                .following(parts.schedule().passes());
+    }
+
+    private Optional<Repartitioning> repartitioning() {
+        PipelineSection section = config().pipeline();
+        if (section.partition() != PipelineSection.Partition.Rule.MEASURED
+                || options.evaluateOnly()) {
+            return Optional.empty();
+        }
+        return Optional.of(
+                new Repartitioning(
+                        section.repartitionEvery(),
+                        section.repartitionMargin(),
+                        meter,
+                        speeds(),
+                        new Reviser(this)));
+    }
+
+    private SpeedModel speeds() {
+        return new SpeedModel(
+                plan.training(),
+                parts.schedule().inFlight(),
+                model().partition(),
+                new TrainedParts(model().shape(), model().fineTuning()),
+                plan.steps().last());
+    }
+
+    /** Makes plans of a run with other stages. */
+    private record Reviser(RunAssembly first) implements Repartitioning.Reviser {
+        @Override
+        public Optional<RunPlan> revise(StagePartition partition, int number, String reason) {
+            var settings = List.of("pipeline.partition=" + partition.layersPerStage());
+            RunAssembly revised =
+                    new RunAssembly(first, new PlanRevision(number, settings, "", reason));
+            return revised.fits() ? Optional.of(revised.plan) : Optional.empty();
+        }
+
+        @Override
+        public SpeedModel model(RunPlan plan) {
+            return first.following(plan.revision()).speeds();
+        }
+    }
+
+    /** Whether each rank may hold what this plan needs. */
+    private boolean fits() {
+        Optional<Long> limit = config().device().memoryLimit().map(Bytes::bytes);
+        return plannedMemory().stream()
+                .allMatch(rank -> limit.isEmpty() || rank.total() <= limit.get());
+    }
+
+    /**
+     * The same run where it follows a later plan. They share what does not depend on that: of all
+     * of them, one is closed.
+     *
+     * @throws IllegalStateException if another plan comes of its settings here
+     */
+    public RunAssembly following(PlanRevision revision) {
+        if (revision.equals(plan.revision())) {
+            return this;
+        }
+        var revised = new RunAssembly(this, revision);
+        if (!revised.plan.revision().equals(revision)) {
+            throw new IllegalStateException(
+                    "another plan comes of %s here: expected hash %s, got %s; start all nodes with the same version"
+                            .formatted(
+                                    revision.words(),
+                                    revision.hash(),
+                                    revised.plan.revision().hash()));
+        }
+        return revised;
+    }
+
+    private PlanRevisions.Revised revised(PlanRevision revision) {
+        RunAssembly there = following(revision);
+        return new PlanRevisions.Revised(there.plan, there.programs());
+    }
+
+    /** Who may want another plan while the run goes on. */
+    public PlanReaction reaction() {
+        return repartitioning.<PlanReaction>map(Function.identity()).orElse(PlanReaction.NONE);
+    }
+
+    /** Watchers of the run that act on it. */
+    List<? extends RunListener> reacting() {
+        return repartitioning.stream().toList();
+    }
+
+    /** Of the run's steps; shared with whoever looks at them. */
+    PipelineMeter meter() {
+        return meter;
     }
 
     private Retention retention(Path directory) {
@@ -284,7 +411,8 @@ public final class RunAssembly implements AutoCloseable {
                 RankResources.of(plan, devices, programs(), joined, checkpoints)
                         .withFaults(faults)
                         .withTransfers(new TransferRegistry(direct))
-                        .withLibrary(config().library());
+                        .withLibrary(config().library())
+                        .withRevisions(this::revised);
         return devices instanceof RankGpus gpus ? resources.whenDeviceLost(gpus) : resources;
     }
 

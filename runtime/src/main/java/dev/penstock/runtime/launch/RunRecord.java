@@ -3,6 +3,7 @@ package dev.penstock.runtime.launch;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.dashboard.DashboardServer;
@@ -46,7 +47,7 @@ public final class RunRecord implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(RunRecord.class);
 
     private final RunDirectory directory;
-    private final RunAssembly assembly;
+    private volatile RunAssembly assembly;
     private final boolean betweenHosts;
     private final long recorded;
     private final PlacedRanks placed;
@@ -81,7 +82,7 @@ public final class RunRecord implements AutoCloseable {
         this.recorded = recorded;
         this.placed = new PlacedRanks(betweenHosts ? assembly.apart() : assembly.homes());
         this.config = assembly.config();
-        this.meter = new PipelineMeter(assembly.plan().training(), assembly.plan().grid());
+        this.meter = assembly.meter();
         var steps = assembly.plan().steps();
         this.recorder =
                 new RunRecorder(
@@ -149,7 +150,27 @@ public final class RunRecord implements AutoCloseable {
                         assembly.plan().grid(),
                         assembly.shares(),
                         told);
-        return new ListenerFanOut(List.of(told, stragglers));
+        List<RunListener> all =
+                new ArrayList<>(List.of(new Follower(stragglers), told, stragglers));
+        all.addAll(assembly.reacting());
+        return new ListenerFanOut(all);
+    }
+
+    /** Follows the run's plan, before all others that are told of it. */
+    private final class Follower implements RunListener {
+        private final StragglerWatch stragglers;
+
+        Follower(StragglerWatch stragglers) {
+            this.stragglers = stragglers;
+        }
+
+        @Override
+        public void onRevised(RunPlan revised, long completed) {
+            assembly = assembly.following(revised.revision());
+            meter.follow(revised.training());
+            stragglers.follow(revised.training(), assembly.shares());
+            LOG.info("from step {} on: {}", completed + 1, revised.revision().words());
+        }
     }
 
     /** The first lines of a run: what is trained, on what, in which order, and where. */

@@ -2,6 +2,7 @@ package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.StepReport;
 import java.util.Collections;
@@ -64,6 +65,11 @@ public final class ListenerFanOut implements RunListener {
     @Override
     public void onRecovery(RecoveryReport report) {
         each(listener -> listener.onRecovery(report));
+    }
+
+    @Override
+    public void onRevised(RunPlan revised, long completed) {
+        each(listener -> listener.onRevised(revised, completed));
     }
 
     @Override

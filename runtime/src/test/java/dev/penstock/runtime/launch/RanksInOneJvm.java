@@ -1,6 +1,7 @@
 package dev.penstock.runtime.launch;
 
 import akka.actor.typed.ActorSystem;
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.fault.ProcessHarm;
 import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.spi.RunListener;
@@ -121,7 +122,7 @@ public final class RanksInOneJvm {
                             assembly.recoveryPolicy(),
                             journal,
                             processes,
-                            processes);
+                            processes, PlanReaction.NONE);
             ActorSystem<Command> system =
                     ActorSystems.local(
                             PipelineSupervisor.create(

@@ -484,10 +484,10 @@ final class Consistency {
     }
 
     private void partitionMatches() {
-        if (config.pipeline().partition().isEmpty()) {
+        if (config.pipeline().partition().layers().isEmpty()) {
             return;
         }
-        List<Integer> partition = config.pipeline().partition().get();
+        List<Integer> partition = config.pipeline().partition().layers().get();
         int layers = config.model().layers();
         int stages = config.stages();
         require(

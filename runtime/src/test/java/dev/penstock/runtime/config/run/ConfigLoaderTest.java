@@ -57,7 +57,9 @@ class ConfigLoaderTest {
                                 new PipelineSection(
                                         2,
                                         Optional.empty(),
-                                        Optional.empty(),
+                                        PipelineSection.Partition.Rule.FLOPS,
+                                        10,
+                                        0.05,
                                         PipelineSection.Processes.SINGLE,
                                         Optional.empty()),
                                 new ParallelSection(
@@ -162,7 +164,8 @@ class ConfigLoaderTest {
             parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
             }, ring-from = 4 MiB, collectives = auto, devices = 18 }
-            pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage
+            pipeline { stages = 3, chunks = 1, partition = [2, 1, 2]
+                       repartition-every = 20, repartition-margin = 0.1, processes = per-stage
                        ranks-per-node = 2 }
             schedule {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
@@ -224,7 +227,9 @@ class ConfigLoaderTest {
                                 new PipelineSection(
                                         3,
                                         Optional.of(1),
-                                        Optional.of(List.of(2, 1, 2)),
+                                        new PipelineSection.Partition.Given(List.of(2, 1, 2)),
+                                        20,
+                                        0.1,
                                         PipelineSection.Processes.PER_STAGE,
                                         Optional.of(2)),
                                 new ParallelSection(
@@ -390,7 +395,7 @@ class ConfigLoaderTest {
 
         assertThat(config.run().steps()).isEqualTo(3);
         assertThat(config.schedule().kind()).isEqualTo(ScheduleSection.Kind.TERAPIPE);
-        assertThat(config.pipeline().partition()).hasValue(List.of(3, 1));
+        assertThat(config.pipeline().partition().layers()).hasValue(List.of(3, 1));
     }
 
     @Test
