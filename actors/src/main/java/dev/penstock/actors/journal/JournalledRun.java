@@ -25,7 +25,6 @@ import org.jspecify.annotations.Nullable;
  * @param placed the process that each rank went to last; lacks ranks that never had one, and all of
  *     them where an earlier version wrote the journal
  * @param revision of the run's plan that it follows
- * @param isBetweenPlans whether nothing was committed since: some ranks may follow the former plan
  * @param ending why the run is over; empty if it is not
  */
 public record JournalledRun(
@@ -38,7 +37,6 @@ public record JournalledRun(
         List<JournalRecord.Counted> counted,
         Map<Integer, String> placed,
         PlanRevision revision,
-        boolean isBetweenPlans,
         Optional<JournalRecord> ending) {
     public JournalledRun {
         counted = List.copyOf(counted);
@@ -63,10 +61,8 @@ public record JournalledRun(
         new TreeMap<>(placed)
                 .forEach((rank, process) -> records.add(new JournalRecord.Placed(rank, process)));
         records.add(new JournalRecord.EpochRaised(epoch, "as known so far"));
-        var revised = new JournalRecord.Revised(revision);
-        boolean follows = revision.number() > 0;
-        if (follows && !isBetweenPlans) {
-            records.add(revised);
+        if (revision.number() > 0) {
+            records.add(new JournalRecord.Revised(revision));
         }
         if (commit.isPresent()) {
             records.add(commit.get());
@@ -78,9 +74,6 @@ public record JournalledRun(
         }
         if (published != NONE) {
             records.add(new JournalRecord.Published(published));
-        }
-        if (follows && isBetweenPlans) {
-            records.add(revised);
         }
         ending.ifPresent(records::add);
         return records;
@@ -98,7 +91,6 @@ public record JournalledRun(
                 counted,
                 placed,
                 revision,
-                isBetweenPlans,
                 ending);
     }
 
@@ -120,7 +112,6 @@ public record JournalledRun(
                 counted,
                 placed,
                 revision,
-                isBetweenPlans,
                 ending);
     }
 
@@ -134,7 +125,6 @@ public record JournalledRun(
         private final List<JournalRecord.Counted> counted = new ArrayList<>();
         private final Map<Integer, String> placed = new TreeMap<>();
         private PlanRevision revision = PlanRevision.NONE;
-        private boolean betweenPlans;
         private @Nullable JournalRecord ending;
 
         void take(JournalRecord record) {
@@ -149,7 +139,6 @@ public record JournalledRun(
                     counted.clear();
                     placed.clear();
                     revision = PlanRevision.NONE;
-                    betweenPlans = false;
                     ending = null;
                 }
                 case JournalRecord.EpochRaised(int to, String _) -> raise(to);
@@ -160,7 +149,6 @@ public record JournalledRun(
                     commit = next;
                     completed = next.step();
                     applied = completed;
-                    betweenPlans = false;
                 }
                 case JournalRecord.Skipped(int in, long step) -> {
                     raise(in);
@@ -173,10 +161,7 @@ public record JournalledRun(
                     applied = step;
                 }
                 case JournalRecord.Published(long step) -> published = step;
-                case JournalRecord.Revised(PlanRevision next) -> {
-                    revision = next;
-                    betweenPlans = true;
-                }
+                case JournalRecord.Revised(PlanRevision next) -> revision = next;
                 case JournalRecord.Failed failed -> ending = failed;
                 case JournalRecord.Ended ended -> ending = ended;
             }
@@ -201,7 +186,6 @@ public record JournalledRun(
                                     counted,
                                     placed,
                                     revision,
-                                    betweenPlans,
                                     Optional.ofNullable(ending)));
         }
     }

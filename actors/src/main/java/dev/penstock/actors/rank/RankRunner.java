@@ -319,7 +319,14 @@ public final class RankRunner implements AutoCloseable {
         enter(prepare.epoch());
         long ready = uncommitted == null ? NOTHING : uncommitted.step();
         var held = new RankEvent.HeldState(rank, committedStep, ready);
-        tell(new RankEvent.Prepared(rank, epoch, held, work.heldMirrors(), locations.digests()));
+        tell(
+                new RankEvent.Prepared(
+                        rank,
+                        epoch,
+                        held,
+                        work.heldMirrors(),
+                        locations.digests(),
+                        work.plan().revision().hash()));
         return Next.WAIT;
     }
 

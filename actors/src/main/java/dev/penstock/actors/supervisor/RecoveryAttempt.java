@@ -48,10 +48,8 @@ record RecoveryAttempt(
          * @param gathersUntilNanos until then, nodes may say that they host ranks which nobody else
          *     has
          * @param asked whether every node was asked: what nobody has by then lives nowhere
-         * @param back whether all ranks are to go back to the checkpoint, because some may follow
-         *     another plan than the run
          */
-        record TakeUp(long gathersUntilNanos, boolean asked, boolean back) implements Reason {}
+        record TakeUp(long gathersUntilNanos, boolean asked) implements Reason {}
     }
 
     static RecoveryAttempt begin(Origin origin) {
@@ -115,13 +113,12 @@ record RecoveryAttempt(
 
     /** Whether ranks that nobody has heard of may still be found. */
     boolean gathersAt(long now) {
-        return origin.reason() instanceof Reason.TakeUp(long until, boolean _, boolean _)
-                && now < until;
+        return origin.reason() instanceof Reason.TakeUp(long until, boolean _) && now < until;
     }
 
     /** Whether a rank that nobody has heard of is dead, and not only silent. */
     boolean knowsAllAt(long now) {
-        return origin.reason() instanceof Reason.TakeUp(long _, boolean asked, boolean _)
+        return origin.reason() instanceof Reason.TakeUp(long _, boolean asked)
                 && asked
                 && !gathersAt(now);
     }
@@ -131,9 +128,7 @@ record RecoveryAttempt(
     }
 
     boolean wantsBack() {
-        return origin.reason() instanceof Reason.GoBack
-                || origin.reason() instanceof Reason.TakeUp(long _, boolean _, boolean back)
-                        && back;
+        return origin.reason() instanceof Reason.GoBack;
     }
 
     /** Whether the listener has not heard yet that all ranks were open. */

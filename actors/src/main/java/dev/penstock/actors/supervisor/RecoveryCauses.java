@@ -300,9 +300,7 @@ final class RecoveryCauses {
         Timeouts limits = plan.timeouts();
         Duration patience = taken.asked() ? limits.stallLimit().dividedBy(2) : limits.lease();
         follow(plan);
-        var reason =
-                new Reason.TakeUp(
-                        now + patience.toNanos(), taken.asked(), taken.run().isBetweenPlans());
+        var reason = new Reason.TakeUp(now + patience.toNanos(), taken.asked());
         recovery.raise(recovery.begin(reason, cause, now), cause, now);
     }
 

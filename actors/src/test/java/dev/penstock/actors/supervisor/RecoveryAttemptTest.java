@@ -52,7 +52,7 @@ class RecoveryAttemptTest {
 
     @Test
     void ranksAreGatheredForALeaseByWhoTakesTheRunUp() {
-        RecoveryAttempt takesUp = attempt(new Reason.TakeUp(30, false, false));
+        RecoveryAttempt takesUp = attempt(new Reason.TakeUp(30, false));
 
         assertThat(takesUp.gathersAt(29)).isTrue();
         assertThat(takesUp.gathersAt(30)).isFalse();
@@ -62,13 +62,13 @@ class RecoveryAttemptTest {
     @Test
     void aRunThatWasNeverOpenForItsListenerOpensWithTheRecovery() {
         assertThat(attempt(new Reason.LossInPlacing()).opens()).isTrue();
-        assertThat(attempt(new Reason.TakeUp(30, false, false)).opens()).isTrue();
+        assertThat(attempt(new Reason.TakeUp(30, false)).opens()).isTrue();
         assertThat(attempt(new Reason.Loss()).opens()).isFalse();
     }
 
     @Test
     void aRankThatIsFoundIsNotDead() {
-        assertThat(attempt(new Reason.TakeUp(30, false, false)).died(2).lives(2).dead().isEmpty())
+        assertThat(attempt(new Reason.TakeUp(30, false)).died(2).lives(2).dead().isEmpty())
                 .isTrue();
     }
 
