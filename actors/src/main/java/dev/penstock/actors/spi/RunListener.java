@@ -60,6 +60,9 @@ public interface RunListener {
     /** Nothing moved for a while: who waits for what, from whom, since when. */
     default void onStall(String report) {}
 
+    /** What another plan has won, or why a better one is not taken; in a line for people. */
+    default void onPlanNote(String note) {}
+
     /**
      * A rank has computed slower than it should for several steps; told again only when it was well
      * in between.

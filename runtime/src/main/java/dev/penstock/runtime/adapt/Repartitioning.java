@@ -10,8 +10,6 @@ import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Cuts a run's layers into other stages when its ranks compute at other speeds than the plan
@@ -23,13 +21,11 @@ import org.slf4j.LoggerFactory;
  * <p>Not thread-safe: confined to the listener's thread.
  */
 public final class Repartitioning implements RunListener, PlanReaction {
-    private static final Logger LOG = LoggerFactory.getLogger(Repartitioning.class);
-
     /** After a start and after every recovery: code is not compiled, and caches are cold. */
     private static final int SETTLING = 5;
 
-    /** What all ranks begin anew with, beside their checkpoint. */
-    private static final long RESTART_NANOS = 1_000_000_000L;
+    /** No step comes before the recovery with which the ranks follow another plan. */
+    private static final int REVISED = Integer.MAX_VALUE;
 
     private final int every;
     private final double margin;
@@ -40,6 +36,14 @@ public final class Repartitioning implements RunListener, PlanReaction {
     private int looked;
     private int settling = SETTLING;
     private long checkpointNanos;
+
+    /** What all ranks took to begin anew, beside their checkpoint. */
+    private long restartNanos = 1_000_000_000L;
+
+    /** Simulated computations of a step before the last change; 0 if nothing has changed. */
+    private long nanosBefore;
+
+    private RunListener told = new RunListener() {};
     private int revisions;
     private @Nullable StagePartition refused;
     private @Nullable RunPlan wanted;
@@ -72,6 +76,11 @@ public final class Repartitioning implements RunListener, PlanReaction {
         this.reviser = reviser;
     }
 
+    /** Takes who hears what the changes win. */
+    public void tell(RunListener listener) {
+        told = listener;
+    }
+
     @Override
     public Optional<RunPlan> wanted() {
         var told = Optional.ofNullable(wanted);
@@ -83,11 +92,14 @@ public final class Repartitioning implements RunListener, PlanReaction {
     public void onRevised(RunPlan revised, long completed) {
         model = reviser.model(revised);
         revisions = revised.revision().number();
-        begin();
+        settling = REVISED;
     }
 
     @Override
     public void onRecovery(RecoveryReport report) {
+        if (settling == REVISED) {
+            restartNanos = report.resumeNanos();
+        }
         begin();
     }
 
@@ -119,20 +131,27 @@ public final class Repartitioning implements RunListener, PlanReaction {
 
     private void look(long step) {
         SpeedModel.Proposal best = model.propose(means.lines());
+        if (nanosBefore > 0) {
+            told.onPlanNote(
+                    "since the change of plan %d, the computations of a step take %.3f s instead of %.3f s"
+                            .formatted(revisions, best.nanosNow() / 1e9, nanosBefore / 1e9));
+            nanosBefore = 0;
+        }
         long won = best.nanosNow() - best.nanosThen();
         double left = model.lastStep() - step;
         if (best.partition().equals(refused)
                 || won <= margin * best.nanosNow()
-                || won * left <= 2 * checkpointNanos + RESTART_NANOS) {
+                || won * left <= 2 * checkpointNanos + restartNanos) {
             return;
         }
         Optional<RunPlan> revised = 
                 reviser.revise(best.partition(), revisions + 1, best.words());
         if (revised.isEmpty()) {
-            LOG.info("{}, but a rank cannot hold its part", best.words());
+            told.onPlanNote(best.words() + "; but a rank cannot hold its part");
             refused = best.partition();
         } else {
             wanted = revised.get();
+            nanosBefore = best.nanosNow();
         }
     }
 }

@@ -178,6 +178,11 @@ public final class EventLog implements RunListener, AutoCloseable {
     }
 
     @Override
+    public void onPlanNote(String note) {
+        note(RunEvent.Noted.Kind.PLAN, note);
+    }
+
+    @Override
     public void onStraggler(int rank, long step, double factor) {
         note(RunEvent.Noted.Kind.STRAGGLER, Notices.straggler(rank, step, factor));
     }

@@ -232,8 +232,13 @@ public final class RunAssembly implements AutoCloseable {
         return repartitioning.<PlanReaction>map(Function.identity()).orElse(PlanReaction.NONE);
     }
 
-    /** Watchers of the run that act on it. */
-    List<? extends RunListener> reacting() {
+    /**
+     * Watchers of the run that act on it.
+     *
+     * @param told what they have to say
+     */
+    List<? extends RunListener> reacting(RunListener told) {
+        repartitioning.ifPresent(each -> each.tell(told));
         return repartitioning.stream().toList();
     }
 

@@ -48,6 +48,10 @@ public final class RunRecord implements AutoCloseable {
 
     private final RunDirectory directory;
     private volatile RunAssembly assembly;
+
+    /** Of earlier plans of the run, the most that each rank held. */
+    private volatile List<MemoryPlan> planned = List.of();
+
     private final boolean betweenHosts;
     private final long recorded;
     private final PlacedRanks placed;
@@ -152,7 +156,7 @@ public final class RunRecord implements AutoCloseable {
                         told);
         List<RunListener> all =
                 new ArrayList<>(List.of(new Follower(stragglers), told, stragglers));
-        all.addAll(assembly.reacting());
+        all.addAll(assembly.reacting(told));
         return new ListenerFanOut(all);
     }
 
@@ -166,6 +170,7 @@ public final class RunRecord implements AutoCloseable {
 
         @Override
         public void onRevised(RunPlan revised, long completed) {
+            planned = memory();
             assembly = assembly.following(revised.revision());
             meter.follow(revised.training());
             stragglers.follow(revised.training(), assembly.shares());
@@ -258,8 +263,16 @@ public final class RunRecord implements AutoCloseable {
         return recorder.unsaved();
     }
 
+    /** The most that each rank holds by any plan that the run has followed. */
     private List<MemoryPlan> memory() {
-        return assembly.plannedMemory(betweenHosts && assembly.mayCrossHosts(), placed.atFirst());
+        List<MemoryPlan> now =
+                assembly.plannedMemory(betweenHosts && assembly.mayCrossHosts(), placed.atFirst());
+        List<MemoryPlan> most = new ArrayList<>();
+        for (int rank = 0; rank < now.size(); rank++) {
+            MemoryPlan before = rank < planned.size() ? planned.get(rank) : now.get(rank);
+            most.add(before.total() > now.get(rank).total() ? before : now.get(rank));
+        }
+        return most;
     }
 
     private RunEvent.Began began(long recorded) {

@@ -83,6 +83,11 @@ public final class ListenerFanOut implements RunListener {
     }
 
     @Override
+    public void onPlanNote(String note) {
+        each(listener -> listener.onPlanNote(note));
+    }
+
+    @Override
     public void onStraggler(int rank, long step, double factor) {
         each(listener -> listener.onStraggler(rank, step, factor));
     }

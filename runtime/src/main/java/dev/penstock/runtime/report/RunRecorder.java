@@ -129,6 +129,11 @@ public final class RunRecorder implements RunListener {
     }
 
     @Override
+    public synchronized void onPlanNote(String note) {
+        events.merge("plan", note, (a, b) -> a + "; " + b);
+    }
+
+    @Override
     public void onStraggler(int rank, long step, double factor) {
         slow(Notices.straggler(rank, step, factor));
     }

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.launch;
 
 import akka.actor.typed.ActorSystem;
-import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.fault.ProcessHarm;
 import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.spi.RunListener;
@@ -122,7 +121,7 @@ public final class RanksInOneJvm {
                             assembly.recoveryPolicy(),
                             journal,
                             processes,
-                            processes, PlanReaction.NONE);
+                            processes, assembly.reaction());
             ActorSystem<Command> system =
                     ActorSystems.local(
                             PipelineSupervisor.create(
