@@ -103,15 +103,7 @@ public record JournalledRun(
      */
     public JournalledRun withPublished(long newest) {
         return new JournalledRun(
-                began,
-                epoch,
-                completed,
-                applied,
-                commit,
-                newest,
-                counted,
-                placed,
-                revision,
+                began, epoch, completed, applied, commit, newest, counted, placed, revision,
                 ending);
     }
 

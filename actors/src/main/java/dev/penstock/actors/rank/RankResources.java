@@ -111,9 +111,6 @@ public record RankResources(
 
     /** What a rank works with that follows this plan of the run. */
     RankResources following(PlanRevision revision) {
-        if (revision.equals(plan.revision())) {
-            return this;
-        }
         PlanRevisions.Revised revised = revisions.of(revision);
         return with(
                 parts -> {

@@ -66,10 +66,10 @@ public final class RankWork implements AutoCloseable {
      * @throws RuntimeException if this process cannot follow it
      */
     void follow(PlanRevision revision) {
-        RankResources other = resources.following(revision);
-        if (other == resources) {
+        if (revision.equals(resources.plan().revision())) {
             return;
         }
+        RankResources other = resources.following(revision);
         mirrors.close();
         closeStages();
         resources = other;

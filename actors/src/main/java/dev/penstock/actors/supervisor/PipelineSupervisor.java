@@ -515,7 +515,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
     /** After what the listener was told, and on its thread: to look at steps takes time. */
     private void react() {
         PlanReaction reaction = services.reaction();
-        if (reaction != PlanReaction.NONE) {
+        if (!reaction.equals(PlanReaction.NONE)) {
             ActorRef<Command> self = getContext().getSelf();
             listener.tell(_ -> reaction.wanted().ifPresent(plan -> self.tell(new Revise(plan))));
         }

@@ -5,11 +5,11 @@ import static org.awaitility.Awaitility.await;
 
 import akka.actor.testkit.typed.javadsl.ActorTestKit;
 import akka.actor.typed.ActorRef;
-import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.journal.RunJournal;
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.ProcessVitals;
 import dev.penstock.actors.spi.RunOutcome;
@@ -155,7 +155,8 @@ class RunManagerTest {
                     RecoveryPolicy.DEFAULT,
                     journal,
                     processes,
-                    ProcessVitals.NONE, PlanReaction.NONE);
+                    ProcessVitals.NONE,
+                    PlanReaction.NONE);
         }
     }
 
@@ -180,7 +181,8 @@ class RunManagerTest {
                     RecoveryPolicy.DEFAULT,
                     RunJournal.NONE,
                     processes,
-                    ProcessVitals.NONE, PlanReaction.NONE);
+                    ProcessVitals.NONE,
+                    PlanReaction.NONE);
         }
     }
 }

@@ -12,8 +12,8 @@ import dev.penstock.actors.journal.JournalRecord.Published;
 import dev.penstock.actors.journal.JournalRecord.Revised;
 import dev.penstock.actors.journal.JournalRecord.RolledBack;
 import dev.penstock.actors.journal.JournalRecord.Skipped;
-import java.util.ArrayList;
 import dev.penstock.actors.spi.PlanRevision;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -102,7 +102,8 @@ class JournalledRunTest {
 
     @Test
     void aRunFollowsItsLastPlanUntilItIsBegunAnew() {
-        var first = new PlanRevision(1, List.of("pipeline.partition=[3, 1]"), "aa", "rank 1 is slow");
+        var first =
+                new PlanRevision(1, List.of("pipeline.partition=[3, 1]"), "aa", "rank 1 is slow");
         var second = new PlanRevision(2, List.of("pipeline.partition=[2, 2]"), "bb", "it is not");
 
         JournalledRun run =

@@ -212,7 +212,11 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 simulation.nan.hasStruck()
                         && simulation.scenario.policy().nonFinite()
                                 == RecoveryPolicy.NonFinite.ROLLBACK;
-        if (onPurpose || simulation.hasRevisedPlans() || roomDenied || holdsNothing() || isBeyondTheJournal()) {
+        if (onPurpose
+                || simulation.hasRevisedPlans()
+                || roomDenied
+                || holdsNothing()
+                || isBeyondTheJournal()) {
             return true;
         }
         for (int rank = 0; rank < simulation.plan.ranks(); rank++) {

@@ -2,19 +2,19 @@ package dev.penstock.actors.supervisor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.actors.spi.PlanRevision;
-import dev.penstock.actors.rank.LocationDigests;
-import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankLocations;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
@@ -357,8 +357,7 @@ final class CoordinatedRun implements RunListener {
     CoordinatedRun preparedWithPlan(int rank, String plan) {
         var held = new RankEvent.HeldState(rank, applied, -1);
         return says(
-                new RankEvent.Prepared(
-                        rank, epoch, held, List.of(), LocationDigests.NONE, plan));
+                new RankEvent.Prepared(rank, epoch, held, List.of(), LocationDigests.NONE, plan));
     }
 
     CoordinatedRun preparedWithMirror(int rank, int mirrored, long step) {

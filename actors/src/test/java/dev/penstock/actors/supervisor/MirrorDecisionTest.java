@@ -225,7 +225,8 @@ class MirrorDecisionTest {
                                                 2,
                                                 state,
                                                 List.of(state((rank + 3) % RANKS, 1, -1)),
-                                                LocationDigests.NONE, "")));
+                                                LocationDigests.NONE,
+                                                "")));
 
         assertThat(resumes()).isEmpty();
         take(coordinator.onRoom(Map.of(1, node(3)), true, ++now));
@@ -363,7 +364,8 @@ class MirrorDecisionTest {
                                                         epoch,
                                                         state,
                                                         mirrors.getOrDefault(rank, List.of()),
-                                                        LocationDigests.NONE, ""),
+                                                        LocationDigests.NONE,
+                                                        ""),
                                                 ++now)));
     }
 

@@ -189,6 +189,7 @@ class OneRankTest {
                 epoch,
                 List.of(new RankLocation(0, 0, MirrorLayout.NOBODY, Optional.empty())),
                 List.of(),
-                "", PlanRevision.NONE);
+                "",
+                PlanRevision.NONE);
     }
 }

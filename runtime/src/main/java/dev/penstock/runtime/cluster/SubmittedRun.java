@@ -128,7 +128,8 @@ final class SubmittedRun implements ClusterRun {
                 assembly.recoveryPolicy(),
                 opened,
                 processes,
-                LinuxVitals.ofThisHost(), assembly.reaction());
+                LinuxVitals.ofThisHost(),
+                assembly.reaction());
     }
 
     @Override

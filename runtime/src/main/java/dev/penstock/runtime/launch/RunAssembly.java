@@ -20,7 +20,7 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
-import dev.penstock.runtime.adapt.Repartitioning;
+import dev.penstock.runtime.adapt.Adaptation;
 import dev.penstock.runtime.adapt.SpeedModel;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
@@ -28,12 +28,14 @@ import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.Retention;
 import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.CheckpointSection;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.PipelineSection;
 import dev.penstock.runtime.config.run.RankLayout;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.config.run.ScheduleSection;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.launch.devices.KernelMemory;
@@ -44,11 +46,11 @@ import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.model.shape.GptSettings;
-import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.schedules.ir.Schedule;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -56,6 +58,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import javax.crypto.SecretKey;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -88,7 +91,7 @@ public final class RunAssembly implements AutoCloseable {
     private final CheckpointDirectory checkpoints;
     private final ConfiguredDataPlane dataPlane;
     private final PipelineMeter meter;
-    private final Optional<Repartitioning> repartitioning;
+    private final Optional<Adaptation> adaptation;
 
     /**
      * Puts the parts of a run together.
@@ -122,7 +125,7 @@ public final class RunAssembly implements AutoCloseable {
         this.dataPlane =
                 new ConfiguredDataPlane(config().dataPlane(), options.runId(), faults.forFrames());
         this.meter = new PipelineMeter(plan.training(), plan.grid());
-        this.repartitioning = repartitioning();
+        this.adaptation = adaptation();
     }
 
     /** The same run where it follows another plan: they share all that does not depend on it. */
@@ -141,7 +144,7 @@ public final class RunAssembly implements AutoCloseable {
         this.checkpoints = first.checkpoints;
         this.dataPlane = first.dataPlane;
         this.meter = first.meter;
-        this.repartitioning = first.repartitioning;
+        this.adaptation = first.adaptation;
     }
 
     private static GptStageFactory stages(RunParts parts) {
@@ -153,44 +156,90 @@ public final class RunAssembly implements AutoCloseable {
                 .following(parts.schedule().passes());
     }
 
-    private Optional<Repartitioning> repartitioning() {
+    private Optional<Adaptation> adaptation() {
         PipelineSection section = config().pipeline();
-        if (section.partition() != PipelineSection.Partition.Rule.MEASURED
-                || options.evaluateOnly()) {
+        boolean adapts =
+                section.partition() == PipelineSection.Partition.Rule.MEASURED
+                        || !config().schedule().candidates().isEmpty();
+        if (!adapts || options.evaluateOnly()) {
             return Optional.empty();
         }
         return Optional.of(
-                new Repartitioning(
-                        section.repartitionEvery(),
-                        section.repartitionMargin(),
+                new Adaptation(
+                        section.adaptEvery(),
+                        section.adaptMargin(),
                         meter,
-                        speeds(),
+                        speeds(this),
                         new Reviser(this)));
     }
 
-    private SpeedModel speeds() {
+    /**
+     * @param first plan of the run, whose configuration says what may change
+     */
+    private SpeedModel speeds(RunAssembly first) {
+        ScheduleSection section = config().schedule();
         return new SpeedModel(
-                plan.training(),
-                parts.schedule().inFlight(),
+                new SpeedModel.Order(
+                        section.kind().word(),
+                        section.costs(),
+                        plan.training(),
+                        parts.schedule().inFlight()),
                 model().partition(),
                 new TrainedParts(model().shape(), model().fineTuning()),
+                first.config().pipeline().partition() == PipelineSection.Partition.Rule.MEASURED,
+                new CandidateOrders(first.parts),
                 plan.steps().last());
     }
 
-    /** Makes plans of a run with other stages. */
-    private record Reviser(RunAssembly first) implements Repartitioning.Reviser {
+    /** The orders that the configuration names, as far as they have the stages of its own. */
+    private record CandidateOrders(RunParts parts) implements SpeedModel.Candidates {
         @Override
-        public Optional<RunPlan> revise(StagePartition partition, int number, String reason) {
-            var settings = List.of("pipeline.partition=" + partition.layersPerStage());
+        public List<String> kinds() {
+            ScheduleSection section = parts.config().schedule();
+            return section.candidates().isEmpty()
+                    ? List.of()
+                    : Stream.concat(Stream.of(section.kind()), section.candidates().stream())
+                            .map(ScheduleSection.Kind::word)
+                            .distinct()
+                            .toList();
+        }
+
+        @Override
+        public Optional<SpeedModel.Order> order(String kind, List<Integer> costs) {
+            try {
+                ProvedSchedule proved =
+                        parts.schedule(List.of("schedule.kind=" + kind, "schedule.costs=" + costs));
+                Schedule here = parts.schedule().training();
+                Schedule there = proved.training();
+                return here.shape().equals(there.shape())
+                                && here.placement().equals(there.placement())
+                        ? Optional.of(new SpeedModel.Order(kind, costs, there, proved.inFlight()))
+                        : Optional.empty();
+            } catch (ConfigException e) {
+                return Optional.empty(); // it does not run in this shape
+            }
+        }
+    }
+
+    /** Makes plans of a run with other stages. */
+    private record Reviser(RunAssembly first) implements Adaptation.Reviser {
+        @Override
+        public Optional<RunPlan> revise(int number, List<String> settings, String reason) {
+            var changed = settings.stream().filter(first::changes).toList();
             RunAssembly revised =
-                    new RunAssembly(first, new PlanRevision(number, settings, "", reason));
+                    new RunAssembly(first, new PlanRevision(number, changed, "", reason));
             return revised.fits() ? Optional.of(revised.plan) : Optional.empty();
         }
 
         @Override
         public SpeedModel model(RunPlan plan) {
-            return first.following(plan.revision()).speeds();
+            return first.following(plan.revision()).speeds(first);
         }
+    }
+
+    private boolean changes(String setting) {
+        return !setting.equals("schedule.kind=" + config().schedule().kind().word())
+                && !setting.equals("pipeline.partition=" + model().partition().layersPerStage());
     }
 
     /** Whether each rank may hold what this plan needs. */
@@ -229,7 +278,7 @@ public final class RunAssembly implements AutoCloseable {
 
     /** Who may want another plan while the run goes on. */
     public PlanReaction reaction() {
-        return repartitioning.<PlanReaction>map(Function.identity()).orElse(PlanReaction.NONE);
+        return adaptation.<PlanReaction>map(Function.identity()).orElse(PlanReaction.NONE);
     }
 
     /**
@@ -238,8 +287,8 @@ public final class RunAssembly implements AutoCloseable {
      * @param told what they have to say
      */
     List<? extends RunListener> reacting(RunListener told) {
-        repartitioning.ifPresent(each -> each.tell(told));
-        return repartitioning.stream().toList();
+        adaptation.ifPresent(each -> each.tell(told));
+        return adaptation.stream().toList();
     }
 
     /** Of the run's steps; shared with whoever looks at them. */

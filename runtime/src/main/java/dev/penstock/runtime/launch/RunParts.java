@@ -59,7 +59,7 @@ public record RunParts(
      * @throws ConfigException if the judge refuses its order then
      */
     RunParts with(List<String> settings) {
-        LoadedConfig loaded = ConfigLoader.loadOfRun(config.run().name(), config.resolved(), settings);
+        LoadedConfig loaded = loaded(settings);
         ProvedSchedule proved = ProvedSchedule.of(loaded);
         return new RunParts(
                 loaded.config(),
@@ -68,6 +68,19 @@ public record RunParts(
                 proved,
                 ConfiguredModel.settings(loaded.config(), proved),
                 start);
+    }
+
+    /**
+     * The order of the same run with other settings.
+     *
+     * @throws ConfigException if there is none, or the judge refuses it
+     */
+    ProvedSchedule schedule(List<String> settings) {
+        return ProvedSchedule.of(loaded(settings));
+    }
+
+    private LoadedConfig loaded(List<String> settings) {
+        return ConfigLoader.loadOfRun(config.run().name(), config.resolved(), settings);
     }
 
     private static long memoryOfThisMachine() {

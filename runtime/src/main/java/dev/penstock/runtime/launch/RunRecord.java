@@ -173,6 +173,8 @@ public final class RunRecord implements AutoCloseable {
             planned = memory();
             assembly = assembly.following(revised.revision());
             meter.follow(revised.training());
+            recorder.followOther();
+            events.follow(began(completed));
             stragglers.follow(revised.training(), assembly.shares());
             LOG.info("from step {} on: {}", completed + 1, revised.revision().words());
         }

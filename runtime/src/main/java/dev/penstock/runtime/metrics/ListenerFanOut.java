@@ -2,8 +2,8 @@ package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
-import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunMember;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepReport;
 import java.util.Collections;
 import java.util.IdentityHashMap;

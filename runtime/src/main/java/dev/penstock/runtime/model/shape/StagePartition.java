@@ -70,8 +70,8 @@ public record StagePartition(List<Integer> layersPerStage) {
     }
 
     /**
-     * Same as {@link #byFlops(TrainedParts, int)} on stages of which each computes at a speed of its
-     * own: the one that takes longest takes as little as it can.
+     * Same as {@link #byFlops(TrainedParts, int)} on stages of which each computes at a speed of
+     * its own: the one that takes longest takes as little as it can.
      *
      * @param speeds entry s is that of stage s, in any unit, above 0
      */

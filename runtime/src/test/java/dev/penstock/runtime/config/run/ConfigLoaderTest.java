@@ -81,7 +81,9 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         SliceLengths.Rule.EQUAL,
                                         Recompute.Rule.NONE,
-                                        Optional.empty()),
+                                        Optional.empty(),
+                                        List.of(),
+                                        List.of()),
                                 new OptimizerSection(
                                         6e-4,
                                         Optional.empty(),
@@ -165,11 +167,12 @@ class ConfigLoaderTest {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
             }, ring-from = 4 MiB, collectives = auto, devices = 18 }
             pipeline { stages = 3, chunks = 1, partition = [2, 1, 2]
-                       repartition-every = 20, repartition-margin = 0.1, processes = per-stage
+                       adapt-every = 20, adapt-margin = 0.1, processes = per-stage
                        ranks-per-node = 2 }
             schedule {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
-              recompute = [0, 3], file = corpus.txt
+              recompute = [0, 3], file = corpus.txt, candidates = []
+              costs = [1, 2, 3, 4, 5, 6, 7, 8, 9]
             }
             optimizer {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
@@ -251,7 +254,9 @@ class ConfigLoaderTest {
                                         Optional.of(3),
                                         new SliceLengths.Given(List.of(40, 32, 24)),
                                         new Recompute.Given(List.of(0, 3)),
-                                        Optional.of(folder.resolve("corpus.txt"))),
+                                        Optional.of(folder.resolve("corpus.txt")),
+                                        List.of(),
+                                        List.of(1, 2, 3, 4, 5, 6, 7, 8, 9)),
                                 new OptimizerSection(
                                         0.01,
                                         Optional.of(1e-5),

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Whole runs whose layers move between stages while they go on. */
-class RepartitioningRunTest {
+class AdaptationRunTest {
     private static final String SLOW = "{slow-stage=1, factor=60, from-step=1}";
 
     @TempDir Path folder;
@@ -25,7 +25,7 @@ class RepartitioningRunTest {
         return training(name)
                 .set(
                         "pipeline.partition=measured",
-                        "pipeline.repartition-every=3",
+                        "pipeline.adapt-every=3",
                         "fault=[%s]".formatted(String.join(", ", faults)));
     }
 

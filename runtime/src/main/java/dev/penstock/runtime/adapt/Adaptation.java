@@ -6,21 +6,22 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.PipelineMeter;
-import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.simulate.MeasuredMeans;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Cuts a run's layers into other stages when its ranks compute at other speeds than the plan
- * assumes. It looks at the computations of some steps, whose medians ignore a disturbed step; of
- * what they took follow the speed of every rank and the stages that would suit these speeds. Those
- * are taken if a simulated step wins more than a margin, and all steps left win more than the
- * change costs.
+ * Cuts a run's layers into other stages, and takes another order, when its ranks compute at other
+ * speeds than the plan assumes. It looks at the computations of some steps, whose medians ignore a
+ * disturbed step; of what they took follow the speed of every rank and the plan that would suit
+ * these speeds. That is taken if a simulated step wins more than a margin, and all steps left win
+ * more than the change costs.
  *
  * <p>Not thread-safe: confined to the listener's thread.
  */
-public final class Repartitioning implements RunListener, PlanReaction {
+public final class Adaptation implements RunListener, PlanReaction {
     /** After a start and after every recovery: code is not compiled, and caches are cold. */
     private static final int SETTLING = 5;
 
@@ -45,18 +46,19 @@ public final class Repartitioning implements RunListener, PlanReaction {
 
     private RunListener told = new RunListener() {};
     private int revisions;
-    private @Nullable StagePartition refused;
+    private @Nullable String refused;
     private @Nullable RunPlan wanted;
 
-    /** Makes the plan of other stages. */
+    /** Makes other plans of a run. */
     public interface Reviser {
         /**
-         * Returns the plan with these stages; empty if ranks cannot hold them.
+         * Returns the plan of these settings; empty if ranks cannot hold their parts of it.
          *
          * @param number of the plan among those of the run
+         * @param settings as on a command line
          * @param reason for people
          */
-        Optional<RunPlan> revise(StagePartition partition, int number, String reason);
+        Optional<RunPlan> revise(int number, List<String> settings, String reason);
 
         /** Returns what is known of a plan's stages. */
         SpeedModel model(RunPlan plan);
@@ -67,7 +69,7 @@ public final class Repartitioning implements RunListener, PlanReaction {
      * @param margin share of a step that other stages must win
      * @param meter of the run's steps
      */
-    public Repartitioning(
+    public Adaptation(
             int every, double margin, PipelineMeter meter, SpeedModel model, Reviser reviser) {
         this.every = every;
         this.margin = margin;
@@ -139,19 +141,30 @@ public final class Repartitioning implements RunListener, PlanReaction {
         }
         long won = best.nanosNow() - best.nanosThen();
         double left = model.lastStep() - step;
-        if (best.partition().equals(refused)
+        List<String> settings = settings(best);
+        if (settings.toString().equals(refused)
                 || won <= margin * best.nanosNow()
                 || won * left <= 2 * checkpointNanos + restartNanos) {
             return;
         }
-        Optional<RunPlan> revised = 
-                reviser.revise(best.partition(), revisions + 1, best.words());
+        Optional<RunPlan> revised = reviser.revise(revisions + 1, settings, best.words());
         if (revised.isEmpty()) {
             told.onPlanNote(best.words() + "; but a rank cannot hold its part");
-            refused = best.partition();
+            refused = settings.toString();
         } else {
             wanted = revised.get();
             nanosBefore = best.nanosNow();
         }
+    }
+
+    /** All that differs from the configuration: a later plan does not build on an earlier one. */
+    private static List<String> settings(SpeedModel.Proposal plan) {
+        List<String> settings = new ArrayList<>();
+        settings.add("pipeline.partition=" + plan.partition().layersPerStage());
+        settings.add("schedule.kind=" + plan.order().kind());
+        if (!plan.order().costs().isEmpty()) {
+            settings.add("schedule.costs=" + plan.order().costs());
+        }
+        return settings;
     }
 }
