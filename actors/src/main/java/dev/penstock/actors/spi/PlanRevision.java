@@ -1,6 +1,5 @@
 package dev.penstock.actors.spi;
 
-import dev.penstock.actors.serialization.WireMessage;
 import java.util.List;
 
 /**
@@ -13,8 +12,8 @@ import java.util.List;
  * @param hash of the plan that comes of them
  * @param reason for people, in a line
  */
-public record PlanRevision(int number, List<String> settings, String hash, String reason)
-        implements WireMessage {
+public record PlanRevision(
+        int number, List<String> settings, String hash, String reason) {
     /** The plan that a run begins with. */
     public static final PlanRevision NONE = new PlanRevision(0, List.of(), "", "");
 

@@ -82,6 +82,9 @@ public final class RunAssembly implements AutoCloseable {
     /** Exit code of a process whose device is lost. */
     private static final int DEVICE_LOST = 5;
 
+    /** Of the plan that the run began with; itself, where this one is. */
+    private final RunAssembly first;
+
     private final RunParts parts;
     private final RunOptions options;
     private final RunPlan plan;
@@ -107,6 +110,7 @@ public final class RunAssembly implements AutoCloseable {
      * its own.
      */
     RunAssembly(RunParts parts, RunOptions options, ProcessHarm harm) {
+        this.first = this;
         this.parts = parts;
         this.options = options;
         this.plan = ConfiguredPlan.of(parts, options);
@@ -130,6 +134,7 @@ public final class RunAssembly implements AutoCloseable {
 
     /** The same run where it follows another plan: they share all that does not depend on it. */
     private RunAssembly(RunAssembly first, PlanRevision asked) {
+        this.first = first;
         this.parts = first.parts.with(asked.settings());
         this.options = first.options;
         RunPlan made = ConfiguredPlan.of(parts, options);
@@ -227,7 +232,7 @@ public final class RunAssembly implements AutoCloseable {
         public Optional<RunPlan> revise(int number, List<String> settings, String reason) {
             var changed = settings.stream().filter(first::changes).toList();
             RunAssembly revised =
-                    new RunAssembly(first, new PlanRevision(number, changed, "", reason));
+                    first.revisedBy(new PlanRevision(number, changed, "", reason));
             return revised.fits() ? Optional.of(revised.plan) : Optional.empty();
         }
 
@@ -259,7 +264,10 @@ public final class RunAssembly implements AutoCloseable {
         if (revision.equals(plan.revision())) {
             return this;
         }
-        var revised = new RunAssembly(this, revision);
+        if (revision.equals(first.plan.revision())) {
+            return first;
+        }
+        RunAssembly revised = revisedBy(revision);
         if (!revised.plan.revision().equals(revision)) {
             throw new IllegalStateException(
                     "another plan comes of %s here: expected hash %s, got %s; start all nodes with the same version"
@@ -269,6 +277,11 @@ public final class RunAssembly implements AutoCloseable {
                                     revised.plan.revision().hash()));
         }
         return revised;
+    }
+
+    /** The run with a later plan, whose hash nobody has said. */
+    RunAssembly revisedBy(PlanRevision asked) {
+        return new RunAssembly(first, asked);
     }
 
     private PlanRevisions.Revised revised(PlanRevision revision) {

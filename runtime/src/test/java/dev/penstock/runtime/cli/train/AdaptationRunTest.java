@@ -36,7 +36,7 @@ class AdaptationRunTest {
 
         assertThat(moved.out())
                 .contains("recovered: the plan changes to pipeline.partition=[3, 1]")
-                .contains("from the checkpoint of step 8, 0 steps lost")
+                .containsPattern("from the checkpoint of step \\d+, 0 steps lost")
                 .contains("since the change of plan 1, the computations of a step take")
                 .containsPattern("peak memory +rank 0 (\\S+ \\S+) \\(planned \\1\\)")
                 .containsPattern("rank 1 (\\S+ \\S+) \\(planned \\1\\)");
