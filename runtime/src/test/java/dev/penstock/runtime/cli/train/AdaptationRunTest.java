@@ -18,7 +18,7 @@ class AdaptationRunTest {
 
     private Training training(String name) throws IOException {
         return Training.onText(folder.resolve(name))
-                .set("run.steps=24", "model.layers=4", "evaluation.every=8");
+                .set("run.steps=40", "model.layers=4", "evaluation.every=20");
     }
 
     private Training measured(String name, String... faults) throws IOException {
