@@ -448,8 +448,8 @@ public interface Kernels {
     // ---- exact sums of gradients ------------------------------------------------------------
 
     /**
-     * Takes a gradient into an exact sum and clears it: {@code sum = integer of gradient}, or {@code
-     * sum += integer of gradient}, as {@link FixedPoint} has it; {@code gradient = 0}.
+     * Takes a gradient into an exact sum and clears it: {@code sum = integer of gradient}, or
+     * {@code sum += integer of gradient}, as {@link FixedPoint} has it; {@code gradient = 0}.
      *
      * <p>Counts as one tensor that is {@linkplain #watchFinite watched}. Where an element is NaN or
      * beyond the limit, both tensors are undefined afterwards.

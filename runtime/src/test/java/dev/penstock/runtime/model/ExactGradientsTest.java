@@ -6,7 +6,12 @@ import static org.assertj.core.api.Assertions.withinPercentage;
 
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.StepKind;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Gemm;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.runtime.data.BatchSource;
+import dev.penstock.runtime.gpu.EmulatedGpus;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
@@ -131,13 +136,10 @@ class ExactGradientsTest {
     @Test
     void replicasMayShareMicroBatchesInAnyWay() throws Exception {
         Outcome expected =
-                run(
-                        settings(TinyRuns.UNTIED, 2, 6, WHOLE),
-                        Orders.oneForwardOneBackward(2, 6, 1));
+                run(settings(TinyRuns.UNTIED, 2, 6, WHOLE), Orders.oneForwardOneBackward(2, 6, 1));
         var random = new Random(5);
         for (int data : new int[] {1, 2, 3}) {
-            List<Integer> places =
-                    new ArrayList<>(IntStream.range(0, 6).boxed().toList());
+            List<Integer> places = new ArrayList<>(IntStream.range(0, 6).boxed().toList());
             Collections.shuffle(places, random);
             BatchSource tokens = TinyRuns.tokens(37);
             BatchSource shuffled =
@@ -148,12 +150,7 @@ class ExactGradientsTest {
                             settings(TinyRuns.UNTIED, 2, 6 / data, WHOLE), data, ZeroSettings.OFF);
 
             Outcome outcome =
-                    run(
-                            settings,
-                            Orders.oneForwardOneBackward(2, 6 / data, 1),
-                            shuffled,
-                            3,
-                            CLIP);
+                    run(settings, Orders.oneForwardOneBackward(2, 6 / data, 1), shuffled, 3, CLIP);
 
             assertThat(outcome).as("%d replicas, %s", data, places).isEqualTo(expected);
         }
@@ -197,8 +194,7 @@ class ExactGradientsTest {
         "zb-h1, 4, 1",
         "zb-v, 2, 2"
     })
-    void ordersOfAllClassesDoNotDifferInABit(String kind, int ranks, int chunks)
-            throws Exception {
+    void ordersOfAllClassesDoNotDifferInABit(String kind, int ranks, int chunks) throws Exception {
         GptSettings settings = settings(TinyRuns.TIED, 4, 4, WHOLE);
         Outcome expected = run(settings, Orders.oneForwardOneBackward(4, 4, 1));
 
@@ -274,8 +270,7 @@ class ExactGradientsTest {
 
         assertThat(run(settings, InsertRecompute.into(order))).isEqualTo(expected);
         assertThat(run(TinyRuns.recomputing(settings, Set.of(0, 2)), order)).isEqualTo(expected);
-        assertThat(run(settings, InsertRecompute.into(Orders.split(order, 2))))
-                .isEqualTo(expected);
+        assertThat(run(settings, InsertRecompute.into(Orders.split(order, 2)))).isEqualTo(expected);
     }
 
     @Test
@@ -305,8 +300,7 @@ class ExactGradientsTest {
             BatchSource tokens = TinyRuns.tokens(37);
 
             Outcome exact = run(settings, order, tokens, 20, CLIP);
-            Outcome floats =
-                    run(settings.summing(GradientSum.FLOAT32), order, tokens, 20, CLIP);
+            Outcome floats = run(settings.summing(GradientSum.FLOAT32), order, tokens, 20, CLIP);
 
             double percent = precision == Precision.FLOAT32 ? 1e-3 : 1e-1; // bf16 magnifies
             for (int i = 0; i < 20; i++) {
@@ -317,7 +311,8 @@ class ExactGradientsTest {
         }
     }
 
-    // ---- what is left of a step, and what does not fit -------------------------------------------
+    // ---- what is left of a step, and what does not fit
+    // -------------------------------------------
 
     @ParameterizedTest
     @CsvSource({"0, PER_STEP", "2, PER_STEP", "2, PER_MICRO_BATCH"})
@@ -348,8 +343,7 @@ class ExactGradientsTest {
         Schedule order = Orders.split(Orders.oneForwardOneBackward(1, 3, 1), 1);
         GptSettings settings = settings(TinyRuns.TIED, 1, 3, WHOLE);
         try (var driver =
-                new PipelineDriver(
-                        settings, order, TinyRuns.tokens(37), ParameterSource.none())) {
+                new PipelineDriver(settings, order, TinyRuns.tokens(37), ParameterSource.none())) {
             List<BitSet> seen = new ArrayList<>();
             List<Op> ops = order.program(0).ops();
             for (int after = 0; after <= ops.size(); after++) {
@@ -369,8 +363,52 @@ class ExactGradientsTest {
         }
     }
 
-    @Test
-    void aGradientThatDoesNotFitIsNamed() {
+    private static DeviceSettings gpu(boolean graphs) {
+        EmulatedGpus.require();
+        return DeviceSettings.DEFAULTS
+                .withKind(Kind.CUDA)
+                .withGemm(Gemm.KERNELS)
+                .withGraphs(graphs);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aGpuHasTheSameBitsInEveryOrder(boolean graphs) {
+        GptSettings settings = settings(TinyRuns.TIED, 2, 4, List.of(8, 8));
+        List<Schedule> orders =
+                List.of(
+                        Orders.gpipe(2, 4, 2),
+                        Orders.lastInFirstOut(2, 4, 2),
+                        Orders.split(Orders.oneForwardOneBackward(2, 4, 2), 3));
+        List<Outcome> outcomes = new ArrayList<>();
+        for (Schedule order : orders) {
+            try (var driver =
+                    new PipelineDriver(
+                            Devices.open(gpu(graphs)),
+                            settings,
+                            order,
+                            TinyRuns.tokens(37),
+                            ParameterSource.none())) {
+                List<Double> losses = new ArrayList<>();
+                List<Integer> gradients = new ArrayList<>();
+                for (int step = 1; step <= 3; step++) {
+                    losses.add(driver.train(step));
+                    gradients.add(bits(driver.gradients()).hashCode());
+                }
+                outcomes.add(new Outcome(losses, gradients, bits(driver.state())));
+            }
+        }
+
+        assertThat(outcomes).allMatch(outcomes.getFirst()::equals);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"reference", "gpu"})
+    void aGradientThatDoesNotFitIsNamed(String kind) {
+        DeviceSettings device =
+                kind.equals("gpu")
+                        ? gpu(true)
+                        : DeviceSettings.DEFAULTS.withKind(Kind.REFERENCE);
         ParameterSource steep =
                 (name, piece, destination) -> {
                     boolean filled = TinyRuns.roughWeights().fill(name, piece, destination);
@@ -385,6 +423,7 @@ class ExactGradientsTest {
         GptSettings settings = settings(TinyRuns.UNTIED, 2, 3, WHOLE);
         try (var driver =
                 new PipelineDriver(
+                        Devices.open(device),
                         settings,
                         Orders.oneForwardOneBackward(2, 3, 1),
                         TinyRuns.tokens(37),
@@ -392,7 +431,8 @@ class ExactGradientsTest {
 
             assertThatThrownBy(() -> driver.train(1))
                     .isInstanceOf(NonFiniteException.class)
-                    .hasMessageContaining("step 1, stage 1, micro-batch 0, slice 0: fixed-point sum")
+                    .hasMessageContaining(
+                            "step 1, stage 1, micro-batch 0, slice 0: fixed-point sum")
                     .hasMessageContaining("elements up to 65,536");
         }
     }

@@ -11,6 +11,7 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageBudget;
@@ -256,20 +257,69 @@ class ZeroCostsTest {
         Schedule order = order(kind, ranks, chunks, 4);
         ModelShape shape = tied.equals("TIED") ? TinyRuns.TIED : TinyRuns.UNTIED;
         for (ZeroSettings zero : all()) {
-            GptSettings settings = settings(shape, order, replicas, zero);
-            try (var driver = new ReplicatedDriver(settings, order, TinyRuns.tokens(37))) {
-                driver.train(1, 1);
-                for (int replica = 0; replica < replicas; replica++) {
-                    List<ReplicaTraffic> predicted =
-                            traffic(
-                                    driver.training(),
-                                    new ShardTraffic(
-                                            settings, place(replica), CollectiveForm.NEVER));
-                    for (int rank = 0; rank < ranks; rank++) {
-                        assertThat(driver.sentBytes(replica, rank))
-                                .as("%s, replica %d, rank %d", zero, replica, rank)
-                                .isEqualTo(predicted.get(rank).bytes());
-                    }
+            for (GradientSum sum : GradientSum.values()) {
+                GptSettings settings = settings(shape, order, replicas, zero).summing(sum);
+                expectPredictedTraffic(settings, order);
+            }
+        }
+    }
+
+    private static void expectPredictedTraffic(GptSettings settings, Schedule order)
+            throws Exception {
+        try (var driver = new ReplicatedDriver(settings, order, TinyRuns.tokens(37))) {
+            driver.train(1, 1);
+            for (int replica = 0; replica < settings.grid().data(); replica++) {
+                var sizes = new ShardTraffic(settings, place(replica), CollectiveForm.NEVER);
+                List<ReplicaTraffic> predicted = traffic(driver.training(), sizes);
+                for (int rank = 0; rank < predicted.size(); rank++) {
+                    assertThat(driver.sentBytes(replica, rank))
+                            .as(
+                                    "%s, %s, replica %d, rank %d",
+                                    settings.zero(), settings.gradientSum(), replica, rank)
+                            .isEqualTo(predicted.get(rank).bytes());
+                }
+            }
+        }
+    }
+
+    /**
+     * Exact sums take 8 bytes of a parameter, and what their micro-batches add to 4 for each that
+     * is between the first and the last op of its backward; one of them has the gradient's own.
+     */
+    @ParameterizedTest
+    @CsvSource({"1f1b, 1, 1", "gpipe, 1, 1", "zb-h1, 1, 2", "interleaved-1f1b, 2, 1", "zb-v, 2, 3"})
+    void exactSumsTakeWhatTheOrderNeeds(String kind, int chunks, int most) {
+        int ranks = 2;
+        Schedule order = order(kind, ranks, chunks, 4);
+        ModelShape shape = ModelShape.gpt2(64, 16, 64, 2 * ranks * chunks, 4, false);
+        long block = 12L * 64 * 64 + 13 * 64;
+        for (int zero = 0; zero <= 3; zero++) {
+            GptSettings floats =
+                    settings(shape, order, 2, new ZeroSettings(zero, Residency.PASS, 1));
+            GptSettings exact = floats.summing(GradientSum.FIXED_POINT);
+            Schedule training = new ReplicatedOrder(exact, order).training();
+            for (int rank = 0; rank < ranks; rank++) {
+                List<Integer> stages = order.placement().stagesOf(rank);
+                RankPlace place = new RankPlace(rank, 0, 0, 1);
+                GptStageFactory factory = factory(exact).following(List.of(training));
+                StageMemory without =
+                        factory(floats).following(List.of(training)).predictedMemory(stages, place);
+                StageMemory predicted = factory.predictedMemory(stages, place);
+
+                String as = "%s, ZeRO %d, rank %d".formatted(kind, zero, rank);
+                assertThat(predicted.gradients()).as(as).isEqualTo(3 * without.gradients());
+                if (zero < 2) {
+                    long scratches = predicted.accumulators();
+                    assertThat(scratches / (2 * 4 * block)).as(as).isEqualTo(most - 1);
+                } else {
+                    long rows = without.accumulators();
+                    assertThat(predicted.accumulators()).as(as).isGreaterThan(2 * rows);
+                }
+                try (Device device = Devices.open(DeviceSettings.DEFAULTS)) {
+                    List<GptStage> built = factory.createAll(stages, place, device);
+                    assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
+                    built.reversed().forEach(GptStage::close);
+                    assertThat(device.memory().liveBytes()).isZero();
                 }
             }
         }

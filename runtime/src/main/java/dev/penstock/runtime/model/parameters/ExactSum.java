@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The sum of a group's gradients in 64-bit integers, see {@link
  * dev.penstock.cuda.device.FixedPoint}: of all elements while micro-batches are folded into it, and
- * then, over all replicas, of the part that this rank keeps. Where gradients are sharded, the former
- * has room only from {@link #open} to the end of a sum over replicas, of which a step may have
- * several, and the latter has memory of its own.
+ * then, over all replicas, of the part that this rank keeps. Where gradients are sharded, the
+ * former has room only from {@link #open} to the end of a sum over replicas, of which a step may
+ * have several, and the latter has memory of its own.
  */
 final class ExactSum {
     private final GroupBuffer sums;
@@ -28,8 +28,7 @@ final class ExactSum {
     /** Whether the part that lies apart does. */
     private boolean partBegun;
 
-    private ExactSum(
-            GroupBuffer sums, @Nullable Tensor apart, Sharding sharding, long elements) {
+    private ExactSum(GroupBuffer sums, @Nullable Tensor apart, Sharding sharding, long elements) {
         this.sums = sums;
         this.apart = apart;
         this.sharding = sharding;

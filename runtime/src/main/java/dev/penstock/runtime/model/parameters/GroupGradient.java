@@ -14,9 +14,9 @@ import org.jspecify.annotations.Nullable;
  * replicas that this rank keeps, in place or, where gradients are sharded, in memory of its own. In
  * that case the accumulator has room only from {@link #open} to the end of the sum.
  *
- * <p>Where sums are exact, backwards add to a scratch of their micro-batch ({@link #backwardsAddTo}),
- * which is folded into the sum, and the part is written when the sum is complete. A gradient that is
- * not sharded lends its own memory for one scratch.
+ * <p>Where sums are exact, backwards add to a scratch of their micro-batch ({@link
+ * #backwardsAddTo}), which is folded into the sum, and the part is written when the sum is
+ * complete. A gradient that is not sharded lends its own memory for one scratch.
  */
 public final class GroupGradient {
     private final GroupBuffer accumulator;

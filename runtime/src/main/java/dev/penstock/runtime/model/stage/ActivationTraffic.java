@@ -336,9 +336,7 @@ public final class ActivationTraffic {
                         shape,
                         role);
         Tensor room = NormGradients.room(scopes.scratch(), shape, parameters);
-        return room == null
-                ? 0
-                : allReduce(room.elements(), room.type().bytes(), role.shard());
+        return room == null ? 0 : allReduce(room.elements(), room.type().bytes(), role.shard());
     }
 
     /**

@@ -4,7 +4,9 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -20,7 +22,7 @@ final class BegunBackwards {
 
     private final Map<Backward, Integer> left = new HashMap<>();
     private final Map<Integer, Integer> begun = new TreeMap<>();
-    private final Map<Backward, Integer> whole = new HashMap<>();
+    private final Set<Backward> entered = new HashSet<>();
 
     BegunBackwards(RankProgram program) {
         for (Op op : program.ops()) {
@@ -30,7 +32,6 @@ final class BegunBackwards {
                 }
             }
         }
-        whole.putAll(left);
     }
 
     /**
@@ -40,12 +41,12 @@ final class BegunBackwards {
      */
     Map<Integer, Integer> with(WorkUnit unit) {
         var backward = Backward.of(unit);
-        int before = left.merge(backward, -1, Integer::sum) + 1;
-        if (before == whole.get(backward)) {
+        int after = left.merge(backward, -1, Integer::sum);
+        if (entered.add(backward)) {
             begun.merge(unit.stage(), 1, Integer::sum);
         }
         Map<Integer, Integer> now = Map.copyOf(begun);
-        if (before == 1) {
+        if (after == 0) {
             begun.merge(unit.stage(), -1, Integer::sum);
         }
         return now;

@@ -180,9 +180,7 @@ public final class GptStage implements StageProgram {
                         buffers.ledger(),
                         packed);
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters);
-        gradients =
-                new StageGradients(
-                        kernels, parameters, sharding, settings, role, pools);
+        gradients = new StageGradients(kernels, parameters, sharding, settings, role, pools);
         normGradients =
                 buffers.normGradients() == null
                         ? null

@@ -254,8 +254,7 @@ public final class GptStageFactory implements StageBuilder {
         return List.of(
                 new MemoryUse(MemoryUse.PARAMETERS, copies + masters + integers * DType.I8.bytes()),
                 new MemoryUse(
-                        MemoryUse.GRADIENTS,
-                        summedBytes() * (zero >= 2 ? trainedShard : trained)),
+                        MemoryUse.GRADIENTS, summedBytes() * (zero >= 2 ? trainedShard : trained)),
                 new MemoryUse(MemoryUse.OPTIMIZER, 2L * DType.F32.bytes() * moments));
     }
 

@@ -71,9 +71,7 @@ record RankPools(
                         : null,
                 sharding.exact()
                         ? new RowPool(
-                                scopes.accumulators(),
-                                "gradient of a micro-batch",
-                                needs.scratches)
+                                scopes.accumulators(), "gradient of a micro-batch", needs.scratches)
                         : null);
     }
 

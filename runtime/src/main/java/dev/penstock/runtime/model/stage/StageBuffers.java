@@ -133,7 +133,8 @@ record StageBuffers(
                 projected(scopes, settings, role),
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), shapes) : null,
-                role.last() ? new LossLedger(
+                role.last()
+                        ? new LossLedger(
                                 scopes.activations(), shape, shapes, settings.gradientSum())
                         : null);
     }
