@@ -406,9 +406,7 @@ class ExactGradientsTest {
     @ValueSource(strings = {"reference", "gpu"})
     void aGradientThatDoesNotFitIsNamed(String kind) {
         DeviceSettings device =
-                kind.equals("gpu")
-                        ? gpu(true)
-                        : DeviceSettings.DEFAULTS.withKind(Kind.REFERENCE);
+                kind.equals("gpu") ? gpu(true) : DeviceSettings.DEFAULTS.withKind(Kind.REFERENCE);
         ParameterSource steep =
                 (name, piece, destination) -> {
                     boolean filled = TinyRuns.roughWeights().fill(name, piece, destination);

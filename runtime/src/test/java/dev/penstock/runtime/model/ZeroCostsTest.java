@@ -350,8 +350,7 @@ class ZeroCostsTest {
         for (int at = 0; at < program.ops().size(); at++) {
             Map<Integer, Set<Integer>> open = new HashMap<>();
             for (WorkUnit before : backwards(program.ops().subList(0, at + 1))) {
-                for (WorkUnit after :
-                        backwards(program.ops().subList(at, program.ops().size()))) {
+                for (WorkUnit after : backwards(program.ops().subList(at, program.ops().size()))) {
                     if (before.stage() == after.stage()
                             && before.microBatch() == after.microBatch()) {
                         open.computeIfAbsent(before.stage(), _ -> new HashSet<>())
