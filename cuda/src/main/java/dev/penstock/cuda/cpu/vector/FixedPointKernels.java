@@ -1,12 +1,10 @@
-package dev.penstock.cuda.cpu;
+package dev.penstock.cuda.cpu.vector;
 
 import static jdk.incubator.vector.VectorOperators.D2F;
 import static jdk.incubator.vector.VectorOperators.F2D;
 import static jdk.incubator.vector.VectorOperators.MAX;
 import static jdk.incubator.vector.VectorOperators.OR;
 
-import dev.penstock.cuda.cpu.vector.Addresses;
-import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.FixedPoint;
 import jdk.incubator.vector.DoubleVector;
 import jdk.incubator.vector.FloatVector;
@@ -20,7 +18,7 @@ import jdk.incubator.vector.LongVector;
  * integer when 1.5 * 2^52 is added to it, rounded to nearest even, and its lower bits then are the
  * integer's; and back again. Runs with larger elements, which nobody has, go element by element.
  */
-final class FixedPointKernels {
+public final class FixedPointKernels {
     private static final double ROUNDS = 0x1.8p52;
     private static final long BITS_OF_ROUNDS = Double.doubleToRawLongBits(ROUNDS);
 
@@ -35,7 +33,7 @@ final class FixedPointKernels {
 
     private final Lanes lanes;
 
-    FixedPointKernels(Lanes lanes) {
+    public FixedPointKernels(Lanes lanes) {
         this.lanes = lanes;
     }
 
@@ -44,7 +42,7 @@ final class FixedPointKernels {
      *
      * @return whether all are within the limit
      */
-    boolean fold(long g, long sum, int n, float limit, boolean accumulate) {
+    public boolean fold(long g, long sum, int n, float limit, boolean accumulate) {
         int whole = largestBits(g, n) <= bits(Math.min(limit, LARGEST)) ? lanes.whole(n) : 0;
         if (accumulate) {
             addWhole(g, sum, whole);
@@ -120,7 +118,7 @@ final class FixedPointKernels {
     }
 
     /** {@code y += x} of longs. */
-    void add(long x, long y, int n) {
+    public void add(long x, long y, int n) {
         int step = lanes.count() / 2;
         int whole = n & -step;
         for (int i = 0; i < whole; i += step) {
@@ -136,7 +134,7 @@ final class FixedPointKernels {
     }
 
     /** The floats nearest to n integers. */
-    void unfold(long sum, long g, int n) {
+    public void unfold(long sum, long g, int n) {
         int whole = convertible(sum, n) ? n & -(lanes.count() / 2) : 0;
         unfoldWhole(sum, g, whole);
         for (int i = whole; i < n; i++) {
