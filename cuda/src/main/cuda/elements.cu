@@ -359,6 +359,16 @@ extern "C" __global__ void add(ConstFloats x, Floats y, int rows, int columns) {
         [&](int i, int j, auto sum) { sum.storeAt(&y.at(i, j)); });
 }
 
+// y += x of 64-bit integers
+extern "C" __global__ void addLongs(View<const long long> x, View<long long> y, int rows, int columns) {
+    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) += x.at(i, j); });
+}
+
+// The floats nearest to integers with 44 bits behind the point: Java's FixedPoint.
+extern "C" __global__ void unfoldGradient(View<const long long> sum, Floats gradient, int rows, int columns) {
+    eachElement(rows, columns, [&](int i, int j) { gradient.at(i, j) = static_cast<float>(sum.at(i, j)) * 0x1p-44f; });
+}
+
 // y = x, elements of 4 bytes
 extern "C" __global__ void copyWords(View<const unsigned> x, View<unsigned> y, int rows, int columns) {
     eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = x.at(i, j); });

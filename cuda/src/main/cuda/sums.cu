@@ -160,6 +160,28 @@ extern "C" __global__ void findNonFiniteHalves(View<const unsigned short> x, int
     findNonFiniteIn(x, rows, columns, flag);
 }
 
+// Adds gradients to sums of integers with 44 bits behind the point, or begins those, and clears the gradients: Java's
+// FixedPoint. Sets the flag if an element is NaN or beyond the limit. The product with a power of two is exact.
+extern "C" __global__ void foldGradient(Floats gradient, View<long long> sum, int rows, int columns, float limit,
+                                        int accumulate, int* flag) {
+    bool found = false;
+    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
+        for (long long at = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; at < columns;
+             at += static_cast<long long>(gridDim.x) * blockDim.x) {
+            int j = static_cast<int>(at);
+            float number = gradient.at(row, j);
+            bool isWithin = fabsf(number) <= limit;
+            long long integer = isWithin ? llrintf(number * 0x1p44f) : 0;
+            sum.at(row, j) = accumulate ? sum.at(row, j) + integer : integer;
+            gradient.at(row, j) = 0;
+            found |= !isWithin;
+        }
+    }
+    if (found) {
+        *flag = 1;
+    }
+}
+
 // A tensor that is looked through; stride in elements.
 struct Watched {
     const void* data;

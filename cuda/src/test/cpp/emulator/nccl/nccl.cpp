@@ -3,6 +3,7 @@
 // same of all members; sums go round a ring that begins at another member for every part, so they are not those in rank order.
 #include <algorithm>
 #include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -21,7 +22,7 @@ namespace {
 enum Result { SUCCESS = 0, CUDA_ERROR = 1, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 };
 
 // Of ncclDataType_t and ncclRedOp_t.
-constexpr int INT32 = 2, FLOAT32 = 7, BFLOAT16 = 9, SUM = 0;
+constexpr int INT32 = 2, INT64 = 4, FLOAT32 = 7, BFLOAT16 = 9, SUM = 0;
 
 struct UniqueId {
     char internal[128];
@@ -42,7 +43,7 @@ struct Op {
     }
 };
 
-size_t bytesOf(int type) { return type == BFLOAT16 ? 2 : 4; }
+size_t bytesOf(int type) { return type == BFLOAT16 ? 2 : type == INT64 ? 8 : 4; }
 
 // One op of all members.
 struct Meeting {
@@ -61,15 +62,22 @@ struct World {
     int failure = SUCCESS;
 
     // Adds what the members have for `count` elements behind `offset`, the member after `last` first, itself last.
-    std::vector<float> ring(Meeting& meeting, int last, size_t offset, size_t count) {
-        std::vector<float> sum(count, 0.0f);
+    std::vector<char> ring(Meeting& meeting, int last, size_t offset, size_t count) {
+        return meeting.ops[0].type == INT64 ? ringOf<int64_t>(meeting, last, offset, count)
+                                            : ringOf<float>(meeting, last, offset, count);
+    }
+
+    template <class T>
+    std::vector<char> ringOf(Meeting& meeting, int last, size_t offset, size_t count) {
+        std::vector<char> bytes(count * sizeof(T));
+        T* sum = reinterpret_cast<T*>(bytes.data());
         for (int hop = 1; hop <= size; hop++) {
-            const float* addend = reinterpret_cast<const float*>(meeting.ops[(last + hop) % size].send) + offset;
+            const T* addend = reinterpret_cast<const T*>(meeting.ops[(last + hop) % size].send) + offset;
             for (size_t i = 0; i < count; i++) {
                 sum[i] = hop == 1 ? addend[i] : sum[i] + addend[i];
             }
         }
-        return sum;
+        return bytes;
     }
 
     void perform(Meeting& meeting) {
@@ -77,11 +85,11 @@ struct World {
         size_t count = first.count, bytes = count * bytesOf(first.type);
         switch (first.kind) {
             case Kind::ALL_REDUCE: {
-                std::vector<float> all;
+                std::vector<char> all;
                 size_t length = (count + size - 1) / size;
                 for (int part = 0; part < size; part++) {
                     size_t from = std::min(count, part * length), to = std::min(count, from + length);
-                    std::vector<float> sum = ring(meeting, part, from, to - from);
+                    std::vector<char> sum = ring(meeting, part, from, to - from);
                     all.insert(all.end(), sum.begin(), sum.end());
                 }
                 for (auto& [member, op] : meeting.ops) {
@@ -90,7 +98,7 @@ struct World {
                 break;
             }
             case Kind::REDUCE_SCATTER: {
-                std::vector<std::vector<float>> sums;
+                std::vector<std::vector<char>> sums;
                 for (int part = 0; part < size; part++) {
                     sums.push_back(ring(meeting, part, part * count, count));
                 }
@@ -179,7 +187,7 @@ int call(Handle* handle, const Op& op, size_t sendParts, size_t receiveParts, vo
     }
     Communicator& communicator = **handle;
     bool sums = op.kind != Kind::ALL_GATHER && op.kind != Kind::BROADCAST;
-    bool knownType = op.type == FLOAT32 || (!sums && (op.type == INT32 || op.type == BFLOAT16));
+    bool knownType = op.type == FLOAT32 || op.type == INT64 || (!sums && (op.type == INT32 || op.type == BFLOAT16));
     size_t bytes = op.count * bytesOf(op.type);
     if (!knownType || op.root < 0 || op.root >= communicator.world->size ||
         !penstockEmulatorHolds(reinterpret_cast<uint64_t>(op.send), sendParts * bytes) ||

@@ -135,6 +135,9 @@ final class KernelAllocations {
         Tensor keys = device.memory().tensor("keys", DType.I32, n, 2);
         var mask = DropoutMask.scaled(7, 0, 0.25);
         ops.put("dropout", () -> k.dropout(x, keys, mask, y, true));
+        Tensor sum = device.memory().tensor("sum", DType.I64, n, d);
+        ops.put("foldGradient", () -> k.foldGradient(y, sum, 1, true));
+        ops.put("unfoldGradient", () -> k.unfoldGradient(sum, y));
         for (WireCodec codec : WireCodec.values()) {
             Tensor coded =
                     device.memory().tensor("coded as " + codec, DType.I32, n, codec.words(d));

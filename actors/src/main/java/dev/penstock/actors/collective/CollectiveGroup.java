@@ -19,7 +19,7 @@ public interface CollectiveGroup {
      * Begins to sum: this member's part of {@code whole} becomes the sum over all members' tensors,
      * added in the order of members; the other parts are undefined afterwards.
      *
-     * @param whole F32, as many elements as {@code map}
+     * @param whole F32, or I64 whose sums are exact, as many elements as {@code map}
      */
     Collective reduceScatter(Tensor whole, ShardMap map);
 
@@ -34,7 +34,7 @@ public interface CollectiveGroup {
     /**
      * Begins to sum on all members: the same bits everywhere, those of {@link #reduceScatter}.
      *
-     * @param tensor F32
+     * @param tensor F32 or I64
      */
     Collective allReduce(Tensor tensor);
 

@@ -31,7 +31,7 @@ public final class FlatTensor {
     }
 
     public static void check(CollectiveKind kind, Tensor whole, ShardMap map, int members) {
-        boolean summable = !kind.sums() || whole.type() == DType.F32;
+        boolean summable = !kind.sums() || whole.type() == DType.F32 || whole.type() == DType.I64;
         if (!whole.isDense()
                 || !summable
                 || whole.elements() != map.elements()
@@ -40,7 +40,7 @@ public final class FlatTensor {
                     "%s: expected a dense tensor%s of %d elements in %d parts, got %s in %s"
                             .formatted(
                                     kind,
-                                    kind.sums() ? " of F32" : "",
+                                    kind.sums() ? " of F32 or I64" : "",
                                     map.elements(),
                                     members,
                                     whole,

@@ -4,6 +4,7 @@ import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -107,6 +108,11 @@ public abstract class ForwardingStage implements StageProgram {
     @Override
     public void release(LayerRange layers) {
         stage.release(layers);
+    }
+
+    @Override
+    public BitSet folded() {
+        return stage.folded();
     }
 
     @Override

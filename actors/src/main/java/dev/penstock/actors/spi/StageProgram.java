@@ -5,6 +5,7 @@ import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -132,6 +133,14 @@ public interface StageProgram extends AutoCloseable {
 
     /** Lets go of gathered parameters; its own part stays. */
     default void release(LayerRange layers) {}
+
+    /**
+     * The micro-batches of the step, numbered as in this rank's program, whose gradients are
+     * complete in the stage's sums; none where sums depend on their order.
+     */
+    default BitSet folded() {
+        return new BitSet();
+    }
 
     /**
      * Starts to sum the gradients with those of the replicas. Until it is done, nobody adds to

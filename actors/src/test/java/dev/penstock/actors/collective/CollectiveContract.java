@@ -9,6 +9,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
@@ -212,6 +213,52 @@ public abstract class CollectiveContract {
                     group.await(group.allGather(whole, map));
                     assertPart(whole, expected, 0, elements);
                 });
+    }
+
+    /** Of numbers whose sums are too long for floats, and for doubles. */
+    @ParameterizedTest
+    @CsvSource({"1, 2", "17, 4", "1000, 3", "65, 8", "300001, 5", "1500000, 2"})
+    void sumsOfIntegersAreExact(int elements, int members) throws Exception {
+        long[] expected = new long[elements];
+        for (int member = 0; member < members; member++) {
+            long[] more = longs(elements, member);
+            for (int i = 0; i < elements; i++) {
+                expected[i] = Math.addExact(expected[i], more[i]);
+            }
+        }
+
+        together(
+                members,
+                (group, device) -> {
+                    Tensor whole = device.memory().tensor("longs", DType.I64, 1, elements);
+                    MemorySegment values = whole.segment();
+                    values.copyFrom(MemorySegment.ofArray(longs(elements, group.index())));
+                    group.await(group.allReduce(whole));
+                    assertThat(values.toArray(ValueLayout.JAVA_LONG)).isEqualTo(expected);
+
+                    var map = new ShardMap(elements, members);
+                    values.copyFrom(MemorySegment.ofArray(longs(elements, group.index())));
+                    long before = group.sentBytes(CollectiveKind.REDUCE_SCATTER);
+                    group.await(group.reduceScatter(whole, map));
+                    for (long i = map.from(group.index()); i < map.to(group.index()); i++) {
+                        assertThat(values.getAtIndex(ValueLayout.JAVA_LONG, i))
+                                .isEqualTo(expected[(int) i]);
+                    }
+                    assertThat(group.sentBytes(CollectiveKind.REDUCE_SCATTER) - before)
+                            .isEqualTo(
+                                    form().sentBytes(
+                                                    CollectiveKind.REDUCE_SCATTER,
+                                                    map,
+                                                    group.index(),
+                                                    8));
+
+                    group.await(group.allGather(whole, map));
+                    assertThat(values.toArray(ValueLayout.JAVA_LONG)).isEqualTo(expected);
+                });
+    }
+
+    private static long[] longs(int elements, int member) {
+        return new SplittableRandom(member).longs(elements).map(bits -> bits >> 4).toArray();
     }
 
     /** Bytes that a member sends, of S bytes in equal parts; the sizes are multiples of them. */

@@ -2,6 +2,7 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.cpu.vector.CodecKernels;
+import dev.penstock.cuda.cpu.vector.FixedPointKernels;
 import dev.penstock.cuda.cpu.vector.Int8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AdamWStep;
@@ -38,6 +39,7 @@ final class CpuKernels implements Kernels {
     private final BFloat16Kernels bfloats;
     private final Int8Kernels integers;
     private final CodecKernels codecs;
+    private final FixedPointKernels fixedPoint;
     private double[] partialSums = new double[1];
 
     /** What the threads found in the call under way. */
@@ -65,6 +67,7 @@ final class CpuKernels implements Kernels {
         this.bfloats = new BFloat16Kernels(lanes);
         this.integers = new Int8Kernels(lanes);
         this.codecs = new CodecKernels(lanes);
+        this.fixedPoint = new FixedPointKernels(lanes);
     }
 
     private static long row(Tensor tensor, long address, int row) {
@@ -164,7 +167,7 @@ final class CpuKernels implements Kernels {
                 float scale = Addresses.getFloat(Int8Kernels.scaleAt(from, of.stride()));
                 integers.widen(from, scale, to, of.columns());
             }
-            case I32 -> throw new IllegalStateException("expected floats, got " + of);
+            case I32, I64 -> throw new IllegalStateException("expected floats, got " + of);
         }
     }
 
@@ -601,6 +604,25 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
+    public boolean foldGradient(Tensor gradient, Tensor sum, float limit, boolean accumulate) {
+        finite = true;
+        split.runs(
+                gradient,
+                sum,
+                (_, from, to, n) -> {
+                    if (!fixedPoint.fold(from, to, n, limit, accumulate)) {
+                        finite = false;
+                    }
+                });
+        return finite;
+    }
+
+    @Override
+    public void unfoldGradient(Tensor sum, Tensor gradient) {
+        split.runs(sum, gradient, (_, from, to, n) -> fixedPoint.unfold(from, to, n));
+    }
+
+    @Override
     public void zero(Tensor x) {
         int bytes = x.type().bytes();
         split.runs(x, x, (_, at, _, n) -> Addresses.clear(at, (long) n * bytes));
@@ -608,7 +630,11 @@ final class CpuKernels implements Kernels {
 
     @Override
     public void add(Tensor x, Tensor y) {
-        split.runs(x, y, (_, from, to, n) -> elements.add(from, to, n));
+        if (x.type() == DType.I64) {
+            split.runs(x, y, (_, from, to, n) -> fixedPoint.add(from, to, n));
+        } else {
+            split.runs(x, y, (_, from, to, n) -> elements.add(from, to, n));
+        }
     }
 
     @Override

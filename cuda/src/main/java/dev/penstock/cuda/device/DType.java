@@ -13,7 +13,9 @@ public enum DType {
      * scale, an F32, lies in the last four bytes of the row's stride ({@link #rowStride}), so a
      * tensor has whole rows. For weights of matrix products and tables that only a CPU reads.
      */
-    I8(1);
+    I8(1),
+    /** 64-bit integers: exact sums of gradients, see {@link FixedPoint}. */
+    I64(8);
 
     private final int bytes;
 

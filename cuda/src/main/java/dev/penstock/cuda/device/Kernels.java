@@ -445,17 +445,43 @@ public interface Kernels {
      */
     void decode(WireCodec codec, Tensor coded, Tensor x);
 
+    // ---- exact sums of gradients ------------------------------------------------------------
+
+    /**
+     * Takes a gradient into an exact sum and clears it: {@code sum = integer of gradient}, or
+     * {@code sum += integer of gradient}, as {@link FixedPoint} has it; {@code gradient = 0}.
+     *
+     * <p>Counts as one tensor that is {@linkplain #watchFinite watched}. Where an element is NaN or
+     * beyond the limit, both tensors are undefined afterwards.
+     *
+     * @param gradient F32, dense
+     * @param sum I64, dense, of the same shape
+     * @param limit the largest magnitude of an element
+     * @param accumulate whether it is added to the sum, or begins it
+     * @return whether all elements are within the limit; a device that had better not be waited for
+     *     may answer true now and tell the truth by {@link #firstNotFinite}
+     */
+    boolean foldGradient(Tensor gradient, Tensor sum, float limit, boolean accumulate);
+
+    /**
+     * {@code gradient = the nearest F32 of sum}; the sum stays.
+     *
+     * @param sum I64, dense
+     * @param gradient F32, dense, of the same shape
+     */
+    void unfoldGradient(Tensor sum, Tensor gradient);
+
     // ---- whole tensors ----------------------------------------------------------------------
 
     /** Sets every element to zero bits. */
     void zero(Tensor x);
 
-    /** {@code y += x}, same shape. */
+    /** {@code y += x}, same shape; both F32 or both I64. */
     void add(Tensor x, Tensor y);
 
     /**
      * {@code y = x}, same shape; F32 to BF16 and back, and where the host computes F32 to I8,
-     * converts.
+     * converts; I64 to I64.
      */
     void copy(Tensor x, Tensor y);
 

@@ -41,6 +41,8 @@ final class GpuElements {
     private final GpuModule.Function dropoutOfHalves;
     private final GpuModule.Function rotate;
     private final GpuModule.Function add;
+    private final GpuModule.Function addLongs;
+    private final GpuModule.Function unfoldGradient;
     private final GpuModule.Function copyWords;
     private final GpuModule.Function copyHalves;
     private final GpuModule.Function narrow;
@@ -68,6 +70,8 @@ final class GpuElements {
         dropoutOfHalves = module.function("dropoutOfHalves");
         rotate = module.function("rotate");
         add = module.function("add");
+        addLongs = module.function("addLongs");
+        unfoldGradient = module.function("unfoldGradient");
         copyWords = module.function("copyWords");
         copyHalves = module.function("copyHalves");
         narrow = module.function("narrow");
@@ -153,10 +157,18 @@ final class GpuElements {
     }
 
     void add(Tensor x, Tensor y) {
-        both(add, x, y);
+        both(x.type() == DType.I64 ? addLongs : add, x, y);
+    }
+
+    void unfoldGradient(Tensor sum, Tensor gradient) {
+        both(unfoldGradient, sum, gradient);
     }
 
     void copy(Tensor x, Tensor y) {
+        if (x.type() == DType.I64) {
+            both(copyWords, words(x), words(y));
+            return;
+        }
         GpuModule.Function kernel;
         if (x.type() == y.type()) {
             kernel = x.type() == DType.BF16 ? copyHalves : copyWords;
@@ -164,6 +176,17 @@ final class GpuElements {
             kernel = x.type() == DType.F32 ? narrow : widen;
         }
         both(kernel, x, y);
+    }
+
+    /** The halves of 64-bit integers. */
+    private static Tensor words(Tensor longs) {
+        return new Tensor(
+                longs.buffer(),
+                longs.offsetBytes(),
+                DType.I32,
+                longs.rows(),
+                2 * longs.columns(),
+                2 * longs.stride());
     }
 
     /**

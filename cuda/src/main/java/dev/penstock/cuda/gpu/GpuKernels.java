@@ -388,6 +388,16 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public boolean foldGradient(Tensor gradient, Tensor sum, float limit, boolean accumulate) {
+        return sums.foldGradient(gradient, sum, limit, accumulate);
+    }
+
+    @Override
+    public void unfoldGradient(Tensor sum, Tensor gradient) {
+        elements.unfoldGradient(sum, gradient);
+    }
+
+    @Override
     public void zero(Tensor x) {
         elements.zero(x);
     }

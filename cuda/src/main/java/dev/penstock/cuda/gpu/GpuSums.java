@@ -91,6 +91,7 @@ final class GpuSums {
     private final GpuModule.Function startLists;
     private final GpuModule.Function listPositions;
     private final GpuModule.Function embeddingBackward;
+    private final GpuModule.Function foldGradient;
     private final GpuModule.Function findNonFinite;
     private final GpuModule.Function findNonFiniteHalves;
     private final GpuModule.Function findNonFiniteOfAll;
@@ -130,6 +131,7 @@ final class GpuSums {
         startLists = module.function("startLists");
         listPositions = module.function("listPositions");
         embeddingBackward = module.function("embeddingBackward");
+        foldGradient = module.function("foldGradient");
         findNonFinite = module.function("findNonFinite");
         findNonFiniteHalves = module.function("findNonFiniteHalves");
         findNonFiniteOfAll = module.function("findNonFiniteOfAll");
@@ -366,6 +368,24 @@ final class GpuSums {
         boolean found = words.get(ValueLayout.JAVA_INT, at) != 0;
         words.set(ValueLayout.JAVA_INT, at, 0);
         return found;
+    }
+
+    /** Answers true, unless it had to wait: {@link #firstNotFinite} tells. */
+    boolean foldGradient(Tensor gradient, Tensor sum, float limit, boolean accumulate) {
+        boolean waits = watched == MOST_WATCHED;
+        int flag = waits ? 0 : ++watched;
+        boolean flat = gradient.elements() <= Integer.MAX_VALUE;
+        int rows = flat ? 1 : gradient.rows();
+        int columns = flat ? (int) gradient.elements() : gradient.columns();
+        if (rows > 0 && columns > 0) {
+            launch.begin().view(gradient).view(sum).integer(rows).integer(columns).number(limit);
+            launch.integer(accumulate ? 1 : 0);
+            launch.wide(answers.address(FLAGS_AT + (long) Integer.BYTES * flag));
+            int along = Math.clamp(Math.ceilDiv(columns, 4 * RUN_THREADS), 1, RUN_ELEMENTS);
+            int threads = Math.ceilDiv(Math.min(columns, RUN_THREADS), 32) * 32;
+            launch.run(foldGradient, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, threads, 0);
+        }
+        return !waits || !takeFlag(answers.await(), 0);
     }
 
     private void findNonFinite(Tensor x, int flag) {

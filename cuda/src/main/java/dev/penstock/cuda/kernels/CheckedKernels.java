@@ -559,14 +559,35 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public boolean foldGradient(Tensor gradient, Tensor sum, float limit, boolean accumulate) {
+        checkFold("foldGradient", gradient, sum);
+        return kernels.foldGradient(gradient, sum, limit, accumulate);
+    }
+
+    @Override
+    public void unfoldGradient(Tensor sum, Tensor gradient) {
+        checkFold("unfoldGradient", gradient, sum);
+        kernels.unfoldGradient(sum, gradient);
+    }
+
+    private static void checkFold(String op, Tensor gradient, Tensor sum) {
+        type(op, "gradient", gradient, DType.F32);
+        dense(op, "gradient", gradient);
+        matrix(op, "sum", sum, DType.I64, gradient.rows(), gradient.columns());
+        dense(op, "sum", sum);
+    }
+
+    @Override
     public void zero(Tensor x) {
         kernels.zero(x);
     }
 
     @Override
     public void add(Tensor x, Tensor y) {
-        type("add", "y", y, DType.F32);
-        matrix("add", "x", x, y.rows(), y.columns());
+        if (y.type() != DType.I64) {
+            type("add", "y", y, DType.F32);
+        }
+        matrix("add", "x", x, y.type(), y.rows(), y.columns());
         kernels.add(x, y);
     }
 
@@ -576,7 +597,9 @@ public final class CheckedKernels implements Kernels {
         if (y.type() == DType.I8) {
             type("copy", "x", x, DType.F32);
             wholeRows("copy", "y", y);
-        } else if (x.type() == DType.I8 || (x.type() == DType.I32) != (y.type() == DType.I32)) {
+        } else if (x.type() == DType.I8
+                || (x.type() == DType.I32) != (y.type() == DType.I32)
+                || (x.type() == DType.I64) != (y.type() == DType.I64)) {
             throw broken(
                     "copy",
                     "floats to floats or integers to integers",

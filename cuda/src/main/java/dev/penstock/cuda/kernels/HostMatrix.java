@@ -41,13 +41,14 @@ public final class HostMatrix {
         return tensor.rows();
     }
 
-    /** The element as a float; BF16 widens, I32 converts, I8 is scaled. */
+    /** The element as a float; BF16 widens, I32 and I64 convert, I8 is scaled. */
     public float get(int row, int column) {
         long at = toRead(row, column);
         return switch (tensor.type()) {
             case F32 -> memory.get(ValueLayout.JAVA_FLOAT, at);
             case BF16 -> BFloat16.toFloat(memory.get(ValueLayout.JAVA_SHORT, at));
             case I32 -> memory.get(ValueLayout.JAVA_INT, at);
+            case I64 -> memory.get(ValueLayout.JAVA_LONG, at);
             case I8 ->
                     memory.get(ValueLayout.JAVA_BYTE, at)
                             * memory.get(ValueLayout.JAVA_FLOAT, at + scaleFrom(column));
@@ -126,7 +127,7 @@ public final class HostMatrix {
         }
     }
 
-    /** Stores a float; BF16 rounds to nearest even, I32 truncates. */
+    /** Stores a float; BF16 rounds to nearest even, I32 and I64 truncate. */
     public void set(int row, int column, float value) {
         MemorySegment target = isHere ? memory : MemorySegment.ofArray(new long[1]);
         long at = isHere ? offset(row, column) : 0;
@@ -134,6 +135,7 @@ public final class HostMatrix {
             case F32 -> target.set(ValueLayout.JAVA_FLOAT, at, value);
             case BF16 -> target.set(ValueLayout.JAVA_SHORT, at, BFloat16.fromFloat(value));
             case I32 -> target.set(ValueLayout.JAVA_INT, at, (int) value);
+            case I64 -> target.set(ValueLayout.JAVA_LONG, at, (long) value);
             case I8 -> throw new IllegalStateException("expected a whole row for " + tensor);
         }
         if (!isHere) {
@@ -163,6 +165,26 @@ public final class HostMatrix {
         kept = isHere ? kept : -1;
         MemorySegment source = MemorySegment.ofArray(new int[] {value});
         tensor.buffer().writeIndices(offset(row, column), source);
+    }
+
+    /** A copy of a row of an I64 tensor. */
+    public long[] longs(int row) {
+        requireLongs();
+        long at = toRead(row, 0);
+        return memory.asSlice(at, (long) tensor.columns() * bytes).toArray(ValueLayout.JAVA_LONG);
+    }
+
+    /** Stores a row of an I64 tensor. */
+    public void setLongs(int row, long[] values) {
+        requireLongs();
+        kept = isHere ? kept : -1;
+        tensor.rows(row, 1).write(MemorySegment.ofArray(values));
+    }
+
+    private void requireLongs() {
+        if (tensor.type() != DType.I64) {
+            throw new IllegalStateException("expected I64, got " + tensor);
+        }
     }
 
     private long offset(int row, int column) {

@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.FixedPoint;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
@@ -428,6 +429,38 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
+    public boolean foldGradient(Tensor gradient, Tensor sum, float limit, boolean accumulate) {
+        HostMatrix from = HostMatrix.of(gradient);
+        HostMatrix to = HostMatrix.of(sum);
+        boolean within = true;
+        for (int i = 0; i < gradient.rows(); i++) {
+            float[] numbers = from.row(i);
+            long[] sums = accumulate ? to.longs(i) : new long[numbers.length];
+            for (int j = 0; j < numbers.length; j++) {
+                within &= Math.abs(numbers[j]) <= limit;
+                sums[j] += FixedPoint.of(numbers[j]);
+            }
+            to.setLongs(i, sums);
+        }
+        zero(gradient);
+        return within;
+    }
+
+    @Override
+    public void unfoldGradient(Tensor sum, Tensor gradient) {
+        HostMatrix from = HostMatrix.of(sum);
+        HostMatrix to = HostMatrix.of(gradient);
+        for (int i = 0; i < sum.rows(); i++) {
+            long[] sums = from.longs(i);
+            float[] numbers = new float[sums.length];
+            for (int j = 0; j < sums.length; j++) {
+                numbers[j] = FixedPoint.value(sums[j]);
+            }
+            to.setRow(i, numbers);
+        }
+    }
+
+    @Override
     public void zero(Tensor x) {
         HostMatrix.of(x).setAllRows(new float[x.rows()][x.columns()]);
     }
@@ -437,6 +470,15 @@ public final class ReferenceKernels implements Kernels {
         HostMatrix in = HostMatrix.of(x);
         HostMatrix out = HostMatrix.of(y);
         for (int i = 0; i < x.rows(); i++) {
+            if (x.type() == DType.I64) {
+                long[] sums = out.longs(i);
+                long[] values = in.longs(i);
+                for (int j = 0; j < sums.length; j++) {
+                    sums[j] += values[j];
+                }
+                out.setLongs(i, sums);
+                continue;
+            }
             float[] row = out.row(i);
             addTo(row, in.row(i));
             out.setRow(i, row);
@@ -447,6 +489,12 @@ public final class ReferenceKernels implements Kernels {
     public void copy(Tensor x, Tensor y) {
         HostMatrix in = HostMatrix.of(x);
         HostMatrix out = HostMatrix.of(y);
+        if (x.type() == DType.I64) {
+            for (int i = 0; i < x.rows(); i++) {
+                out.setLongs(i, in.longs(i)); // not every long is a float
+            }
+            return;
+        }
         if (x.type() != DType.I32) {
             out.setAllRows(in.allRows());
             return;

@@ -200,6 +200,14 @@ public class SilentKernels implements CountedKernels {
     public void decode(WireCodec codec, Tensor coded, Tensor x) {}
 
     @Override
+    public boolean foldGradient(Tensor gradient, Tensor sum, float limit, boolean accumulate) {
+        return true;
+    }
+
+    @Override
+    public void unfoldGradient(Tensor sum, Tensor gradient) {}
+
+    @Override
     public void zero(Tensor x) {}
 
     @Override

@@ -43,7 +43,7 @@ final class TensorRules {
                 switch (multiply) {
                     case F32 -> tensor.type() == DType.F32;
                     case BF16 -> tensor.type() == DType.F32 || tensor.type() == DType.BF16;
-                    case I32, I8 -> false;
+                    case I32, I8, I64 -> false;
                 };
         if (!right) {
             throw new DeviceException(

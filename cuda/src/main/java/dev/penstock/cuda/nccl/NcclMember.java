@@ -59,6 +59,7 @@ public final class NcclMember implements AutoCloseable {
             case BF16 -> 9;
             case I32 -> 2;
             case I8 -> 0;
+            case I64 -> 4;
         };
     }
 

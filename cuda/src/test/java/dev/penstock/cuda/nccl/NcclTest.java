@@ -12,6 +12,7 @@ import dev.penstock.cuda.device.DeviceCollectives;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.FixedPoint;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.libraries.LibrarySearch;
 import java.io.IOException;
@@ -78,6 +79,40 @@ class NcclTest {
         assertThat(sums.getFirst())
                 .as("in an order of its own")
                 .isNotEqualTo(inRankOrder(elements));
+    }
+
+    @Test
+    void sumsOfIntegersAreExactInWhateverOrder() throws Exception {
+        int elements = 1200;
+        long[] bounds = {0, 480, 960, elements};
+
+        for (boolean inParts : new boolean[] {false, true}) {
+            List<float[]> sums =
+                    together(
+                            elements,
+                            member -> member,
+                            (device, collectives, x) -> {
+                                Tensor y = device.memory().tensor("y", DType.I64, 1, elements);
+                                boolean _ = device.kernels().foldGradient(x, y, 1e4f, false);
+                                if (inParts) {
+                                    collectives.reduceScatter(y, bounds);
+                                    done(collectives, collectives.allGather(y, bounds));
+                                } else {
+                                    done(collectives, collectives.allReduce(y));
+                                }
+                                device.kernels().unfoldGradient(y, x);
+                            });
+
+            float[] truth = new float[elements];
+            for (int i = 0; i < elements; i++) {
+                long sum = 0;
+                for (int member = 0; member < MEMBERS; member++) {
+                    sum += FixedPoint.of(values(member, elements)[i]);
+                }
+                truth[i] = FixedPoint.value(sum);
+            }
+            assertThat(sums).allSatisfy(sum -> assertThat(sum).isEqualTo(truth));
+        }
     }
 
     /** Kernels that are enqueued and have not run, as graphs from the second time on. */

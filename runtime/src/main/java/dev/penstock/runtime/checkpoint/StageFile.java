@@ -45,6 +45,7 @@ public record StageFile(Map<String, String> metadata, List<? extends TensorSourc
                     case BF16 -> StoredType.BF16;
                     case I32 -> StoredType.I32;
                     case I8 -> StoredType.F32; // exactly: see Int8
+                    case I64 -> throw new IllegalArgumentException("no state: " + named.name());
                 };
         TensorPiece piece = named.piece();
         List<Integer> shape =

@@ -105,7 +105,8 @@ public final class ConfiguredModel {
                 config.parallel().zero(),
                 config.parallel().sequence(),
                 tuning,
-                section.dropout());
+                section.dropout(),
+                config.optimizer().gradientSum());
     }
 
     /**

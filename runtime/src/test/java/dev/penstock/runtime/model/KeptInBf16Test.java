@@ -127,7 +127,8 @@ class KeptInBf16Test {
                 s.zero(),
                 s.sequence(),
                 s.fineTuning(),
-                s.dropout());
+                s.dropout(),
+                s.gradientSum());
     }
 
     private static void expectSame(Gemm gemm, GptSettings settings, Schedule order) {

@@ -56,7 +56,8 @@ public final class TinyRuns {
                 s.zero(),
                 s.sequence(),
                 s.fineTuning(),
-                s.dropout());
+                s.dropout(),
+                s.gradientSum());
     }
 
     /** The same with tensor shards that divide rows. */
@@ -73,7 +74,8 @@ public final class TinyRuns {
                 s.zero(),
                 true,
                 s.fineTuning(),
-                s.dropout());
+                s.dropout(),
+                s.gradientSum());
     }
 
     /** The same on so many replicas, each with this batch. */

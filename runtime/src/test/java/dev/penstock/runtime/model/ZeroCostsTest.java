@@ -11,6 +11,7 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageBudget;
@@ -28,13 +29,17 @@ import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
 import dev.penstock.schedules.validate.MemoryModel;
 import dev.penstock.schedules.validate.RankBytes;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -256,23 +261,115 @@ class ZeroCostsTest {
         Schedule order = order(kind, ranks, chunks, 4);
         ModelShape shape = tied.equals("TIED") ? TinyRuns.TIED : TinyRuns.UNTIED;
         for (ZeroSettings zero : all()) {
-            GptSettings settings = settings(shape, order, replicas, zero);
-            try (var driver = new ReplicatedDriver(settings, order, TinyRuns.tokens(37))) {
-                driver.train(1, 1);
-                for (int replica = 0; replica < replicas; replica++) {
-                    List<ReplicaTraffic> predicted =
-                            traffic(
-                                    driver.training(),
-                                    new ShardTraffic(
-                                            settings, place(replica), CollectiveForm.NEVER));
-                    for (int rank = 0; rank < ranks; rank++) {
-                        assertThat(driver.sentBytes(replica, rank))
-                                .as("%s, replica %d, rank %d", zero, replica, rank)
-                                .isEqualTo(predicted.get(rank).bytes());
-                    }
+            for (GradientSum sum : GradientSum.values()) {
+                GptSettings settings = settings(shape, order, replicas, zero).summing(sum);
+                expectPredictedTraffic(settings, order);
+            }
+        }
+    }
+
+    private static void expectPredictedTraffic(GptSettings settings, Schedule order)
+            throws Exception {
+        try (var driver = new ReplicatedDriver(settings, order, TinyRuns.tokens(37))) {
+            driver.train(1, 1);
+            for (int replica = 0; replica < settings.grid().data(); replica++) {
+                var sizes = new ShardTraffic(settings, place(replica), CollectiveForm.NEVER);
+                List<ReplicaTraffic> predicted = traffic(driver.training(), sizes);
+                for (int rank = 0; rank < predicted.size(); rank++) {
+                    assertThat(driver.sentBytes(replica, rank))
+                            .as(
+                                    "%s, %s, replica %d, rank %d",
+                                    settings.zero(), settings.gradientSum(), replica, rank)
+                            .isEqualTo(predicted.get(rank).bytes());
                 }
             }
         }
+    }
+
+    /**
+     * Exact sums take 8 bytes of a parameter, and what their micro-batches add to 4 for each that
+     * is between the first and the last op of its backward; one of them has the gradient's own.
+     */
+    @ParameterizedTest
+    @CsvSource({
+        "1f1b, 1, 0",
+        "gpipe, 1, 0",
+        "zb-h1, 1, 1",
+        "zb-h2, 1, 1",
+        "interleaved-1f1b, 2, 0",
+        "zb-v, 2, 1"
+    })
+    void exactSumsTakeWhatTheOrderNeeds(String kind, int chunks, int atLeastOnARank) {
+        int ranks = 3;
+        int most = 0;
+        Schedule order = order(kind, ranks, chunks, 4);
+        ModelShape shape = ModelShape.gpt2(64, 16, 64, 2 * ranks * chunks, 4, false);
+        long block = 12L * 64 * 64 + 13 * 64;
+        for (int zero = 0; zero <= 3; zero++) {
+            GptSettings floats =
+                    settings(shape, order, 2, new ZeroSettings(zero, Residency.PASS, 1));
+            GptSettings exact = floats.summing(GradientSum.FIXED_POINT);
+            Schedule training = new ReplicatedOrder(exact, order).training();
+            for (int rank = 0; rank < ranks; rank++) {
+                List<Integer> stages = order.placement().stagesOf(rank);
+                RankPlace place = new RankPlace(rank, 0, 0, 1);
+                GptStageFactory factory = factory(exact).following(List.of(training));
+                StageMemory without =
+                        factory(floats).following(List.of(training)).predictedMemory(stages, place);
+                StageMemory predicted = factory.predictedMemory(stages, place);
+
+                String as = "%s, ZeRO %d, rank %d".formatted(kind, zero, rank);
+                assertThat(predicted.gradients()).as(as).isEqualTo(3 * without.gradients());
+                if (zero < 2) {
+                    int scratches = scratches(training.program(rank));
+                    most = Math.max(most, scratches);
+                    assertThat(predicted.accumulators() / (2 * 4 * block))
+                            .as(as)
+                            .isEqualTo(scratches);
+                } else {
+                    long rows = without.accumulators();
+                    assertThat(predicted.accumulators()).as(as).isGreaterThan(2 * rows);
+                }
+                try (Device device = Devices.open(DeviceSettings.DEFAULTS)) {
+                    List<GptStage> built = factory.createAll(stages, place, device);
+                    assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
+                    built.reversed().forEach(GptStage::close);
+                    assertThat(device.memory().liveBytes()).isZero();
+                }
+            }
+        }
+        assertThat(most).isGreaterThanOrEqualTo(atLeastOnARank);
+    }
+
+    /**
+     * The most micro-batches at a time that are between the first and the last op of their backward
+     * at a stage, all but the first of each stage.
+     */
+    private static int scratches(RankProgram program) {
+        int most = 0;
+        for (int at = 0; at < program.ops().size(); at++) {
+            Map<Integer, Set<Integer>> open = new HashMap<>();
+            for (WorkUnit before : backwards(program.ops().subList(0, at + 1))) {
+                for (WorkUnit after : backwards(program.ops().subList(at, program.ops().size()))) {
+                    if (before.stage() == after.stage()
+                            && before.microBatch() == after.microBatch()) {
+                        open.computeIfAbsent(before.stage(), _ -> new HashSet<>())
+                                .add(before.microBatch());
+                    }
+                }
+            }
+            int here = open.values().stream().mapToInt(units -> units.size() - 1).sum();
+            most = Math.max(most, here);
+        }
+        return most;
+    }
+
+    private static List<WorkUnit> backwards(List<Op> ops) {
+        return ops.stream()
+                .flatMap(op -> op.computations().stream())
+                .filter(op -> !(op instanceof Op.Forward))
+                .map(Op.Compute::unit)
+                .toList();
     }
 
     /** Stage 0 on rank 0 and stage 1 on rank 1 are gathered once forward and once backward. */

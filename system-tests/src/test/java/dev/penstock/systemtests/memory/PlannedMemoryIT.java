@@ -144,6 +144,35 @@ class PlannedMemoryIT {
         assertThat(trained.peakBytes()).isEqualTo(planned(training));
     }
 
+    /** To the byte, with a scratch for each micro-batch that has begun its backward. */
+    @ParameterizedTest(name = "{0}, {1} stages, {2}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "kind=1f1b                 | 2 | data=1",
+                "kind=zb-h1                | 3 | data=1",
+                "kind=gpipe, slices=2      | 2 | data=2",
+                "kind=zb-v                 | 2 | data=2, zero.stage=1",
+                "kind=zb-h1                | 2 | data=2, zero.stage=2",
+                "kind=1f1b                 | 1 | data=2, zero.stage=3",
+                "kind=1f1b                 | 2 | data=2, zero={stage=2, reduce=per-micro-batch}",
+                "kind=1f1b                 | 1 | tensor=2, sequence=true"
+            })
+    void exactSumsOfGradientsTakeThePlannedMemory(String order, int stages, String parallel)
+            throws Exception {
+        Training training =
+                Training.onText(folder)
+                        .set("run.steps=2", "model.layers=3", "evaluation.every=0")
+                        .set("checkpoint.every=0", "optimizer.gradient-sum=fixed-point")
+                        .set("schedule={" + order + "}", "pipeline.stages=" + stages)
+                        .set("parallel={" + parallel + "}");
+
+        Trained trained = training.complete();
+
+        assertThat(trained.peakBytes()).isEqualTo(planned(training));
+        TrafficTruth.expectPredicted(trained);
+    }
+
     /** The mirror of the previous rank, blocks in flight, and a rank of two stages. */
     @ParameterizedTest(name = "{0}, {1} ranks, {2}")
     @CsvSource(

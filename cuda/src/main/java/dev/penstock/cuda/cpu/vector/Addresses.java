@@ -15,6 +15,7 @@ public final class Addresses {
     private static final MemorySegment ZEROS = Arena.global().allocate(4096, 64);
 
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
+    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
 
     private Addresses() {}
@@ -33,6 +34,14 @@ public final class Addresses {
 
     public static void setInt(long address, int value) {
         ALL.set(INT, address, value);
+    }
+
+    public static long getLong(long address) {
+        return ALL.get(LONG, address);
+    }
+
+    public static void setLong(long address, long value) {
+        ALL.set(LONG, address, value);
     }
 
     /**

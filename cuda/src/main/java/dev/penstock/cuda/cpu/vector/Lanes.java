@@ -3,6 +3,7 @@ package dev.penstock.cuda.cpu.vector;
 import java.nio.ByteOrder;
 import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.LongVector;
 import jdk.incubator.vector.ShortVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorSpecies;
@@ -40,6 +41,12 @@ public abstract sealed class Lanes permits Lanes256, Lanes512 {
     /** Doubles as wide as the floats: half as many. */
     public abstract VectorSpecies<Double> doubles();
 
+    /** Longs as wide as the floats: half as many. */
+    public abstract VectorSpecies<Long> longs();
+
+    /** Floats, as many as doubles: half as wide. */
+    public abstract VectorSpecies<Float> half();
+
     public abstract int count();
 
     /** {@code n} rounded down to whole vectors. */
@@ -74,6 +81,10 @@ public abstract sealed class Lanes permits Lanes256, Lanes512 {
 
     public final ByteVector loadBytes(long address) {
         return ByteVector.fromMemorySegment(bytes(), Addresses.ALL, address, ORDER);
+    }
+
+    public final LongVector loadLongs(long address) {
+        return LongVector.fromMemorySegment(longs(), Addresses.ALL, address, ORDER);
     }
 
     public final FloatVector zero() {

@@ -4,6 +4,7 @@ import jdk.incubator.vector.ByteVector;
 import jdk.incubator.vector.DoubleVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.LongVector;
 import jdk.incubator.vector.ShortVector;
 import jdk.incubator.vector.VectorShuffle;
 import jdk.incubator.vector.VectorSpecies;
@@ -45,6 +46,16 @@ final class Lanes512 extends Lanes {
     @Override
     public VectorSpecies<Double> doubles() {
         return DoubleVector.SPECIES_512;
+    }
+
+    @Override
+    public VectorSpecies<Long> longs() {
+        return LongVector.SPECIES_512;
+    }
+
+    @Override
+    public VectorSpecies<Float> half() {
+        return FloatVector.SPECIES_256;
     }
 
     @Override

@@ -182,13 +182,23 @@ final class MemoryArguments {
     /** A run's are as its devices are; a model that is only named is in mixed precision. */
     private TrainingBytes trainingBytes(Optional<RunConfig> config) {
         return config.filter(_ -> model == null)
-                .map(
-                        c ->
-                                switch (c.device().precision()) {
-                                    case FLOAT32 -> TrainingBytes.FP32;
-                                    case BF16 -> TrainingBytes.BF16_FP32_GRADIENTS;
-                                })
+                .map(MemoryArguments::bytesOfRun)
                 .orElse(TrainingBytes.MIXED);
+    }
+
+    private static TrainingBytes bytesOfRun(RunConfig config) {
+        TrainingBytes bytes =
+                switch (config.device().precision()) {
+                    case FLOAT32 -> TrainingBytes.FP32;
+                    case BF16 -> TrainingBytes.BF16_FP32_GRADIENTS;
+                };
+        int sum =
+                switch (config.optimizer().gradientSum()) {
+                    case FLOAT32 -> 0;
+                    case FIXED_POINT -> Long.BYTES;
+                };
+        return new TrainingBytes(
+                bytes.parameter(), bytes.gradient() + sum, bytes.optimizer(), bytes.activation());
     }
 
     private List<Integer> partition(Optional<RunConfig> config, ModelShape trained, int stages) {

@@ -1,8 +1,10 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.cuda.device.AttentionShape;
+import dev.penstock.cuda.device.FixedPoint;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Conflict;
+import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
 import java.nio.file.Path;
@@ -42,6 +44,7 @@ final class Consistency {
         consistency.shardsDivideGroupsAndHiddenColumns();
         consistency.shardsDivideTheRows();
         consistency.whatIsDividedIsShared();
+        consistency.exactSumsHaveRoom();
         consistency.partsDivideTheContext();
         consistency.devicesAreTheProduct();
         consistency.productsAreOfTheDevice();
@@ -412,6 +415,24 @@ final class Consistency {
                     "schedule.slice-lengths",
                     "model.context");
         }
+    }
+
+    /** Where all addends of a sum are as large as one may be. */
+    private void exactSumsHaveRoom() {
+        ParallelSection parallel = config.parallel();
+        boolean exact = config.optimizer().gradientSum() == GradientSum.FIXED_POINT;
+        long addends =
+                (long) config.batch().microBatches() * parallel.context() * parallel.tensor();
+        require(
+                !exact || addends <= FixedPoint.MOST_ADDENDS,
+                "float32 where micro-batches x parallel.context x parallel.tensor are more than %,d"
+                        .formatted(FixedPoint.MOST_ADDENDS),
+                "fixed-point",
+                "try fewer and larger micro-batches, or optimizer.gradient-sum = float32",
+                "optimizer.gradient-sum",
+                "batch.micro-batches",
+                "parallel.context",
+                "parallel.tensor");
     }
 
     private void whatIsDividedIsShared() {

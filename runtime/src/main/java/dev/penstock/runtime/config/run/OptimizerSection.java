@@ -1,6 +1,7 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
+import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import java.util.Optional;
 
@@ -13,6 +14,7 @@ import java.util.Optional;
  * @param decaySteps steps of the decay at the end (wsd); empty: a tenth of the run's
  * @param decayAll weight decay also for biases, gains and embeddings of positions
  * @param clipNorm largest global gradient norm; 0: no clipping
+ * @param gradientSum how gradients of micro-batches are added up
  */
 public record OptimizerSection(
         @Setting(is = "6e-4", range = "(0, )", doc = "the highest learning rate")
@@ -46,7 +48,15 @@ public record OptimizerSection(
         @Setting(is = "false", doc = "decay biases and gains too, not only matrices")
                 boolean decayAll,
         @Setting(is = "1.0", range = "[0, )", doc = "largest global gradient norm; 0: no limit")
-                double clipNorm) {
+                double clipNorm,
+        @Setting(
+                        is = "float32",
+                        doc =
+                                "how gradients of micro-batches are added up: in float32, in the"
+                                        + " order of the schedule and then of replicas; or in"
+                                        + " 64-bit integers, whose sum has the same bits in every"
+                                        + " order and however replicas share the micro-batches")
+                GradientSum gradientSum) {
 
     /** The learning rate at the end of the decay. */
     public double finalLearningRate() {

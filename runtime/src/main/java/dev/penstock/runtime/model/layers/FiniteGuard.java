@@ -65,6 +65,19 @@ public final class FiniteGuard {
     }
 
     /**
+     * Notes the answer of a kernel that found no element out of range, or may yet find one.
+     *
+     * @param withinRange see {@link Kernels#foldGradient}
+     * @throws NonFiniteException if an element is out of range
+     */
+    public void checked(boolean withinRange, String place) {
+        if (!withinRange) {
+            throw new NonFiniteException(step, unit, place);
+        }
+        places.add(place);
+    }
+
+    /**
      * Waits for the op's kernels and evaluates its checks.
      *
      * @throws NonFiniteException naming the first place where an element is not finite
@@ -75,5 +88,6 @@ public final class FiniteGuard {
         if (first >= 0) {
             throw new NonFiniteException(step, unit, places.get(first));
         }
+        places.clear();
     }
 }

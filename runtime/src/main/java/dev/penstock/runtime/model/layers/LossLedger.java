@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StepShapes;
@@ -19,6 +20,9 @@ import java.util.BitSet;
  */
 public final class LossLedger {
     private static final String PLACE = "loss";
+
+    /** The integer of 1 in an exact mean. */
+    private static final double ONE = 0x1p36;
 
     private final StepShapes shapes;
     private final Tensor targets;
@@ -34,13 +38,19 @@ public final class LossLedger {
     private final BitSet uncounted = new BitSet();
 
     private int sequences;
-    private double meanOver;
+    private long counted;
+    private int ledgers;
+
+    /** Whether the mean is exact. */
+    private final boolean exact;
 
     /**
      * @param shapes of the current step
+     * @param sum whether the mean of all ledgers must not depend on which micro-batches they hold
      */
-    public LossLedger(DeviceScope scope, ShardShape shape, StepShapes shapes) {
+    public LossLedger(DeviceScope scope, ShardShape shape, StepShapes shapes, GradientSum sum) {
         this.shapes = shapes;
+        exact = sum == GradientSum.FIXED_POINT;
         BatchShape batch = shapes.whole();
         range = shape.range();
         shard = shape.index();
@@ -59,12 +69,14 @@ public final class LossLedger {
      *
      * @param here number of sequences of this replica that exist, the first ones of its
      *     micro-batches
-     * @param tokens the divisor of the mean: the average number of counted targets of replicas and
-     *     parts, so that the mean of their means is the mean over all of them
+     * @param tokens the counted targets of all replicas and parts
+     * @param among how many ledgers these are: the mean is over an even share of them, so that the
+     *     mean of all ledgers' means is the mean over all tokens
      */
-    public void begin(int here, double tokens) {
+    public void begin(int here, long tokens, int among) {
         sequences = here;
-        meanOver = tokens;
+        counted = tokens;
+        ledgers = among;
     }
 
     private boolean isHere(int microBatch, HeadChunk chunk, int b) {
@@ -216,17 +228,24 @@ public final class LossLedger {
         return parts.columns(3 * first, 3 * rows);
     }
 
-    /** Returns the mean loss of the tokens that count, see {@link #begin}. */
+    /**
+     * Returns the mean loss of the tokens that count, see {@link #begin}. If it is exact, what each
+     * micro-batch adds to the mean over all tokens is a multiple of 2^-36, so that sums of these
+     * need no rounding.
+     */
     public double mean() {
         MemorySegment segment = losses.contents();
         double sum = 0;
+        double shares = 0;
         for (int m = 0; m < shapes.whole().microBatches(); m++) {
+            sum = exact ? 0 : sum;
             int first = index(m, 0, 0);
             for (int i = first; i < first + shapes.of(m).microBatchRows(); i++) {
                 sum += segment.getAtIndex(ValueLayout.JAVA_FLOAT, i);
             }
+            shares += Math.rint(sum / counted * ONE);
         }
-        return sum / meanOver;
+        return exact ? shares / ONE * ledgers : sum / ((double) counted / ledgers);
     }
 
     private int index(int microBatch, int sequence, int token) {

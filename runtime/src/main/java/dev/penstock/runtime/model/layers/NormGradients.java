@@ -46,14 +46,8 @@ public final class NormGradients {
             return null;
         }
         int elements = all.stream().mapToInt(NormGradients::elements).sum();
-        return scope.tensor("gradients of norms", DType.F32, 1, elements);
-    }
-
-    /** Returns a dense matrix as a row. */
-    private static Tensor flat(Tensor matrix) {
-        int elements = Math.toIntExact(matrix.elements());
-        return new Tensor(
-                matrix.buffer(), matrix.offsetBytes(), matrix.type(), 1, elements, elements);
+        DType type = all.getFirst().group().sharding().exact() ? DType.I64 : DType.F32;
+        return scope.tensor("gradients of norms", type, 1, elements);
     }
 
     private static int elements(Parameter parameter) {
@@ -85,13 +79,13 @@ public final class NormGradients {
     public void sum() {
         int first = 0;
         for (Parameter parameter : parameters) {
-            kernels.copy(flat(parameter.gradient()), room.columns(first, elements(parameter)));
+            kernels.copy(parameter.gradientSum(), room.columns(first, elements(parameter)));
             first += elements(parameter);
         }
         shards.await(shards.beginSumOfWhole(room));
         first = 0;
         for (Parameter parameter : parameters) {
-            kernels.copy(room.columns(first, elements(parameter)), flat(parameter.gradient()));
+            kernels.copy(room.columns(first, elements(parameter)), parameter.gradientSum());
             first += elements(parameter);
         }
     }

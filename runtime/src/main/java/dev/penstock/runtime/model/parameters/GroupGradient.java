@@ -6,25 +6,43 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.Sharding;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A gradient of a group: the accumulator to which backwards add, and the part of the sum over
  * replicas that this rank keeps, in place or, where gradients are sharded, in memory of its own. In
  * that case the accumulator has room only from {@link #open} to the end of the sum.
+ *
+ * <p>Where sums are exact, backwards add to a scratch of their micro-batch ({@link
+ * #backwardsAddTo}), which is folded into the sum, and the part is written when the sum is
+ * complete. A gradient that is not sharded lends its own memory for one scratch.
  */
 public final class GroupGradient {
     private final GroupBuffer accumulator;
     private final Tensor part;
     private final Sharding sharding;
     private final long elements;
+    private final @Nullable ExactSum exact;
+
+    /** The room that is always there; null where gradients are sharded. */
+    private final @Nullable Tensor own;
+
     private boolean summed;
 
     /**
      * @param part the elements of {@link Sharding#held}
+     * @param exact where gradients of micro-batches are added up exactly
      */
-    GroupGradient(GroupBuffer accumulator, Tensor part, Sharding sharding, long elements) {
+    GroupGradient(
+            GroupBuffer accumulator,
+            Tensor part,
+            Sharding sharding,
+            long elements,
+            @Nullable ExactSum exact) {
         this.accumulator = accumulator;
+        this.exact = exact;
+        this.own = accumulator.isBound() ? accumulator.whole() : null;
         this.part = part;
         this.sharding = sharding;
         this.elements = elements;
@@ -40,21 +58,86 @@ public final class GroupGradient {
         return part;
     }
 
-    /** Returns the kind of row to which backwards add. */
+    /** Returns the kind of row that a sum of micro-batches takes where gradients are sharded. */
     public RowPool.Kind row() {
+        return exact == null ? scratch() : exact.row();
+    }
+
+    /** Returns the kind of row to which backwards of a micro-batch add where sums are exact. */
+    public RowPool.Kind scratch() {
         return new RowPool.Kind(DType.F32, elements);
     }
 
-    /** Returns whether backwards can add. */
+    /** Returns the sum of micro-batches, and of replicas as soon as those are added. */
+    Tensor sums() {
+        return exact == null ? accumulator.whole() : exact.whole();
+    }
+
+    /** Returns the row that it lends as a scratch; null where gradients are sharded. */
+    public @Nullable Tensor own() {
+        return own;
+    }
+
+    /** Lets backwards add to another scratch, of {@link #scratch}. */
+    public void backwardsAddTo(Tensor scratch) {
+        accumulator.bind(scratch);
+    }
+
+    /** Lets backwards add nowhere but, if it has one, to its own row. */
+    public void leaveScratch() {
+        if (own == null) {
+            accumulator.unbind();
+        } else {
+            accumulator.bind(own);
+        }
+    }
+
+    /**
+     * Takes a micro-batch's gradient into the exact sum and clears it.
+     *
+     * @return see {@link Kernels#foldGradient}
+     */
+    public boolean fold(Tensor scratch, float limit, Kernels kernels) {
+        return exact().fold(scratch, limit, kernels);
+    }
+
+    /** Makes the exact sum valid even if nothing was folded into it. */
+    public void beginSum(Kernels kernels) {
+        exact().begin(kernels);
+    }
+
+    /** Writes the exact sum to where the optimizer reads; no scratch lies there any more. */
+    public void unfold(Kernels kernels) {
+        exact().unfold(part, kernels);
+    }
+
+    private ExactSum exact() {
+        return Objects.requireNonNull(exact, "the sum is not exact");
+    }
+
+    /** Returns the name of the group's gradients, for messages. */
+    public String name() {
+        return accumulator.name();
+    }
+
+    /** Returns whether backwards, or exact sums of them, can add. */
     boolean isOpen() {
-        return accumulator.isBound();
+        return exact == null ? accumulator.isBound() : exact.isOpen();
     }
 
     void open(RowPool rows) {
+        if (exact != null) {
+            exact.open(rows);
+            return;
+        }
         accumulator.bind(rows.take(row(), accumulator.name()));
     }
 
     void close(RowPool rows) {
+        if (exact != null) {
+            exact.close(rows);
+            return;
+        }
         rows.giveBack(accumulator.whole());
         accumulator.unbind();
     }
@@ -68,9 +151,12 @@ public final class GroupGradient {
         return new GradientReducer.Group() {
             @Override
             public Collective reduce(CollectiveGroup replicas) {
+                if (exact != null) {
+                    exact.begin(kernels);
+                }
                 return sharding.moments()
-                        ? replicas.reduceScatter(accumulator.whole(), sharding.map(elements))
-                        : replicas.allReduce(accumulator.whole());
+                        ? replicas.reduceScatter(sums(), sharding.map(elements))
+                        : replicas.allReduce(sums());
             }
 
             @Override
@@ -79,11 +165,18 @@ public final class GroupGradient {
                     keepOwnPart(kernels);
                     pool.close(GroupGradient.this);
                 }
+                if (exact != null) {
+                    unfold(kernels);
+                }
             }
         };
     }
 
     private void keepOwnPart(Kernels kernels) {
+        if (exact != null) {
+            exact.keepOwnPart(kernels);
+            return;
+        }
         Sharding.Part own = sharding.part(elements);
         if (own.count() > 0) {
             Tensor sum = Stretches.of(accumulator.whole(), own.from(), own.count());
@@ -99,8 +192,16 @@ public final class GroupGradient {
 
     /** Discards what an abandoned step left here. */
     public void zero(Kernels kernels, @Nullable AccumulatorPool pool) {
+        if (exact != null) {
+            exact.clear();
+        }
+        if (own != null) {
+            kernels.zero(own);
+        }
         if (isOpen()) {
-            kernels.zero(accumulator.whole());
+            if (exact == null && own == null) {
+                kernels.zero(accumulator.whole());
+            }
             if (pool != null) {
                 pool.close(this);
             }
@@ -117,7 +218,9 @@ public final class GroupGradient {
      */
     public void end(Kernels kernels) {
         summed = false;
-        if (sharding.moments() && !sharding.gradients()) {
+        if (exact != null) {
+            exact.clear();
+        } else if (sharding.moments() && !sharding.gradients()) {
             kernels.zero(accumulator.whole());
         }
     }

@@ -46,6 +46,12 @@ public record Parameter(
         return gradientView().tensor();
     }
 
+    /** Returns the matrix's row of exact sums if there are such, otherwise of its gradient. */
+    public Tensor gradientSum() {
+        Tensor all = group.trained().gradient().sums();
+        return Stretches.of(all, offset, elements());
+    }
+
     /**
      * Returns whether the gradient has memory of its own, in which nothing is cleared before an
      * update.
@@ -77,7 +83,7 @@ public record Parameter(
 
     /** Returns which of its elements this rank counts in norms. */
     public Sharding.Part own() {
-        return group.sharding().part(group.elements()).within(offset, elements());
+        return group.sharding().counted(group.elements()).within(offset, elements());
     }
 
     public boolean isHeld() {

@@ -158,11 +158,15 @@ public final class ParameterGroup {
                 apart
                         ? row(scopes.gradients(), into.name(), DType.F32, held.count())
                         : Stretches.of(into.whole(), held.from(), held.count());
-        return new GroupGradient(into, part, sharding, elements);
+        ExactSum exact =
+                sharding.exact() && accumulates
+                        ? ExactSum.allocate(scopes.gradients(), into.name(), sharding, elements)
+                        : null;
+        return new GroupGradient(into, part, sharding, elements, exact);
     }
 
     /** Returns a dense row; memory cannot allocate empty tensors. */
-    private static Tensor row(DeviceScope scope, String name, DType type, long count) {
+    static Tensor row(DeviceScope scope, String name, DType type, long count) {
         Tensor row = scope.tensor(name, type, 1, Math.toIntExact(Math.max(LINE_ELEMENTS, count)));
         return row.columns(0, Math.toIntExact(count));
     }

@@ -62,7 +62,7 @@ public final class RowPool {
      *
      * @param what names its user, in messages
      */
-    Tensor take(Kind kind, String what) {
+    public Tensor take(Kind kind, String what) {
         Deque<Tensor> rows = free.get(kind);
         Tensor row = rows == null ? null : rows.poll();
         if (row == null) {
@@ -72,7 +72,8 @@ public final class RowPool {
         return row;
     }
 
-    void giveBack(Tensor row) {
+    /** Gives a row back, which must be zero. */
+    public void giveBack(Tensor row) {
         Deque<Tensor> rows = free.get(new Kind(row.type(), row.elements()));
         if (rows == null) {
             throw new IllegalArgumentException("row belongs to another pool: " + row);

@@ -21,6 +21,7 @@ import java.util.stream.IntStream;
  * @param fineTuning what is trained
  * @param dropout probability with which an element of the embeddings, or of what a branch of a
  *     block adds, is dropped in training
+ * @param gradientSum how gradients of micro-batches are added up
  */
 public record GptSettings(
         ModelShape shape,
@@ -34,7 +35,8 @@ public record GptSettings(
         ZeroSettings zero,
         boolean sequence,
         FineTuning fineTuning,
-        double dropout) {
+        double dropout,
+        GradientSum gradientSum) {
     private static final String TOKEN_TABLE = "wte.weight";
 
     public GptSettings {
@@ -115,7 +117,8 @@ public record GptSettings(
                 zero,
                 sequence,
                 FineTuning.FULL,
-                0);
+                0,
+                GradientSum.FLOAT32);
     }
 
     /** Returns these settings with other parameters trained. */
@@ -132,7 +135,8 @@ public record GptSettings(
                 zero,
                 sequence,
                 other,
-                dropout);
+                dropout,
+                gradientSum);
     }
 
     /** Returns these settings with another dropout. */
@@ -149,7 +153,31 @@ public record GptSettings(
                 zero,
                 sequence,
                 fineTuning,
+                other,
+                gradientSum);
+    }
+
+    /** Returns these settings with gradients added up in another way. */
+    public GptSettings summing(GradientSum other) {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                sequence,
+                fineTuning,
+                dropout,
                 other);
+    }
+
+    /** Returns how many gradients are added up at most to one of a step. */
+    public long gradientAddends() {
+        return (long) batch.microBatches() * grid.data() * grid.context() * grid.tensor();
     }
 
     /** Returns which parts of the model are trained. */
@@ -266,7 +294,8 @@ public record GptSettings(
                 sharding,
                 sequence,
                 fineTuning,
-                dropout);
+                dropout,
+                gradientSum);
     }
 
     /** Returns the rows of the largest tensor that is sent from stage to stage. */

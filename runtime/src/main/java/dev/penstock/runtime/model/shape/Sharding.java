@@ -10,15 +10,22 @@ import dev.penstock.actors.spi.RankPlace;
  * @param stage 0 to 3: nothing, moments, gradients too, parameters too
  * @param replicas number of ranks that hold the same parameters
  * @param index of this rank among them
+ * @param sum how the gradients of what is trained are added up
  */
-public record Sharding(int stage, int replicas, int index) {
+public record Sharding(int stage, int replicas, int index, GradientSum sum) {
     public static final Sharding NONE = new Sharding(0, 1, 0);
+
+    /** Gradients are added up in F32. */
+    public Sharding(int stage, int replicas, int index) {
+        this(stage, replicas, index, GradientSum.FLOAT32);
+    }
 
     public static Sharding of(GptSettings settings, RankPlace place) {
         int replicas = settings.grid().data() * settings.grid().context();
         int index = place.data() * settings.grid().context() + place.context();
         boolean whole = replicas == 1 && settings.zero().offload().isEmpty();
-        return whole ? NONE : new Sharding(settings.zero().stage(), replicas, index);
+        int stage = whole ? 0 : settings.zero().stage();
+        return new Sharding(stage, replicas, index, settings.gradientSum());
     }
 
     /**
@@ -56,6 +63,23 @@ public record Sharding(int stage, int replicas, int index) {
 
     public ShardMap map(long elements) {
         return new ShardMap(elements, replicas);
+    }
+
+    /** Returns whether gradients are added up exactly. */
+    public boolean exact() {
+        return sum == GradientSum.FIXED_POINT;
+    }
+
+    /**
+     * Returns the elements, of so many, that this rank counts in norms. Where sums are exact and
+     * all replicas hold them, the first one counts them all: the parts of several would be added in
+     * an order that depends on how many there are.
+     */
+    public Part counted(long elements) {
+        if (exact() && !moments()) {
+            return new Part(0, index == 0 ? elements : 0);
+        }
+        return part(elements);
     }
 
     /** Returns this rank's part of that many elements. */

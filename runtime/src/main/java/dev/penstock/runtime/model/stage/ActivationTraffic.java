@@ -284,8 +284,13 @@ public final class ActivationTraffic {
     }
 
     private long allReduce(long elements, int shard) {
+        return allReduce(elements, Float.BYTES, shard);
+    }
+
+    private long allReduce(long elements, int elementBytes, int shard) {
         var map = new ShardMap(elements, settings.grid().tensor());
-        return sent(CollectiveKind.ALL_REDUCE, map, shard);
+        return CollectiveForm.of(elements * elementBytes, ringFromBytes)
+                .sentBytes(CollectiveKind.ALL_REDUCE, map, shard, elementBytes);
     }
 
     private long elements(WorkUnit unit) {
@@ -316,7 +321,8 @@ public final class ActivationTraffic {
                 .sum();
     }
 
-    private long normGradientElements(StageRole role) {
+    /** Returns the bytes sent to sum once. */
+    private long normGradientSum(StageRole role) {
         var scopes = new StageScopes(new CountingScope("prediction"), "traffic");
         ShardShape shape = settings.shape(role);
         StageParameters parameters =
@@ -330,7 +336,7 @@ public final class ActivationTraffic {
                         shape,
                         role);
         Tensor room = NormGradients.room(scopes.scratch(), shape, parameters);
-        return room == null ? 0 : room.elements();
+        return room == null ? 0 : allReduce(room.elements(), room.type().bytes(), role.shard());
     }
 
     /**
@@ -354,8 +360,7 @@ public final class ActivationTraffic {
                                                                     op instanceof Op.ReduceGradients
                                                                             && op.stage() == stage)
                                                     .count();
-                            long elements = normGradientElements(role);
-                            return elements == 0 ? 0 : times * allReduce(elements, role.shard());
+                            return times * normGradientSum(role);
                         })
                 .sum();
     }

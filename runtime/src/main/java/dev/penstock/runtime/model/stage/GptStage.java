@@ -61,6 +61,7 @@ import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -179,9 +180,7 @@ public final class GptStage implements StageProgram {
                         buffers.ledger(),
                         packed);
         optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters);
-        gradients =
-                new StageGradients(
-                        kernels, parameters, sharding, settings, role, pools.accumulators());
+        gradients = new StageGradients(kernels, parameters, sharding, settings, role, pools);
         normGradients =
                 buffers.normGradients() == null
                         ? null
@@ -512,7 +511,7 @@ public final class GptStage implements StageProgram {
             @Nullable Tensor inputGradient,
             boolean whole) {
         at(unit);
-        gradients.open(replicas);
+        gradients.open(replicas, unit.microBatch());
         StageStash stash = buffers.stash();
         TokenBlocks blocks = shape(unit).blocks();
         Workspace work = shape(unit).work();
@@ -551,6 +550,9 @@ public final class GptStage implements StageProgram {
             stash.freeGradients(unit);
         }
         guard.verify();
+        if (whole) {
+            gradients.finish(unit.microBatch(), guard);
+        }
     }
 
     @Override
@@ -559,7 +561,7 @@ public final class GptStage implements StageProgram {
             return;
         }
         at(unit);
-        gradients.open(replicas);
+        gradients.open(replicas, unit.microBatch());
         StageStash stash = buffers.stash();
         TokenBlocks blocks = shape(unit).blocks();
         Workspace work = shape(unit).work();
@@ -577,6 +579,7 @@ public final class GptStage implements StageProgram {
             stream.leave();
         }
         guard.verify();
+        gradients.finish(unit.microBatch(), guard);
         free(unit);
     }
 
@@ -657,9 +660,26 @@ public final class GptStage implements StageProgram {
     public Collective reduceGradients() {
         if (replicas.size() > 1) {
             gradients.open(replicas);
+            gradients.beginSums();
             sumNormGradients();
+        } else if (gradients.folded().cardinality() == batch.microBatches()) {
+            settle();
         }
         return gradients.reduce(replicas);
+    }
+
+    /** Completes exact sums of a stage without replicas. */
+    private void settle() {
+        if (gradients.isUnsettled()) {
+            gradients.beginSums();
+            sumNormGradients();
+            gradients.settle();
+        }
+    }
+
+    @Override
+    public BitSet folded() {
+        return gradients.folded();
     }
 
     /**
@@ -688,7 +708,11 @@ public final class GptStage implements StageProgram {
             return new StepResult(loss, List.of());
         }
         if (replicas.size() == 1) {
-            sumNormGradients();
+            if (sharding.exact()) {
+                settle();
+            } else {
+                sumNormGradients();
+            }
         }
         gradients.complete();
         return new StepResult(loss, gradients.norms());

@@ -12,6 +12,7 @@ import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
@@ -253,9 +254,14 @@ public final class GptStageFactory implements StageBuilder {
         return List.of(
                 new MemoryUse(MemoryUse.PARAMETERS, copies + masters + integers * DType.I8.bytes()),
                 new MemoryUse(
-                        MemoryUse.GRADIENTS,
-                        DType.F32.bytes() * (zero >= 2 ? trainedShard : trained)),
+                        MemoryUse.GRADIENTS, summedBytes() * (zero >= 2 ? trainedShard : trained)),
                 new MemoryUse(MemoryUse.OPTIMIZER, 2L * DType.F32.bytes() * moments));
+    }
+
+    /** Bytes of a gradient's element, with the exact sum's if there is one. */
+    private int summedBytes() {
+        boolean exact = settings.gradientSum() == GradientSum.FIXED_POINT;
+        return DType.F32.bytes() + (exact ? DType.I64.bytes() : 0);
     }
 
     /** Returns the device memory that a mirror of a stage will hold; nothing is allocated. */

@@ -37,12 +37,16 @@ record RankBuffers(List<StageBuffers> stages, RankPools pools) {
         List<StageBuffers> stages = new ArrayList<>();
         Map<Integer, StageParameters> parameters = new TreeMap<>();
         Map<Integer, Integer> lowest = new TreeMap<>();
+        Map<Integer, Integer> microBatches = new TreeMap<>();
         for (int i = 0; i < roles.size(); i++) {
             StageBuffers buffers =
                     StageBuffers.allocate(
                             scopes.get(i), settings, roles.get(i), sharding, budgets.get(i));
             stages.add(buffers);
             parameters.put(roles.get(i).stage(), buffers.parameters());
+            int begun = budgets.get(i).backwardMicroBatches() + budgets.get(i).awaitingWeight();
+            microBatches.put(
+                    roles.get(i).stage(), Math.min(begun, settings.batch().microBatches()));
             lowest.put(roles.get(i).stage(), settings.trained().lowestBackward(roles.get(i)));
         }
         return new RankBuffers(
@@ -53,6 +57,7 @@ record RankBuffers(List<StageBuffers> stages, RankPools pools) {
                         sharding,
                         programs,
                         parameters,
-                        lowest));
+                        lowest,
+                        microBatches));
     }
 }

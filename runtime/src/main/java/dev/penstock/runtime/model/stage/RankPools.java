@@ -17,6 +17,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -29,8 +30,13 @@ import org.jspecify.annotations.Nullable;
  *
  * @param gathers room for sharded parameters while they are gathered; null where all have their own
  * @param accumulators room in which sharded gradients add up; null where all have their own
+ * @param scratches room in which gradients of single micro-batches add up, besides the room that
+ *     gradients have of their own; null where sums are not exact
  */
-record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumulators) {
+record RankPools(
+        @Nullable GatherPool gathers,
+        @Nullable AccumulatorPool accumulators,
+        @Nullable RowPool scratches) {
 
     /**
      * Allocates the pools in the scopes of one of the stages.
@@ -38,6 +44,8 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
      * @param programs of the rank, for every kind of pass; empty for any order
      * @param parameters by stage
      * @param lowest by stage, the lowest block that has a backward
+     * @param microBatches by stage, how many may be between the first and the last op of their
+     *     backward, whatever the order
      */
     static RankPools allocate(
             StageScopes scopes,
@@ -45,10 +53,11 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
             Sharding sharding,
             List<RankProgram> programs,
             Map<Integer, StageParameters> parameters,
-            Map<Integer, Integer> lowest) {
+            Map<Integer, Integer> lowest,
+            Map<Integer, Integer> microBatches) {
         var needs = new Walk(zero, parameters, lowest);
         if (programs.isEmpty()) {
-            needs.ofAnyOrder();
+            needs.ofAnyOrder(microBatches);
         }
         programs.forEach(needs::run);
         return new RankPools(
@@ -59,6 +68,10 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
                         ? new AccumulatorPool(
                                 new RowPool(
                                         scopes.accumulators(), "accumulator", needs.accumulated))
+                        : null,
+                sharding.exact()
+                        ? new RowPool(
+                                scopes.accumulators(), "gradient of a micro-batch", needs.scratches)
                         : null);
     }
 
@@ -70,8 +83,10 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
         private final ZeroSettings zero;
         private final Map<Integer, ParameterUnits> units = new HashMap<>();
         private final Map<Integer, List<RowPool.Kind>> gradients = new HashMap<>();
+        private final Map<Integer, List<GroupGradient>> all = new HashMap<>();
         private final RowPool.Needs gathered = new RowPool.Needs();
         private final RowPool.Needs accumulated = new RowPool.Needs();
+        private final RowPool.Needs scratches = new RowPool.Needs();
 
         Walk(
                 ZeroSettings zero,
@@ -81,12 +96,13 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
             parameters.forEach(
                     (stage, of) -> {
                         units.put(stage, new ParameterUnits(of, requireNonNull(lowest.get(stage))));
+                        all.put(stage, of.gradients());
                         gradients.put(
                                 stage, of.gradients().stream().map(GroupGradient::row).toList());
                     });
         }
 
-        void ofAnyOrder() {
+        void ofAnyOrder(Map<Integer, Integer> microBatches) {
             boolean streamed = zero.residency() == ZeroSettings.Residency.LAYER;
             var everything = new ArrayList<ParameterGroup>();
             for (ParameterUnits each : units.values()) {
@@ -97,11 +113,13 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
                 gathered(everything);
             }
             accumulated(gradients.keySet());
+            scratches(microBatches);
         }
 
         void run(RankProgram program) {
             var here = new LinkedHashSet<ParameterGroup>();
             var open = new LinkedHashSet<Integer>();
+            var begun = new BegunBackwards(program);
             for (Op op : program.ops()) {
                 if (op instanceof Op.GatherParameters(int stage, LayerRange layers)) {
                     here.addAll(groups(stage, layers));
@@ -118,6 +136,7 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
                     if (part instanceof Op.InputGradient || part instanceof Op.BackwardWeight) {
                         open.add(part.stage());
                         accumulated(open);
+                        scratches(begun.with(part.unit()));
                     }
                 }
             }
@@ -143,6 +162,21 @@ record RankPools(@Nullable GatherPool gathers, @Nullable AccumulatorPool accumul
         private void gathered(Collection<ParameterGroup> together) {
             gathered.together(
                     together.stream().flatMap(group -> GatherPool.rowsOf(group).stream()).toList());
+        }
+
+        /** Gradients lend their own row, if they have one, to one micro-batch at a time. */
+        private void scratches(Map<Integer, Integer> microBatches) {
+            List<RowPool.Kind> together = new ArrayList<>();
+            microBatches.forEach(
+                    (stage, count) -> {
+                        for (GroupGradient gradient : all.getOrDefault(stage, List.of())) {
+                            int lent = gradient.own() == null ? 0 : 1;
+                            together.addAll(
+                                    Collections.nCopies(
+                                            Math.max(0, count - lent), gradient.scratch()));
+                        }
+                    });
+            scratches.together(together);
         }
 
         private void accumulated(Collection<Integer> stages) {

@@ -103,9 +103,10 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     }
 
     private long reduced(ParameterGroup group) {
+        int elementBytes = sharding.exact() ? Long.BYTES : Float.BYTES;
         return sharding.moments()
-                ? sent(CollectiveKind.REDUCE_SCATTER, group, Float.BYTES)
-                : sent(CollectiveKind.ALL_REDUCE, group, Float.BYTES);
+                ? sent(CollectiveKind.REDUCE_SCATTER, group, elementBytes)
+                : sent(CollectiveKind.ALL_REDUCE, group, elementBytes);
     }
 
     private long sent(CollectiveKind kind, ParameterGroup group, int elementBytes) {

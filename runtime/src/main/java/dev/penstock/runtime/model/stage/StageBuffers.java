@@ -133,7 +133,10 @@ record StageBuffers(
                 projected(scopes, settings, role),
                 logits,
                 role.first() ? new InputTokens(scopes.activations(), shapes) : null,
-                role.last() ? new LossLedger(scopes.activations(), shape, shapes) : null);
+                role.last()
+                        ? new LossLedger(
+                                scopes.activations(), shape, shapes, settings.gradientSum())
+                        : null);
     }
 
     private static Tensor allRows(StageScopes scopes, ShardShape shape, BatchShape batch) {

@@ -6,14 +6,17 @@ import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.SharedGradient;
 import dev.penstock.actors.spi.TensorNorm;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.runtime.model.layers.FiniteGuard;
 import dev.penstock.runtime.model.parameters.AccumulatorPool;
 import dev.penstock.runtime.model.parameters.GradientReducer;
 import dev.penstock.runtime.model.parameters.GroupGradient;
 import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.parameters.RowPool;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
+import java.util.BitSet;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -32,20 +35,21 @@ final class StageGradients {
     private final @Nullable GroupGradient tiedHere;
     private final @Nullable GroupGradient headPart;
     private final @Nullable AccumulatorPool pool;
+    private final @Nullable MicroBatchGradients microBatches;
     private boolean used;
 
-    /**
-     * @param pool the room of gradients that are sharded, to which backwards add
-     */
+    /** Whether exact sums were written as the gradients that the optimizer reads. */
+    private boolean settled;
+
     StageGradients(
             Kernels kernels,
             StageParameters parameters,
             Sharding sharding,
             GptSettings settings,
             StageRole role,
-            @Nullable AccumulatorPool pool) {
+            RankPools pools) {
         this.kernels = kernels;
-        this.pool = pool;
+        pool = pools.accumulators();
         this.sharding = sharding;
         counted = parameters.counted().stream().filter(Parameter::isTrained).toList();
         Parameter tied = settings.shape().tied() ? parameters.tokenTable() : null;
@@ -59,6 +63,16 @@ final class StageGradients {
                         ? List.of()
                         : List.of(sharedBetween(settings.partition().stages(), table));
         all = parameters.gradients();
+        RowPool scratches = pools.scratches();
+        microBatches =
+                scratches == null
+                        ? null
+                        : new MicroBatchGradients(
+                                kernels,
+                                all,
+                                scratches,
+                                settings.gradientAddends(),
+                                settings.batch().slices());
     }
 
     private static SharedGradient sharedBetween(int stages, Parameter parameter) {
@@ -71,16 +85,62 @@ final class StageGradients {
         return shared;
     }
 
-    /** Finds room; to be called before a backward adds, or a sum begins. */
+    /** Finds room for a micro-batch; to be called before a backward adds to its gradients. */
+    void open(CollectiveGroup replicas, int microBatch) {
+        open(replicas);
+        if (microBatches != null) {
+            microBatches.enter(microBatch);
+        }
+    }
+
+    /**
+     * A unit's gradients are complete.
+     *
+     * @throws dev.penstock.actors.spi.NonFiniteException if one cannot be summed exactly
+     */
+    void finish(int microBatch, FiniteGuard guard) {
+        if (microBatches != null) {
+            microBatches.finish(microBatch, guard);
+        }
+    }
+
+    /** Returns the micro-batches whose gradients are in the sums; none where those are in F32. */
+    BitSet folded() {
+        return microBatches == null ? new BitSet() : microBatches.folded();
+    }
+
+    /** Returns whether sums are exact, and not written yet as what the optimizer reads. */
+    boolean isUnsettled() {
+        return microBatches != null && !settled;
+    }
+
+    /** Finds room; to be called before a sum begins. */
     void open(CollectiveGroup replicas) {
         if (pool != null) {
             pool.open(all, replicas);
         }
     }
 
+    /** Makes exact sums valid even if no micro-batch is in them. */
+    void beginSums() {
+        if (microBatches != null) {
+            all.forEach(gradient -> gradient.beginSum(kernels));
+        }
+    }
+
+    /** Writes exact sums, which are complete, as what the optimizer reads. */
+    void settle() {
+        if (isUnsettled()) {
+            beginSums();
+            all.forEach(gradient -> gradient.unfold(kernels));
+            settled = true;
+        }
+    }
+
     /** Begins the sum over replicas. */
     Collective reduce(CollectiveGroup replicas) {
         open(replicas);
+        settled |= replicas.size() > 1; // when the sum is complete
         Collective sum =
                 GradientReducer.reduce(
                         all.stream().map(gradient -> gradient.reduction(kernels, pool)).toList(),
@@ -93,6 +153,10 @@ final class StageGradients {
 
     /** Zeroes what an abandoned step left behind; to be called before a step's backwards. */
     void begin() {
+        if (microBatches != null) {
+            microBatches.begin();
+        }
+        settled = false;
         if (used) {
             all.forEach(gradient -> gradient.zero(kernels, pool));
         }
@@ -112,6 +176,7 @@ final class StageGradients {
 
     /** Adds the head's part to the embedding's; to be called after a step's backwards. */
     void complete() {
+        settle();
         if (tiedHere != null && headPart != null) {
             kernels.add(headPart.part(), tiedHere.part());
         }

@@ -83,7 +83,8 @@ final class StepData {
             long first = (long) firstMicroBatch * batch.sequences();
             ledger.begin(
                     Math.clamp(sequences - first, 0, ofReplica),
-                    (double) Math.max(1, counted) / (replicas * parts));
+                    Math.max(1, counted),
+                    replicas * parts);
         }
         for (int m = 0; m < batch.microBatches(); m++) {
             if (marked) {

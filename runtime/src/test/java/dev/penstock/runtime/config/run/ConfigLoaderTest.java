@@ -8,6 +8,7 @@ import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.evaluation.Protocol;
 import dev.penstock.runtime.evaluation.TaskKind;
 import dev.penstock.runtime.evaluation.TaskRequest;
+import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import java.io.IOException;
@@ -95,7 +96,8 @@ class ConfigLoaderTest {
                                         1e-8,
                                         0.1,
                                         false,
-                                        1.0),
+                                        1.0,
+                                        GradientSum.FLOAT32),
                                 new FineTuneSection(
                                         FineTuneSection.Method.FULL,
                                         8,
@@ -178,6 +180,7 @@ class ConfigLoaderTest {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
               schedule = wsd, decay-steps = 5, beta1 = 0.8, beta2 = 0.99, epsilon = 1e-6
               weight-decay = 0, decay-all = true, clip-norm = 0
+              gradient-sum = fixed-point
             }
             device {
               kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
@@ -268,7 +271,8 @@ class ConfigLoaderTest {
                                         1e-6,
                                         0,
                                         true,
-                                        0),
+                                        0,
+                                        GradientSum.FIXED_POINT),
                                 new FineTuneSection(
                                         FineTuneSection.Method.FULL,
                                         8,

@@ -70,7 +70,8 @@ class AccumulatorPoolTest {
                 new GroupBuffer(name),
                 device.memory().tensor("part of " + name, DType.F32, 1, Math.toIntExact(part)),
                 FIRST_OF_TWO,
-                elements);
+                elements,
+                null);
     }
 
     private OpenGroup member(int index, Kernels kernels) {

@@ -435,7 +435,8 @@ class StageMemoryTest {
                                                 s.shape(),
                                                 List.of(AdapterParts.ALL)))),
                         List.of()),
-                0);
+                0,
+                s.gradientSum());
     }
 
     /** Step s has sequences of the length s. */
