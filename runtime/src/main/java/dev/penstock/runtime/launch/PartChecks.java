@@ -291,6 +291,7 @@ final class PartChecks {
                 ConfiguredDataPlane.keepsSentTensors(
                         config.dataPlane(), ConfiguredFaults.harmFrames(config));
         RunPlan plan = ConfiguredPlan.forMemory(config, proved, asked.evaluateOnly());
+        List<Integer> homes = ConfiguredPlan.homes(config);
         return new PlannedMemory(
                 plan,
                 settings,
@@ -299,7 +300,8 @@ final class PartChecks {
                 keepsSent,
                 config.device().kind().isCuda(),
                 config.library(),
-                ConfiguredPlan.homes(config));
+                homes,
+                ConfiguredPlan.meeting(config, homes));
     }
 
     /** No other process has the tokens of this program. */

@@ -178,7 +178,8 @@ public final class RunAssembly implements AutoCloseable {
                         dataPlane.keepsSentTensors(betweenHosts),
                         config().device().kind().isCuda(),
                         config().library(),
-                        homes)
+                        homes,
+                        ConfiguredPlan.meeting(config(), homes))
                 .ofAllRanks();
     }
 
@@ -188,7 +189,8 @@ public final class RunAssembly implements AutoCloseable {
      * @param homes by rank, the lowest rank that lives in the same process
      */
     List<StepTraffic> plannedTraffic(List<Integer> homes) {
-        return new PlannedTraffic(plan, model(), homes).ofAllRanks();
+        List<Integer> meeting = ConfiguredPlan.meeting(config(), homes);
+        return new PlannedTraffic(plan, model(), homes, meeting).ofAllRanks();
     }
 
     /** As long as nobody has died, on one host. */

@@ -62,7 +62,9 @@ public record RunConfig(
             case ORDERED -> CollectiveLibrary.NEVER;
             case NCCL -> CollectiveLibrary.REQUIRED;
             case AUTO ->
-                    device.kind().isCuda() && !recovery.mirror()
+                    device.kind().isCuda()
+                                    && !recovery.mirror()
+                                    && !dataPlane.emulated().areEmulated()
                             ? CollectiveLibrary.WHERE_FOUND
                             : CollectiveLibrary.NEVER;
         };
@@ -91,6 +93,7 @@ public record RunConfig(
         data.unusedNote().ifPresent(notes::add);
         notes.addAll(batch.unusedNotes(data.packing(), model.context()));
         dataPlane.unusedNote(pipeline.stages(), chunks()).ifPresent(notes::add);
+        dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
         return notes;
     }
 
