@@ -75,8 +75,7 @@ final class RankLinks implements AutoCloseable {
         RankGroups joined = null;
         Endpoint opened = null;
         try {
-            joined =
-                    new RankGroups(rank, epoch, homes, resources, device, blocks, waits);
+            joined = new RankGroups(rank, epoch, homes, resources, device, blocks, waits);
             this.groups = joined;
             var buffers =
                     new BoundaryBuffers(

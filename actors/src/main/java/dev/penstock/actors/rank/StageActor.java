@@ -116,8 +116,7 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
 
     private RankActivity activity() {
         RankStatus.Moment now = status.now();
-        Optional<String> underWay =
-                now.state().isWork() ? Optional.empty() : status.underWay();
+        Optional<String> underWay = now.state().isWork() ? Optional.empty() : status.underWay();
         return new RankActivity(
                 now.state(),
                 now.kind(),

@@ -87,8 +87,7 @@ public record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameF
             return start(settings);
         }
         try {
-            return start(
-                    settings.withLinks(links -> links.withUdp(links.udp().withPort(port))));
+            return start(settings.withLinks(links -> links.withUdp(links.udp().withPort(port))));
         } catch (DataPlaneException e) {
             LOG.info("UDP port {} of before is not free: takes what there is", port, e);
             return start(settings);

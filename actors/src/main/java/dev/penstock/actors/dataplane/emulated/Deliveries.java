@@ -121,8 +121,7 @@ final class Deliveries implements FrameListener {
                             .mapToLong(sent -> sent.dueNanos - now)
                             .max()
                             .orElse(0);
-            timer.after(
-                    Math.max(0, last), () -> whileOpen(() -> listener.onPeerClosed(peer)));
+            timer.after(Math.max(0, last), () -> whileOpen(() -> listener.onPeerClosed(peer)));
         }
     }
 

@@ -48,8 +48,7 @@ public final class EmulatedDataPlane implements DataPlane {
 
     @Override
     public Endpoint open(Opening opening, FrameListener listener) {
-        var deliveries =
-                new Deliveries(links, opening, listener, System::nanoTime, this::after);
+        var deliveries = new Deliveries(links, opening, listener, System::nanoTime, this::after);
         return new EmulatedEndpoint(real.open(opening, deliveries), deliveries);
     }
 

@@ -8,8 +8,8 @@ import java.util.Optional;
  * The links between the ranks of a run.
  *
  * @param usual between ranks of which nothing else is said
- * @param sites ranks that are near each other: tensors between ranks of one list are not delayed.
- *     A rank in no list is alone at its site
+ * @param sites ranks that are near each other: tensors between ranks of one list are not delayed. A
+ *     rank in no list is alone at its site
  * @param others links of a direction of their own, also between ranks of one site
  * @param seed decides which frames are lost
  */
@@ -48,7 +48,8 @@ public record EmulatedLinks(
     public Optional<EmulatedLink> between(int from, int to) {
         EmulatedLink own = others.get(new Direction(from, to));
         if (own == null) {
-            boolean near = sites.stream().anyMatch(site -> site.contains(from) && site.contains(to));
+            boolean near =
+                    sites.stream().anyMatch(site -> site.contains(from) && site.contains(to));
             own = near ? EmulatedLink.NONE : usual;
         }
         return own.equals(EmulatedLink.NONE) ? Optional.empty() : Optional.of(own);

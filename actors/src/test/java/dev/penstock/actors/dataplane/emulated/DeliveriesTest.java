@@ -24,7 +24,7 @@ final class DeliveriesTest implements FrameListener {
 
     private record Task(long at, int number, Runnable run) {}
 
-    private final PriorityQueue<Task> tasks = 
+    private final PriorityQueue<Task> tasks =
             new PriorityQueue<>(Comparator.comparing(Task::at).thenComparing(Task::number));
     private int scheduled;
     private final List<String> heard = new ArrayList<>();

@@ -75,7 +75,8 @@ final class EmulatedDataPlaneTest {
         send(sender, 0, tensor);
         send(sender, 1, tensor);
         assertThat(receiver.take(key(1))).isEqualTo(-1);
-        int taken = await().atMost(DEADLINE).until(() -> receiver.take(key(1)), found -> found >= 0);
+        int taken =
+                await().atMost(DEADLINE).until(() -> receiver.take(key(1)), found -> found >= 0);
 
         assertThat(System.nanoTime() - begun).isGreaterThanOrEqualTo(2 * 40_000_000 + 30_000_000);
         assertThat(receiver.take(key(0))).isNotNegative().isNotEqualTo(taken);

@@ -25,8 +25,7 @@ public record Bandwidth(long bitsPerSecond) implements Comparable<Bandwidth> {
      */
     public static Bandwidth parse(String text) {
         Matcher parts = FORM.matcher(text.strip());
-        boolean known =
-                parts.matches() && parts.group(3).equals("bps") == (parts.group(4) == null);
+        boolean known = parts.matches() && parts.group(3).equals("bps") == (parts.group(4) == null);
         if (!known) {
             throw new Mismatch("", "write for example 100 Mbit/s, or 12.5 MB/s");
         }

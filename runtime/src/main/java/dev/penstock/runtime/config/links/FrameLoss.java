@@ -20,9 +20,7 @@ public record FrameLoss(double share) implements Comparable<FrameLoss> {
         try {
             var number =
                     new BigDecimal(
-                            percent
-                                    ? written.substring(0, written.length() - 1).strip()
-                                    : written);
+                            percent ? written.substring(0, written.length() - 1).strip() : written);
             return new FrameLoss((percent ? number.movePointLeft(2) : number).doubleValue());
         } catch (NumberFormatException e) {
             throw new Mismatch("", "write for example 1 %, or 0.01");

@@ -178,8 +178,7 @@ public record DataPlaneSection(
                 int codecFromStage) {
 
     public DataPlaneSection {
-        emulateBetween =
-                emulateBetween.map(sites -> sites.stream().map(List::copyOf).toList());
+        emulateBetween = emulateBetween.map(sites -> sites.stream().map(List::copyOf).toList());
         emulateLinks = List.copyOf(emulateLinks);
     }
 
@@ -198,9 +197,7 @@ public record DataPlaneSection(
                 emulateLinks.stream()
                         .collect(
                                 Collectors.toMap(
-                                        link ->
-                                                new EmulatedLinks.Direction(
-                                                        link.from(), link.to()),
+                                        link -> new EmulatedLinks.Direction(link.from(), link.to()),
                                         link -> link.over(usual),
                                         (first, _) -> first)),
                 emulateSeed);
@@ -262,9 +259,7 @@ public record DataPlaneSection(
                 "%s, between %s%s"
                         .formatted(
                                 links.usual(),
-                                emulateBetween
-                                        .map(sites -> "sites " + sites)
-                                        .orElse("all ranks"),
+                                emulateBetween.map(sites -> "sites " + sites).orElse("all ranks"),
                                 others));
     }
 

@@ -45,8 +45,7 @@ class EmulatedLinksRunTest {
         for (int step = 0; step < 3; step++) {
             // the last micro-batch's activations are there before its gradients leave
             double there = slow.sentBytes().get(step).get(0).get("activations").asDouble() / 4;
-            double back =
-                    slow.sentBytes().get(step).get(1).get("activation gradients").asDouble();
+            double back = slow.sentBytes().get(step).get(1).get("activation gradients").asDouble();
             assertThat(slow.stepSeconds().get(step))
                     .isGreaterThan((there + back) / BYTES_PER_SECOND + 2 * 0.005);
         }
