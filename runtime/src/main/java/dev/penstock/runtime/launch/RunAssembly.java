@@ -138,6 +138,11 @@ public final class RunAssembly implements AutoCloseable {
         return parts.config();
     }
 
+    /** Why tensors travel in the form in which they do; empty where the configuration says it. */
+    Optional<String> codecReason() {
+        return parts.codec().map(chosen -> chosen.reason(config()));
+    }
+
     public RunOptions options() {
         return options;
     }

@@ -10,6 +10,7 @@ import dev.penstock.runtime.events.EventLog;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.lengths.LengthCosts;
 import dev.penstock.runtime.lengths.UnequalSteps;
+import dev.penstock.runtime.links.LinkCosts;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -24,6 +25,7 @@ import dev.penstock.runtime.report.RunEnding;
 import dev.penstock.runtime.report.RunFacts;
 import dev.penstock.runtime.report.RunRecorder;
 import dev.penstock.runtime.report.RunReport;
+import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.simulate.InFlight;
 import java.io.IOException;
@@ -81,7 +83,12 @@ public final class RunRecord implements AutoCloseable {
         this.recorded = recorded;
         this.placed = new PlacedRanks(betweenHosts ? assembly.apart() : assembly.homes());
         this.config = assembly.config();
-        this.meter = new PipelineMeter(assembly.plan().training(), assembly.plan().grid());
+        Schedule training = assembly.plan().training();
+        this.meter =
+                new PipelineMeter(
+                        training,
+                        assembly.plan().grid(),
+                        costs -> LinkCosts.of(costs, training, config));
         var steps = assembly.plan().steps();
         this.recorder =
                 new RunRecorder(
@@ -184,6 +191,7 @@ public final class RunRecord implements AutoCloseable {
         config.dataPlane()
                 .codecWords(config.pipeline().stages(), config.chunks())
                 .ifPresent(words -> lines.add("links: " + words));
+        assembly.codecReason().ifPresent(reason -> lines.add("chosen codec: " + reason));
         config.dataPlane()
                 .emulatedWords(config.grid().ranks())
                 .ifPresent(words -> lines.add("emulated links: " + words));

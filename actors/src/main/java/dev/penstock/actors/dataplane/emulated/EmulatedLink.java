@@ -33,6 +33,25 @@ public record EmulatedLink(double bytesPerSecond, long latencyNanos, double loss
         return Math.round(1e9 * bytes / bytesPerSecond);
     }
 
+    /** Returns how long so many bytes keep the link busy on average, lost frames included. */
+    public long meanNanos(long bytes) {
+        return Math.round(nanos(bytes) / (1 - loss));
+    }
+
+    /**
+     * Returns how long a tensor of so many bytes is under way on average after it has left: the
+     * latency, and a round trip as often as any of its frames is lost again.
+     */
+    public long meanLatencyNanos(long bytes) {
+        double rounds = 0;
+        double lostAgain = loss;
+        while (lostAgain > 1e-12) {
+            rounds += 1 - Math.pow(1 - lostAgain, frames(bytes));
+            lostAgain *= loss;
+        }
+        return Math.round(latencyNanos * (1 + 2 * rounds));
+    }
+
     /** Returns the frames that so many bytes are divided into. */
     static long frames(long bytes) {
         return Math.ceilDiv(bytes, (long) FRAME_BYTES);
@@ -43,7 +62,9 @@ public record EmulatedLink(double bytesPerSecond, long latencyNanos, double loss
     public String toString() {
         List<String> parts = new ArrayList<>();
         if (bytesPerSecond != Double.POSITIVE_INFINITY) {
-            parts.add(number(8 * bytesPerSecond / 1e6) + " Mbit/s");
+            double bits = 8 * bytesPerSecond;
+            parts.add(
+                    bits >= 1e9 ? number(bits / 1e9) + " Gbit/s" : number(bits / 1e6) + " Mbit/s");
         }
         if (latencyNanos > 0) {
             parts.add(number(latencyNanos / 1e6) + " ms");

@@ -44,7 +44,8 @@ import java.util.stream.Collectors;
  * @param emulateBetween ranks by site, between which links are emulated; empty: between all ranks
  * @param emulateLinks links that differ from these
  * @param emulateSeed decides which frames are lost
- * @param codec form in which activations travel from rank to rank
+ * @param codec form in which activations travel from rank to rank; empty: not decided yet, and
+ *     until then as they are
  * @param gradientCodec form of their gradients; empty: the same
  * @param codecFromStage links between stages before this one carry tensors as they are
  */
@@ -164,11 +165,13 @@ public record DataPlaneSection(
                 long emulateSeed,
         @Setting(
                         is = "none",
+                        word = "auto",
                         doc =
                                 "form in which activations and their gradients travel from rank to"
                                         + " rank: as they are, 16-bit floats, or integers of 8 or 4"
-                                        + " bits with a scale per token")
-                Codec codec,
+                                        + " bits with a scale per token; auto: what makes the"
+                                        + " simulated step fastest, none, fp16 or int8")
+                Optional<Codec> codec,
         @Setting(is = "auto", word = "auto", doc = "the same for gradients; auto: as codec")
                 Optional<Codec> gradientCodec,
         @Setting(
@@ -205,7 +208,8 @@ public record DataPlaneSection(
 
     /** Returns in which form boundary tensors travel. */
     public ChannelCodecs codecs() {
-        return new ChannelCodecs(codec.wire(), gradientCodec.orElse(codec).wire(), codecFromStage);
+        return new ChannelCodecs(
+                ofActivations().wire(), ofGradients().wire(), codecFromStage);
     }
 
     /**
@@ -220,10 +224,18 @@ public record DataPlaneSection(
                 ? Optional.of(
                         "activations %s, gradients %s, from stage %d on"
                                 .formatted(
-                                        word(codec),
-                                        word(gradientCodec.orElse(codec)),
+                                        word(ofActivations()),
+                                        word(ofGradients()),
                                         codecFromStage))
                 : Optional.empty();
+    }
+
+    private Codec ofActivations() {
+        return codec.orElse(Codec.NONE);
+    }
+
+    private Codec ofGradients() {
+        return gradientCodec.orElse(ofActivations());
     }
 
     private static String word(Codec codec) {
@@ -295,10 +307,10 @@ public record DataPlaneSection(
                 : Optional.of(
                         "data-plane.%s has no effect: %s"
                                 .formatted(
-                                        codec == Codec.NONE
+                                        ofActivations() == Codec.NONE
                                                 ? "gradient-codec = "
-                                                        + word(gradientCodec.orElse(codec))
-                                                : "codec = " + word(codec),
+                                                        + word(ofGradients())
+                                                : "codec = " + word(ofActivations()),
                                         links == 0
                                                 ? "one rank has all stages and sends nothing"
                                                 : "the last link begins at stage %d, data-plane.codec-from-stage = %d"
@@ -330,7 +342,7 @@ public record DataPlaneSection(
                 Optional.empty(),
                 List.of(),
                 1,
-                Codec.NONE,
+                Optional.of(Codec.NONE),
                 Optional.empty(),
                 0);
     }
@@ -368,7 +380,8 @@ public record DataPlaneSection(
         INT8,
         INT4;
 
-        Optional<WireCodec> wire() {
+        /** Returns the codec; empty for none. */
+        public Optional<WireCodec> wire() {
             return this == NONE ? Optional.empty() : Optional.of(WireCodec.valueOf(name()));
         }
     }

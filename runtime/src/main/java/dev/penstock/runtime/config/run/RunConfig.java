@@ -4,6 +4,7 @@ import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
 
 /**
@@ -95,6 +96,12 @@ public record RunConfig(
         dataPlane.unusedNote(pipeline.stages(), chunks()).ifPresent(notes::add);
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
         return notes;
+    }
+
+    /** This configuration with another codec. */
+    public RunConfig withCodec(DataPlaneSection.Codec codec) {
+        return Keys.assemble(
+                key -> key.path().equals("data-plane.codec") ? Optional.of(codec) : key.valueIn(this), fault);
     }
 
     /** Rows that a rank has of each slice of a micro-batch. */

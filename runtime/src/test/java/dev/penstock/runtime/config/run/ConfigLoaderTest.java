@@ -138,7 +138,7 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         List.of(),
                                         1,
-                                        DataPlaneSection.Codec.NONE,
+                                        Optional.of(DataPlaneSection.Codec.NONE),
                                         Optional.empty(),
                                         0),
                                 new TimeoutSection(
@@ -330,7 +330,7 @@ class ConfigLoaderTest {
                                                         Optional.empty(),
                                                         Optional.of(new FrameLoss(0)))),
                                         7,
-                                        DataPlaneSection.Codec.INT4,
+                                        Optional.of(DataPlaneSection.Codec.INT4),
                                         Optional.of(DataPlaneSection.Codec.INT8),
                                         2),
                                 new TimeoutSection(
