@@ -85,8 +85,7 @@ public final class LinkBenchmark {
                 STEPS);
     }
 
-    private static Measured measured(
-            Row row, String bandwidth, String latency, String codec) {
+    private static Measured measured(Row row, String bandwidth, String latency, String codec) {
         List<String> settings =
                 new ArrayList<>(
                         List.of(
@@ -119,9 +118,7 @@ public final class LinkBenchmark {
         List<StepReport> steady = reports.subList(reports.size() / 2, reports.size());
         return new Measured(
                 median(steady, step -> step.endNanos() - step.startNanos()) / 1e9,
-                median(
-                                steady,
-                                step -> meter.measure(step).ideal().makespanNanos() + update(step))
+                median(steady, step -> meter.measure(step).ideal().makespanNanos() + update(step))
                         / 1e9);
     }
 

@@ -62,8 +62,7 @@ final class PartChecks {
         this.draft = draft;
         this.codec = draft.problems().isEmpty() ? codec(draft.draft()) : Optional.empty();
         this.loaded =
-                codec.map(chosen -> draft.draft().withCodec(chosen.codec()))
-                        .orElse(draft.draft());
+                codec.map(chosen -> draft.draft().withCodec(chosen.codec())).orElse(draft.draft());
         this.config = loaded.config();
         this.asked = asked;
         this.problems = new ArrayList<>(draft.problems());

@@ -91,7 +91,9 @@ public record RunParts(
         return codec(loaded, order).map(chosen -> loaded.withCodec(chosen.codec())).orElse(loaded);
     }
 
-    /** Same as {@link #decided(LoadedConfig, ConfiguredSchedule)}; as it is if it would be refused. */
+    /**
+     * Same as {@link #decided(LoadedConfig, ConfiguredSchedule)}; as it is if it would be refused.
+     */
     public static LoadedConfig decided(LoadedConfig loaded) {
         try {
             return decided(loaded, ConfiguredSchedule.of(loaded));

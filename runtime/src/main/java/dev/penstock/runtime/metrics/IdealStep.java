@@ -44,8 +44,7 @@ public record IdealStep(Timeline timeline) {
         var means = new MeasuredMeans();
         means.add(measured.stream().map(Timeline::withoutCollectives).toList());
         var costs = new ProfileCosts(means.lines());
-        return new IdealStep(
-                withWaits(ScheduleSimulator.simulate(schedule, links.apply(costs))));
+        return new IdealStep(withWaits(ScheduleSimulator.simulate(schedule, links.apply(costs))));
     }
 
     public long makespanNanos() {

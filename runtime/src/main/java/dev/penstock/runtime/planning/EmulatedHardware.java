@@ -39,7 +39,6 @@ final class EmulatedHardware {
     private static Link link(Link real, EmulatedLink usual) {
         double rate = usual.bytesPerSecond() * (1 - usual.loss());
         return new Link(
-                usual.latencyNanos(),
-                Double.isInfinite(rate) ? real.bytesPerSecond() : rate);
+                usual.latencyNanos(), Double.isInfinite(rate) ? real.bytesPerSecond() : rate);
     }
 }

@@ -23,7 +23,9 @@ final class CodecChoiceTest {
 
     @Test
     void theReasonNamesTimes() {
-        assertThat(choice(4_400_000_000L, 2_300_000_000L, 1_200_000_000).reason(Optional.of("100 Mbit/s")))
+        assertThat(
+                        choice(4_400_000_000L, 2_300_000_000L, 1_200_000_000)
+                                .reason(Optional.of("100 Mbit/s")))
                 .isEqualTo("int8: over 100 Mbit/s a step takes 1.20 s instead of 4.40 s");
         assertThat(choice(10_000_000, 10_100_000, 10_200_000).reason(Optional.empty()))
                 .isEqualTo("none: a step takes 10.0 ms, and 10.1 ms with fp16, 10.2 ms with int8");

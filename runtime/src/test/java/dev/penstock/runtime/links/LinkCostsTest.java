@@ -103,7 +103,8 @@ final class LinkCostsTest {
                                 "data-plane.emulate.loss=10 %"));
 
         assertThat(lossy.occupancyNanos(FORWARD, UNIT)).isEqualTo(Math.round(262_144L * 80 / 0.9));
-        // 187 frames: some lost as good as surely, some again with 0.85, some a third time with 0.17
+        // 187 frames: some lost as good as surely, some again with 0.85, some a third time with
+        // 0.17
         assertThat(lossy.latencyNanos(FORWARD)).isBetween(50_000_000L, 51_500_000L);
     }
 

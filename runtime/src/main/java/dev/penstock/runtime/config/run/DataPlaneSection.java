@@ -208,8 +208,7 @@ public record DataPlaneSection(
 
     /** Returns in which form boundary tensors travel. */
     public ChannelCodecs codecs() {
-        return new ChannelCodecs(
-                ofActivations().wire(), ofGradients().wire(), codecFromStage);
+        return new ChannelCodecs(ofActivations().wire(), ofGradients().wire(), codecFromStage);
     }
 
     /**
@@ -224,9 +223,7 @@ public record DataPlaneSection(
                 ? Optional.of(
                         "activations %s, gradients %s, from stage %d on"
                                 .formatted(
-                                        word(ofActivations()),
-                                        word(ofGradients()),
-                                        codecFromStage))
+                                        word(ofActivations()), word(ofGradients()), codecFromStage))
                 : Optional.empty();
     }
 
@@ -308,8 +305,7 @@ public record DataPlaneSection(
                         "data-plane.%s has no effect: %s"
                                 .formatted(
                                         ofActivations() == Codec.NONE
-                                                ? "gradient-codec = "
-                                                        + word(ofGradients())
+                                                ? "gradient-codec = " + word(ofGradients())
                                                 : "codec = " + word(ofActivations()),
                                         links == 0
                                                 ? "one rank has all stages and sends nothing"

@@ -101,7 +101,11 @@ public record RunConfig(
     /** This configuration with another codec. */
     public RunConfig withCodec(DataPlaneSection.Codec codec) {
         return Keys.assemble(
-                key -> key.path().equals("data-plane.codec") ? Optional.of(codec) : key.valueIn(this), fault);
+                key ->
+                        key.path().equals("data-plane.codec")
+                                ? Optional.of(codec)
+                                : key.valueIn(this),
+                fault);
     }
 
     /** Rows that a rank has of each slice of a micro-batch. */
