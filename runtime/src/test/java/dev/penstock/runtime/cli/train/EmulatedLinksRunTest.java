@@ -69,4 +69,52 @@ class EmulatedLinksRunTest {
             assertThat(slow.stepSeconds().get(step)).isGreaterThan(bytes / BYTES_PER_SECOND);
         }
     }
+
+    @Test
+    void aRankThatWaitsForAnEmulatedLinkIsNotStalled() {
+        String[] impatient = {
+            "run.steps=1",
+            "evaluation.every=0",
+            "batch.micro-batches=2",
+            "timeouts.stall-report=1 s",
+            "timeouts.stall=1 s",
+            "data-plane.emulate.latency=1200 ms"
+        };
+
+        Trained pipeline = slow("pipeline", impatient).complete();
+        Trained replicas =
+                slow("replicas", impatient)
+                        .set("pipeline.stages=1", "parallel.data=2")
+                        .complete();
+
+        assertThat(pipeline.stepSeconds().getFirst()).isGreaterThan(2.4);
+        assertThat(replicas.stepSeconds().getFirst()).isGreaterThan(1.2);
+        for (Trained each : List.of(pipeline, replicas)) {
+            assertThat(each.recoveries()).isEmpty();
+            assertThat(each.out() + each.err()).doesNotContain("nothing has moved");
+        }
+    }
+
+    @Test
+    void aRunChoosesTheCodecOfItsLinksAndSaysWhy() {
+        Training open = slow("open", "data-plane.codec=auto", "run.steps=2");
+        Trained fast = open.copy().complete();
+        Trained chosen =
+                slow("chosen", "data-plane.codec=auto", "run.steps=2")
+                        .set("data-plane.emulate.bandwidth=10 Mbit/s")
+                        .complete();
+        Trained given =
+                slow("given", "data-plane.codec=int8", "run.steps=2")
+                        .set("data-plane.emulate.bandwidth=10 Mbit/s")
+                        .complete();
+
+        assertThat(fast.out()).contains("chosen codec: none: a step takes ");
+        assertThat(chosen.out())
+                .containsPattern("chosen codec: int8: over 10 Mbit/s a step takes .* instead of ")
+                .contains("links: activations int8, gradients int8, from stage 0 on")
+                .containsPattern("sent per step +rank 0 [^(]*\\(as predicted\\)");
+        assertThat(chosen.lossBits()).isEqualTo(given.lossBits()).isNotEqualTo(fast.lossBits());
+        assertThat(open.resume().set("run.steps=3").complete().err())
+                .doesNotContain("different layout");
+    }
 }
