@@ -16,8 +16,8 @@ import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
-import java.util.Locale;
 import java.util.Optional;
+import java.util.function.ToLongFunction;
 
 /** The codec that makes the step of a plan fastest. */
 public final class PlannedCodec {
@@ -36,18 +36,22 @@ public final class PlannedCodec {
         int sequences = request.batch() / choice.layout().data() / choice.microBatches();
         int[] rows = choice.sliceLengths().stream().mapToInt(n -> n * sequences).toArray();
         int width = request.model().width();
-        CodecChoice chosen =
-                CodecChoice.of(
-                        codec ->
-                                ScheduleSimulator.simulate(
-                                                order,
-                                                coded(costs, order, codecs(codec), width, rows),
-                                                inFlight)
-                                        .makespanNanos());
-        String word = chosen.codec().name().toLowerCase(Locale.ROOT);
+        ToLongFunction<Codec> pipeline =
+                codec ->
+                        ScheduleSimulator.simulate(
+                                        order,
+                                        coded(costs, order, codecs(codec), width, rows),
+                                        inFlight)
+                                .makespanNanos();
+        long rest = plan.stepNanos() - pipeline.applyAsLong(Codec.NONE);
+        CodecChoice chosen = CodecChoice.of(codec -> rest + pipeline.applyAsLong(codec));
         return Optional.of(
-                "data-plane.codec = %s would be fastest; plans are timed without one. %s."
-                        .formatted(word, chosen.reason(Optional.empty())));
+                "data-plane.codec = %s%s."
+                        .formatted(
+                                chosen.reason(Optional.empty()),
+                                chosen.codec() == Codec.NONE
+                                        ? ""
+                                        : "; plans are timed without a codec"));
     }
 
     private static ChannelCodecs codecs(Codec codec) {
