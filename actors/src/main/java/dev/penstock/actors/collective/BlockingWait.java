@@ -39,6 +39,9 @@ public final class BlockingWait {
                         "rank %d: called off; %s".formatted(rank, collective.describe()));
             }
             long now = time.nanos();
+            if (now - begun > limit.toNanos() && waits.isUnderWay()) {
+                begun = now;
+            }
             if (now - begun > limit.toNanos()) {
                 throw new DataPlaneException(
                         "rank %d gave up after %.1f s: %s"

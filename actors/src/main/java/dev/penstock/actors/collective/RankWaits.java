@@ -11,6 +11,13 @@ public interface RankWaits {
     /** Says in stall reports that the rank waits: {@link Collective#describe}. */
     void waitsFor(String what);
 
+    /**
+     * Whether something is on its way here that takes its time by plan: such a wait has no limit.
+     */
+    default boolean isUnderWay() {
+        return false;
+    }
+
     /** The wait is over. */
     void goesOn();
 

@@ -46,6 +46,14 @@ public interface DataPlane extends AutoCloseable {
     boolean keepsSentTensors();
 
     /**
+     * Whether all that ranks tell each other has to come this way, so that ranks of one process
+     * meet here as well, as though each had a process of its own.
+     */
+    default boolean carriesAll() {
+        return false;
+    }
+
+    /**
      * Whether the transport has given this process up, as it does with one that stood still for too
      * long: nothing opens here any more, and another data plane has to be joined.
      */

@@ -2,6 +2,7 @@ package dev.penstock.actors.dataplane;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A rank's place in the data plane. {@link #offer}, {@link #arrived}, {@link #take} and {@link
@@ -55,6 +56,14 @@ public interface Endpoint extends AutoCloseable {
     /** What every link carried so far, by rising peer; empty if nobody counts. From any thread. */
     default List<LinkTraffic> traffic() {
         return List.of();
+    }
+
+    /**
+     * What is on its way here and takes its time by plan, in words: no reason to call a rank
+     * stalled that waits for it. From any thread.
+     */
+    default Optional<String> underWay() {
+        return Optional.empty();
     }
 
     /**

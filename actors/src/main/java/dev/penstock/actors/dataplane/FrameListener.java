@@ -10,6 +10,15 @@ public interface FrameListener {
     void onFrame(FrameKey key);
 
     /**
+     * Same as {@link #onFrame(FrameKey)}, for those who count.
+     *
+     * @param bytes of the tensor as it travelled
+     */
+    default void onFrame(FrameKey key, long bytes) {
+        onFrame(key);
+    }
+
+    /**
      * The outbound channel had run out of credit and has some again, or more of its kept tensors
      * are verified.
      */

@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,20 +63,20 @@ final class RankLinks implements AutoCloseable {
         this.plan = resources.plan();
         this.device = device;
         this.stages = stages;
-        this.direct =
-                new DirectTransfers(
-                        resources.transfers(), rank, epoch, locations.homes(), listener);
+        DataPlane dataPlane = resources.dataPlane();
+        List<Integer> homes =
+                dataPlane.carriesAll()
+                        ? IntStream.range(0, plan.ranks()).boxed().toList()
+                        : locations.homes();
+        this.direct = new DirectTransfers(resources.transfers(), rank, epoch, homes, listener);
         this.blocks = device.memory().child(MemoryUse.COLLECTIVES, Long.MAX_VALUE);
         this.boundary = device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE);
         this.mirrorBlocks = device.memory().child(MemoryUse.MIRRORS, Long.MAX_VALUE);
         RankGroups joined = null;
         Endpoint opened = null;
         try {
-            joined =
-                    new RankGroups(
-                            rank, epoch, locations.homes(), resources, device, blocks, waits);
+            joined = new RankGroups(rank, epoch, homes, resources, device, blocks, waits);
             this.groups = joined;
-            DataPlane dataPlane = resources.dataPlane();
             var buffers =
                     new BoundaryBuffers(
                             rank,

@@ -148,6 +148,7 @@ public final class RankRunner implements AutoCloseable {
             goOnFromWhatWasRestored(); // also when no link opens
         }
         work.connect(links, locations, mirrors, listeners.apply(epoch), status.waits(epoch));
+        status.watch(work.underWay());
         if (!kept) {
             noteThatNothingWasComputed();
         }

@@ -4,6 +4,7 @@ import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.WaitingTime;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -32,6 +33,9 @@ public final class RankStatus {
 
     private final WaitingTime time;
     private volatile Moment now;
+
+    /** What is on its way to the rank and takes its time by plan. */
+    private volatile Supplier<Optional<String>> links = Optional::empty;
 
     private volatile int epoch;
 
@@ -89,6 +93,16 @@ public final class RankStatus {
         over = Math.max(over, ends);
     }
 
+    /** Learns what tells of the links that the rank has from now on. */
+    void watch(Supplier<Optional<String>> newLinks) {
+        links = newLinks;
+    }
+
+    /** Returns {@link dev.penstock.actors.dataplane.Endpoint#underWay}; any thread. */
+    public Optional<String> underWay() {
+        return links.get();
+    }
+
     /** Returns how ops of this epoch wait for other ranks. */
     RankWaits waits(int ofEpoch) {
         return new RankWaits() {
@@ -103,6 +117,11 @@ public final class RankStatus {
             public void waitsFor(String what) {
                 before = before == null ? now.state : before;
                 inOp(RankActivity.State.WAITING_FOR_MEMBERS, what);
+            }
+
+            @Override
+            public boolean isUnderWay() {
+                return underWay().isPresent();
             }
 
             @Override

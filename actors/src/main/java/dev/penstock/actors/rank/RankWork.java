@@ -30,8 +30,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -219,6 +221,14 @@ public final class RankWork implements AutoCloseable {
             throw new DataPlaneException("rank %d has no links".formatted(rank));
         }
         return links;
+    }
+
+    /**
+     * Returns what says, on any thread, what is on its way to this rank by plan, until links are
+     * opened anew.
+     */
+    Supplier<Optional<String>> underWay() {
+        return links().endpoint()::underWay;
     }
 
     /** Returns what the links have carried since they were opened. */

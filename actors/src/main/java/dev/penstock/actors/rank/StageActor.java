@@ -13,6 +13,7 @@ import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.Timeouts;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -115,12 +116,13 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
 
     private RankActivity activity() {
         RankStatus.Moment now = status.now();
+        Optional<String> underWay = now.state().isWork() ? Optional.empty() : status.underWay();
         return new RankActivity(
                 now.state(),
                 now.kind(),
                 now.pass(),
                 now.position(),
-                System.nanoTime() - now.sinceNanoTime(),
-                ActivityText.of(status.planOr(plan), rank, now));
+                underWay.isPresent() ? 0 : System.nanoTime() - now.sinceNanoTime(),
+                ActivityText.of(status.planOr(plan), rank, now) + underWay.map(text -> "; " + text).orElse(""));
     }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.spi.StepKind;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 final class RankStatusTest {
@@ -41,5 +42,16 @@ final class RankStatusTest {
         waits.goesOn();
         assertThat(status.now().state()).isEqualTo(RankActivity.State.UPDATING);
         assertThat(status.now().collective()).isNull();
+    }
+
+    @Test
+    void aWaitKnowsWhetherALinkCarriesSomethingByPlan() {
+        RankWaits waits = status.waits(1);
+        assertThat(waits.isUnderWay()).isFalse();
+
+        status.watch(() -> Optional.of("the link delivers in 3 s"));
+
+        assertThat(waits.isUnderWay()).isTrue();
+        assertThat(status.underWay()).contains("the link delivers in 3 s");
     }
 }

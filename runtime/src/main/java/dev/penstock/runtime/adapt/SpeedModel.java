@@ -4,6 +4,7 @@ import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.ComputeKind;
+import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ProfileLine;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.BiFunction;
 
 /**
  * What steps of a plan would take with its layers in other stages, and in other orders. The work of
@@ -26,6 +28,7 @@ import java.util.TreeMap;
  * @param parts of the model, as far as they are trained
  * @param movesLayers whether the stages may be others
  * @param candidates what else may be run
+ * @param links adds the time of tensors under way to the costs of an order's computations
  * @param lastStep of the run
  */
 public record SpeedModel(
@@ -34,6 +37,7 @@ public record SpeedModel(
         TrainedParts parts,
         boolean movesLayers,
         Candidates candidates,
+        BiFunction<CostModel, Schedule, CostModel> links,
         long lastStep) {
     private static final long NANOS_PER_MICRO = 1_000;
 
@@ -232,12 +236,13 @@ public record SpeedModel(
     }
 
     /** Empty if the order computes what nobody has measured. */
-    private static Optional<Long> simulated(Order order, List<ProfileLine> lines) {
+    private Optional<Long> simulated(Order run, List<ProfileLine> lines) {
         var costs = new ProfileCosts(lines);
-        return costs.missing(order.schedule()).isEmpty()
-                ? Optional.of(
-                        ScheduleSimulator.simulate(order.schedule(), costs, order.inFlight())
-                                .makespanNanos())
-                : Optional.empty();
+        if (!costs.missing(run.schedule()).isEmpty()) {
+            return Optional.empty();
+        }
+        CostModel whole = links.apply(costs, run.schedule());
+        return Optional.of(
+                ScheduleSimulator.simulate(run.schedule(), whole, run.inFlight()).makespanNanos());
     }
 }

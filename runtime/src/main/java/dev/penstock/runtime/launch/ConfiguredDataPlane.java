@@ -11,6 +11,7 @@ import dev.penstock.actors.dataplane.aeron.AeronSettings;
 import dev.penstock.actors.dataplane.aeron.DriverSettings;
 import dev.penstock.actors.dataplane.aeron.PollerMode;
 import dev.penstock.actors.dataplane.aeron.UdpSettings;
+import dev.penstock.actors.dataplane.emulated.EmulatedDataPlane;
 import dev.penstock.runtime.config.run.DataPlaneSection;
 import dev.penstock.runtime.safetensors.Sha256;
 import java.nio.file.Path;
@@ -56,7 +57,7 @@ public record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameF
      * @param key of the run, for frames over UDP; empty on loopback only
      */
     DataPlane open(Path driverDirectory, Optional<SecretKey> key) {
-        return AeronDataPlane.start(
+        return start(
                 settings(driverDirectory, NodeInterface.LOOPBACK)
                         .withLinks(
                                 links ->
@@ -83,15 +84,18 @@ public record ConfiguredDataPlane(DataPlaneSection section, String runId, FrameF
                         .withLinks(links -> key.map(links::withKey).orElse(links));
         int port = former.map(PeerAddress::udpPort).orElse(0);
         if (section.port() != 0 || port == 0) {
-            return AeronDataPlane.start(settings);
+            return start(settings);
         }
         try {
-            return AeronDataPlane.start(
-                    settings.withLinks(links -> links.withUdp(links.udp().withPort(port))));
+            return start(settings.withLinks(links -> links.withUdp(links.udp().withPort(port))));
         } catch (DataPlaneException e) {
             LOG.info("UDP port {} of before is not free: takes what there is", port, e);
-            return AeronDataPlane.start(settings);
+            return start(settings);
         }
+    }
+
+    private DataPlane start(AeronSettings settings) {
+        return EmulatedDataPlane.over(AeronDataPlane.start(settings), section.emulated());
     }
 
     /** Whether ranks keep sent tensors until they are verified. */

@@ -70,6 +70,18 @@ final class ConfiguredPlan {
                 .toList();
     }
 
+    /**
+     * By rank, the lowest rank that it meets in shared memory: none but itself where links are
+     * emulated, which all has to travel over.
+     *
+     * @param homes by rank, the lowest rank that lives in the same process
+     */
+    static List<Integer> meeting(RunConfig config, List<Integer> homes) {
+        return config.dataPlane().emulated().areEmulated()
+                ? IntStream.range(0, homes.size()).boxed().toList()
+                : homes;
+    }
+
     private RunPlan plan() {
         var timeouts = config.timeouts();
         return new RunPlan(

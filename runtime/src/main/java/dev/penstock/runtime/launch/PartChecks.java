@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.runtime.checkpoint.PeftAdapter;
+import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.order.ScheduleFaults;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
@@ -18,6 +19,7 @@ import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.launch.devices.KernelMemory;
+import dev.penstock.runtime.links.CodecChoice;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
@@ -45,6 +47,9 @@ final class PartChecks {
     private final RunStart asked;
     private final List<Problem> problems;
 
+    /** Of the links, where it was left open. */
+    private final Optional<CodecChoice> codec;
+
     private final Optional<ProvedSchedule> schedule;
     private final Optional<TrainingData> data;
     private final Optional<GptSettings> sizes;
@@ -55,7 +60,9 @@ final class PartChecks {
      */
     PartChecks(DraftConfig draft, RunStart asked, List<Problem> others, OptionalLong machineBytes) {
         this.draft = draft;
-        this.loaded = draft.draft();
+        this.codec = draft.problems().isEmpty() ? codec(draft.draft()) : Optional.empty();
+        this.loaded =
+                codec.map(chosen -> draft.draft().withCodec(chosen.codec())).orElse(draft.draft());
         this.config = loaded.config();
         this.asked = asked;
         this.problems = new ArrayList<>(draft.problems());
@@ -74,6 +81,14 @@ final class PartChecks {
         requireReachableDump();
     }
 
+    private static Optional<CodecChoice> codec(LoadedConfig loaded) {
+        try {
+            return RunParts.codec(loaded, ConfiguredSchedule.of(loaded));
+        } catch (ConfigException e) {
+            return Optional.empty(); // what is wrong with it is told below
+        }
+    }
+
     /**
      * The parts, whose starting point is open.
      *
@@ -89,7 +104,8 @@ final class PartChecks {
                 data.orElseThrow(),
                 schedule.orElseThrow(),
                 ConfiguredModel.settings(config, schedule.orElseThrow()),
-                start.orElseThrow());
+                start.orElseThrow(),
+                codec);
     }
 
     /** All problems, each once, by place. */
@@ -291,6 +307,7 @@ final class PartChecks {
                 ConfiguredDataPlane.keepsSentTensors(
                         config.dataPlane(), ConfiguredFaults.harmFrames(config));
         RunPlan plan = ConfiguredPlan.forMemory(config, proved, asked.evaluateOnly());
+        List<Integer> homes = ConfiguredPlan.homes(config);
         return new PlannedMemory(
                 plan,
                 settings,
@@ -299,7 +316,8 @@ final class PartChecks {
                 keepsSent,
                 config.device().kind().isCuda(),
                 config.library(),
-                ConfiguredPlan.homes(config));
+                homes,
+                ConfiguredPlan.meeting(config, homes));
     }
 
     /** No other process has the tokens of this program. */

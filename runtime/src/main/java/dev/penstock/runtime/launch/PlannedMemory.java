@@ -29,8 +29,9 @@ import java.util.stream.IntStream;
  * @param keepsSent whether sent tensors are kept until they are verified
  * @param staged whether links read other memory than the devices'
  * @param library whether devices sum and gather by themselves
- * @param homes by rank, the lowest rank that lives in the same process: groups that live in one
- *     need no room to meet
+ * @param homes by rank, the lowest rank that lives in the same process
+ * @param meeting by rank, the lowest rank that it meets in shared memory: groups that all do need
+ *     no room to meet
  */
 record PlannedMemory(
         RunPlan plan,
@@ -40,7 +41,8 @@ record PlannedMemory(
         boolean keepsSent,
         boolean staged,
         CollectiveLibrary library,
-        List<Integer> homes) {
+        List<Integer> homes,
+        List<Integer> meeting) {
 
     /** As the run begins; entry r is rank r's. */
     List<MemoryPlan> ofAllRanks() {
@@ -126,7 +128,8 @@ record PlannedMemory(
         uses.add(
                 new MemoryUse(
                         MemoryUse.COLLECTIVES,
-                        BoundaryMemory.collectiveBytes(rank, plan.grid(), homes, staged, library)));
+                        BoundaryMemory.collectiveBytes(
+                                rank, plan.grid(), meeting, staged, library)));
         uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
         uses.add(new MemoryUse(MemoryUse.KERNELS, kernels.ofRank(rank)));
         return uses;

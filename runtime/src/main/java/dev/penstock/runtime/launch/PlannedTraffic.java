@@ -20,20 +20,25 @@ import java.util.stream.IntStream;
  * What the ranks of a run send to each other in a training step, to the byte: counted over the ops
  * of their program with the sizes of this model. Nothing is allocated.
  *
- * @param homes by rank, the lowest rank that lives in the same process: groups that live in one
- *     meet in shared memory, others may send round a ring
+ * @param homes by rank, the lowest rank that lives in the same process
+ * @param meeting by rank, the lowest rank that it meets in shared memory: groups that all do meet
+ *     there, others may send round a ring
  */
-public record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> homes) {
+public record PlannedTraffic(
+        RunPlan plan, GptSettings model, List<Integer> homes, List<Integer> meeting) {
     public PlannedTraffic {
         homes = List.copyOf(homes);
+        meeting = List.copyOf(meeting);
     }
 
     /** Of a run on one host in which nobody dies. */
     static PlannedTraffic of(RunConfig config, ProvedSchedule schedule, GptSettings model) {
+        List<Integer> homes = ConfiguredPlan.homes(config);
         return new PlannedTraffic(
                 ConfiguredPlan.forMemory(config, schedule, false),
                 model,
-                ConfiguredPlan.homes(config));
+                homes,
+                ConfiguredPlan.meeting(config, homes));
     }
 
     /** Entry r is rank r's. */
@@ -65,7 +70,7 @@ public record PlannedTraffic(RunPlan plan, GptSettings model, List<Integer> home
     }
 
     private long ringFromBytes(List<Integer> members) {
-        return DataPlaneGroup.isFor(members, homes) ? plan.ringFromBytes() : CollectiveForm.NEVER;
+        return DataPlaneGroup.isFor(members, meeting) ? plan.ringFromBytes() : CollectiveForm.NEVER;
     }
 
     private long mirroredGradients(int rank, ShardTraffic sharded) {

@@ -63,6 +63,11 @@ public final class RestartableDataPlane implements DataPlane {
     }
 
     @Override
+    public synchronized boolean carriesAll() {
+        return current.carriesAll();
+    }
+
+    @Override
     public synchronized void close() {
         current.close();
     }

@@ -41,6 +41,7 @@ import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.launch.devices.KernelMemory;
 import dev.penstock.runtime.launch.devices.LostGpus;
 import dev.penstock.runtime.launch.devices.RankGpus;
+import dev.penstock.runtime.links.LinkCosts;
 import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -128,7 +129,11 @@ public final class RunAssembly implements AutoCloseable {
                         faults.forSaves());
         this.dataPlane =
                 new ConfiguredDataPlane(config().dataPlane(), options.runId(), faults.forFrames());
-        this.meter = new PipelineMeter(plan.training(), plan.grid());
+        this.meter =
+                new PipelineMeter(
+                        plan.training(),
+                        plan.grid(),
+                        costs -> LinkCosts.of(costs, plan.training(), config()));
         this.adaptation = adaptation();
     }
 
@@ -193,6 +198,7 @@ public final class RunAssembly implements AutoCloseable {
                 new TrainedParts(model().shape(), model().fineTuning()),
                 first.config().pipeline().partition() == PipelineSection.Partition.Rule.MEASURED,
                 new CandidateOrders(first.parts),
+                (costs, order) -> LinkCosts.of(costs, order, config()),
                 plan.steps().last());
     }
 
@@ -332,6 +338,11 @@ public final class RunAssembly implements AutoCloseable {
         return parts.config();
     }
 
+    /** Why tensors travel in the form in which they do; empty where the configuration says it. */
+    Optional<String> codecReason() {
+        return parts.codec().map(chosen -> chosen.reason(config()));
+    }
+
     public RunOptions options() {
         return options;
     }
@@ -372,7 +383,8 @@ public final class RunAssembly implements AutoCloseable {
                         dataPlane.keepsSentTensors(betweenHosts),
                         config().device().kind().isCuda(),
                         config().library(),
-                        homes)
+                        homes,
+                        ConfiguredPlan.meeting(config(), homes))
                 .ofAllRanks();
     }
 
@@ -382,7 +394,8 @@ public final class RunAssembly implements AutoCloseable {
      * @param homes by rank, the lowest rank that lives in the same process
      */
     List<StepTraffic> plannedTraffic(List<Integer> homes) {
-        return new PlannedTraffic(plan, model(), homes).ofAllRanks();
+        List<Integer> meeting = ConfiguredPlan.meeting(config(), homes);
+        return new PlannedTraffic(plan, model(), homes, meeting).ofAllRanks();
     }
 
     /** As long as nobody has died, on one host. */

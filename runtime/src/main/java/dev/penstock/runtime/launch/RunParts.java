@@ -12,6 +12,7 @@ import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.lengths.UnequalSteps;
+import dev.penstock.runtime.links.CodecChoice;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import java.lang.management.ManagementFactory;
@@ -23,6 +24,7 @@ import java.util.OptionalLong;
  * What a run is made of, all of it checked: nothing is started and no directory is needed yet.
  *
  * @param start where the run begins; open, closed by the assembly that takes these parts
+ * @param codec what was chosen for the links, where the configuration left it open
  */
 public record RunParts(
         RunConfig config,
@@ -30,7 +32,8 @@ public record RunParts(
         TrainingData data,
         ProvedSchedule schedule,
         GptSettings model,
-        StartingPoint start) {
+        StartingPoint start,
+        Optional<CodecChoice> codec) {
     /** Steps whose lengths stand for all. */
     private static final int SIMULATED_STEPS = 8;
 
@@ -67,7 +70,8 @@ public record RunParts(
                 data,
                 proved,
                 ConfiguredModel.settings(loaded.config(), proved),
-                start);
+                start,
+                codec);
     }
 
     /**
@@ -106,6 +110,42 @@ public record RunParts(
         ProvedSchedule schedule = ProvedSchedule.of(loaded, order);
         GptSettings sizes = ConfiguredModel.sizes(loaded.config(), schedule);
         return PlannedTraffic.of(loaded.config(), schedule, sizes).ofAllRanks();
+    }
+
+    /**
+     * A configuration in which the codec of its links is decided, where it is to be chosen: as the
+     * simulated step says, by this configuration alone.
+     *
+     * @param order that it asks for
+     * @throws ConfigException if the judge refuses it
+     */
+    public static LoadedConfig decided(LoadedConfig loaded, ConfiguredSchedule order) {
+        return codec(loaded, order).map(chosen -> loaded.withCodec(chosen.codec())).orElse(loaded);
+    }
+
+    /**
+     * Same as {@link #decided(LoadedConfig, ConfiguredSchedule)}; as it is if it would be refused.
+     */
+    public static LoadedConfig decided(LoadedConfig loaded) {
+        try {
+            return decided(loaded, ConfiguredSchedule.of(loaded));
+        } catch (ConfigException e) {
+            return loaded;
+        }
+    }
+
+    /** What {@link #decided} takes, and why; empty if nothing is open. */
+    static Optional<CodecChoice> codec(LoadedConfig loaded, ConfiguredSchedule order) {
+        if (loaded.config().dataPlane().codec().isPresent()) {
+            return Optional.empty();
+        }
+        ProvedSchedule schedule = ProvedSchedule.of(loaded, order);
+        return Optional.of(
+                CodecChoice.ofRun(
+                        loaded.config(),
+                        schedule.training(),
+                        schedule.inFlight(),
+                        ConfiguredModel.sizes(loaded.config(), schedule)));
     }
 
     /**

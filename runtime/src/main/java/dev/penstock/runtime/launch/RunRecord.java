@@ -212,6 +212,10 @@ public final class RunRecord implements AutoCloseable {
         config.dataPlane()
                 .codecWords(config.pipeline().stages(), config.chunks())
                 .ifPresent(words -> lines.add("links: " + words));
+        assembly.codecReason().ifPresent(reason -> lines.add("chosen codec: " + reason));
+        config.dataPlane()
+                .emulatedWords(config.grid().ranks())
+                .ifPresent(words -> lines.add("emulated links: " + words));
         RankGrid grid = assembly.plan().grid();
         if (!grid.isPipelineAlone()) {
             lines.add(

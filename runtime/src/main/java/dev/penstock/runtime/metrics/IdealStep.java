@@ -2,16 +2,18 @@ package dev.penstock.runtime.metrics;
 
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.List;
+import java.util.function.UnaryOperator;
 
 /**
  * The best result that a schedule could have achieved for a measured step: the same program
  * simulated, where every forward and backward takes the mean time of its stage and slice over all
- * pipelines, and everything else is free.
+ * pipelines, and everything else is free, or takes the time that links are given.
  *
  * @param timeline of the simulation; a receive or reduction begins when its rank begins to wait, as
  *     in a measured one
@@ -29,11 +31,20 @@ public record IdealStep(Timeline timeline) {
      * @param measured at least one
      */
     static IdealStep of(List<Timeline> measured) {
+        return of(measured, UnaryOperator.identity());
+    }
+
+    /**
+     * Same as {@link #of(List)} where tensors take time under way.
+     *
+     * @param links adds it to the costs of computations
+     */
+    static IdealStep of(List<Timeline> measured, UnaryOperator<CostModel> links) {
         Schedule schedule = measured.getFirst().schedule();
         var means = new MeasuredMeans();
         means.add(measured.stream().map(Timeline::withoutCollectives).toList());
         var costs = new ProfileCosts(means.lines());
-        return new IdealStep(withWaits(ScheduleSimulator.simulate(schedule, costs)));
+        return new IdealStep(withWaits(ScheduleSimulator.simulate(schedule, links.apply(costs))));
     }
 
     public long makespanNanos() {

@@ -3,6 +3,8 @@ package dev.penstock.runtime.metrics;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.CostModel;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,6 +18,7 @@ public final class PipelineMeter {
 
     private Schedule schedule;
     private final RankGrid grid;
+    private final UnaryOperator<CostModel> links;
     private long stepsPerSimulation;
     private @Nullable StepReport lastReport;
     private @Nullable StepMeasure lastMeasure;
@@ -26,8 +29,18 @@ public final class PipelineMeter {
      * @param grid of all ranks
      */
     public PipelineMeter(Schedule schedule, RankGrid grid) {
+        this(schedule, grid, UnaryOperator.identity());
+    }
+
+    /**
+     * A meter of a run whose tensors take time under way.
+     *
+     * @param links adds that time to the costs of computations
+     */
+    public PipelineMeter(Schedule schedule, RankGrid grid, UnaryOperator<CostModel> links) {
         this.schedule = schedule;
         this.grid = grid;
+        this.links = links;
         this.stepsPerSimulation = stepsPerSimulation(schedule);
     }
 
@@ -62,7 +75,7 @@ public final class PipelineMeter {
         IdealStep ideal =
                 last != null && measured % stepsPerSimulation != 0
                         ? last.ideal()
-                        : IdealStep.of(times.pipelines());
+                        : IdealStep.of(times.pipelines(), links);
         StepMeasure measure = new StepMeasure(times, ideal);
         measured++;
         lastReport = report;

@@ -3,6 +3,7 @@ package dev.penstock.runtime.planning;
 import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
+import dev.penstock.actors.dataplane.emulated.EmulatedLinks;
 import dev.penstock.runtime.config.hardware.HardwareConfig;
 import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
@@ -84,6 +85,7 @@ public final class HardwareModel {
         requireNone(problems);
         ModelShape trained = model.orElseThrow();
         HardwareConfig devices = cluster.orElseThrow();
+        EmulatedLinks links = run.dataPlane().emulated();
         var choice =
                 new PlanChoice(
                         layout,
@@ -98,7 +100,7 @@ public final class HardwareModel {
                         new PlanRequest(
                                 trained,
                                 devices.trainingBytes(),
-                                devices.cluster(),
+                                EmulatedHardware.of(devices.cluster(), links),
                                 run.batch().sequences()),
                         choice,
                         run.pipeline()
@@ -113,7 +115,7 @@ public final class HardwareModel {
         return costs.coded(channel -> bytesOfToken(codecs, channel, trained.width()));
     }
 
-    private static long bytesOfToken(ChannelCodecs codecs, Channel channel, int width) {
+    static long bytesOfToken(ChannelCodecs codecs, Channel channel, int width) {
         boolean forward = channel.toStage() > channel.fromStage();
         var key =
                 new ChannelKey(

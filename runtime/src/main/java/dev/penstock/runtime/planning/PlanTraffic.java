@@ -77,8 +77,8 @@ public final class PlanTraffic {
                 model(request, plan, onPlannedSequences(design, request), grid, zero)
                         .training(tuning);
         try {
-            return new PlannedTraffic(run, model, Collections.nCopies(grid.ranks(), 0))
-                    .ofAllRanks();
+            List<Integer> together = Collections.nCopies(grid.ranks(), 0);
+            return new PlannedTraffic(run, model, together, together).ofAllRanks();
         } catch (ArithmeticException e) {
             throw new IllegalArgumentException(
                     "a rank would hold tensors of more than 2^31 elements, which runs do not support",

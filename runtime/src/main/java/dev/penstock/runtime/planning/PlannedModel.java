@@ -2,6 +2,7 @@ package dev.penstock.runtime.planning;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.penstock.actors.dataplane.emulated.EmulatedLinks;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.DataSection;
@@ -14,6 +15,7 @@ import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.schedules.plan.work.BlockShape;
+import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.TrainedShape;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -47,12 +49,18 @@ public final class PlannedModel {
     private final List<String> problems;
     private final List<String> notes = new ArrayList<>();
     private Optional<ModelConfig> ofRun = Optional.empty();
+    private EmulatedLinks links = EmulatedLinks.NONE;
 
     /**
      * @param problems receives what is wrong
      */
     public PlannedModel(List<String> problems) {
         this.problems = problems;
+    }
+
+    /** Returns a cluster with the links that the run emulates in place of its own. */
+    public Hardware overLinks(Hardware cluster) {
+        return EmulatedHardware.of(cluster, links);
     }
 
     static String names() {
@@ -127,6 +135,10 @@ public final class PlannedModel {
         try {
             RunConfig config = ConfigLoader.loadOfRun(file, List.of()).config();
             ofRun = Optional.of(tuned(config));
+            links = config.dataPlane().emulated();
+            config.dataPlane()
+                    .emulatedWords(config.grid().ranks())
+                    .ifPresent(words -> notes.add("Links are emulated ones: " + words));
             notes.addAll(notes(file, config));
             return Optional.of(design(config));
         } catch (ConfigException e) {

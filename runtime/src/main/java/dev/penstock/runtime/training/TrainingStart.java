@@ -279,7 +279,7 @@ public final class TrainingStart {
         if (!Files.exists(earlier) || !request.draft().problems().isEmpty()) {
             return; // nothing starts, and what is broken cannot be compared
         }
-        RunConfig now = request.draft().draft().config();
+        RunConfig now = RunParts.decided(request.draft().draft()).config();
         try {
             var changes = LayoutChanges.since(earlier, now.resolved());
             List<String> layout = changes.layout();

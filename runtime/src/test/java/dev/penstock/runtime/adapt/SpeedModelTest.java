@@ -51,6 +51,7 @@ class SpeedModelTest {
                         FineTuning.FULL),
                 true,
                 NO_OTHERS,
+                (costs, _) -> costs,
                 1_000);
     }
 

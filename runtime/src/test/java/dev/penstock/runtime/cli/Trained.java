@@ -65,6 +65,13 @@ public record Trained(Path directory, int exitCode, String out, String err) {
                 .toList();
     }
 
+    /** How long every step took, in order. */
+    public List<Double> stepSeconds() {
+        return lines(directory, "step").stream()
+                .map(line -> line.get("stepMillis").asDouble() / 1_000)
+                .toList();
+    }
+
     /** The recoveries of the run, as its metrics tell of them. */
     public List<JsonNode> recoveries() {
         return recoveries(directory);

@@ -201,6 +201,11 @@ final class InboundChannel {
         return arrived;
     }
 
+    /** Bytes of the tensor that arrived last. */
+    long lastBytes() {
+        return total;
+    }
+
     private int firstFree() {
         for (int slot = 0; slot < slots.size(); slot++) {
             if (states.get(slot) == FREE) {

@@ -199,7 +199,7 @@ final class Inbox {
         }
         FrameKey arrived = refusal == null ? channel.complete() : null;
         if (arrived != null) {
-            listener.onFrame(arrived);
+            listener.onFrame(arrived, channel.lastBytes());
         }
         return refusal;
     }

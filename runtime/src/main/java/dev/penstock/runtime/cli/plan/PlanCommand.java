@@ -11,6 +11,7 @@ import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.planning.MeasuredHardware;
 import dev.penstock.runtime.planning.PlanTraffic;
+import dev.penstock.runtime.planning.PlannedCodec;
 import dev.penstock.runtime.planning.PlannedModel;
 import dev.penstock.runtime.planning.PredictedTime;
 import dev.penstock.runtime.planning.SentBytes;
@@ -127,6 +128,10 @@ public final class PlanCommand extends PenstockCommand {
                 Planner.plan(request, top, all ? Ranking.FOR_PEOPLE.withAll() : Ranking.FOR_PEOPLE);
         List<String> explanation = new ArrayList<>(measured);
         explanation.addAll(PlanExplanation.of(report));
+        report.plans().stream()
+                .findFirst()
+                .flatMap(best -> PlannedCodec.of(request, best))
+                .ifPresent(explanation::add);
         explanation.addAll(leftOut);
         if (report.plans().isEmpty()) {
             throw new BadInputException(String.join("\n", explanation));
@@ -179,7 +184,7 @@ public final class PlanCommand extends PenstockCommand {
         return new PlanRequest(
                 sequence == null ? planned : planned.withSequence(sequence),
                 config.orElseThrow().trainingBytes(),
-                devices.orElseThrow(),
+                named.overLinks(devices.orElseThrow()),
                 batch);
     }
 

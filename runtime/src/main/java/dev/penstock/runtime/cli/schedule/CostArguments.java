@@ -3,6 +3,8 @@ package dev.penstock.runtime.cli.schedule;
 import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.links.CodecChoice;
+import dev.penstock.runtime.links.LinkCosts;
 import dev.penstock.runtime.planning.HardwareModel;
 import dev.penstock.runtime.planning.MeasuredSlices;
 import dev.penstock.runtime.planning.ProfileFile;
@@ -19,6 +21,7 @@ import dev.penstock.schedules.plan.work.ModelShape;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InvalidCostsException;
 import dev.penstock.schedules.simulate.ProfileCosts;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Traffic;
 import dev.penstock.schedules.simulate.UnitCosts;
 import java.nio.file.Path;
@@ -175,7 +178,7 @@ final class CostArguments {
                     "expected one of --costs, --profile and --hardware, got %d".formatted(given));
         }
         if (hardware != null) {
-            return ofHardware(hardware, schedule, run);
+            return withLinks(ofHardware(hardware, schedule, run), schedule, run);
         }
         if (profiles.isEmpty()) {
             return units();
@@ -191,7 +194,41 @@ final class CostArguments {
                     "%s was measured on another shape, it lacks %s; simulate an order of the run's stages and slices, or give --costs"
                             .formatted(profile, String.join("; ", missing)));
         }
-        return measured;
+        return withLinks(measured, schedule, run);
+    }
+
+    private CostModel withLinks(CostModel others, Schedule schedule, Optional<RunConfig> run) {
+        return run.map(
+                        config ->
+                                LinkCosts.of(
+                                        others,
+                                        schedule,
+                                        config,
+                                        model == null
+                                                ? config.model().width()
+                                                : shapeOfModel(null).width()))
+                .orElse(others);
+    }
+
+    /**
+     * The codec that makes a step of a run fastest; empty where times are no seconds or nothing
+     * travels.
+     */
+    Optional<CodecChoice> codec(Schedule schedule, Optional<RunConfig> run) {
+        return measured() && schedule.shape().ranks() > 1
+                ? run.map(
+                        config ->
+                                CodecChoice.of(
+                                        codec ->
+                                                ScheduleSimulator.simulate(
+                                                                schedule,
+                                                                model(
+                                                                        schedule,
+                                                                        Optional.of(
+                                                                                config.withCodec(
+                                                                                        codec))))
+                                                        .makespanNanos()))
+                : Optional.empty();
     }
 
     /** What is wrong with the options, whatever the schedule and the files. */

@@ -3,6 +3,7 @@ package dev.penstock.runtime.cli.schedule;
 import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.schedules.ir.FrozenStages;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
@@ -34,6 +35,20 @@ record GivenOrder(
     /** Of the run that it is for, if it was read from a configuration. */
     Optional<RunConfig> config() {
         return loaded.map(LoadedConfig::config);
+    }
+
+    /**
+     * The same with the codec decided that a configuration leaves open.
+     *
+     * @throws ConfigException if its run would be refused
+     */
+    GivenOrder decided() {
+        return new GivenOrder(
+                order,
+                file,
+                sharedGroups,
+                frozen,
+                loaded.map(open -> RunParts.decided(open, configured())));
     }
 
     /** What the configuration asks for. */

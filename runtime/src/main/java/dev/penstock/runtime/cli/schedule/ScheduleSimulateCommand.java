@@ -53,7 +53,7 @@ final class ScheduleSimulateCommand extends PenstockCommand {
         lowering.check(problems);
         costs.check(read, problems);
         problems.orThrow();
-        GivenOrder given = read.orElseThrow();
+        GivenOrder given = read.orElseThrow().decided();
         Schedule schedule = lowering.asRun(given);
         ScheduleValidator.validate(schedule, Conditions.training().withFrozen(given.frozen()))
                 .orThrow();
@@ -65,6 +65,10 @@ final class ScheduleSimulateCommand extends PenstockCommand {
             printJson(answer);
         } else {
             print(answer, traffic);
+            costs.codec(schedule, given.config())
+                    .map(choice -> "best codec: " + choice.reason(given.config().orElseThrow()))
+                    .ifPresent(out()::println);
+            out().flush();
         }
         return ExitCode.OK;
     }

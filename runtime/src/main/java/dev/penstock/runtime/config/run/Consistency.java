@@ -2,6 +2,7 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.FixedPoint;
+import dev.penstock.runtime.config.links.LinkEntry;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.model.shape.GradientSum;
@@ -61,6 +62,7 @@ final class Consistency {
         consistency.keysAreOfTheLearningRatesSchedule();
         consistency.warmUpAndDecayFitTheRun();
         consistency.framesFitTheLog();
+        consistency.emulatedLinksAreBetweenRanks();
         consistency.tasksHaveCheckpoints();
         consistency.theBestCheckpointIsKnown();
         return consistency.conflicts;
@@ -682,6 +684,52 @@ final class Consistency {
                 "try a longer term or a smaller mtu",
                 "data-plane.mtu",
                 "data-plane.term-length");
+    }
+
+    private void emulatedLinksAreBetweenRanks() {
+        DataPlaneSection plane = config.dataPlane();
+        int ranks = config.grid().ranks();
+        String known = "0 to %d, the ranks of this run".formatted(ranks - 1);
+        List<Integer> placed =
+                plane.emulateBetween().orElse(List.of()).stream().flatMap(List::stream).toList();
+        require(
+                placed.stream().allMatch(rank -> rank < ranks)
+                        && placed.stream().distinct().count() == placed.size(),
+                "ranks from %s, each at one site".formatted(known),
+                plane.emulateBetween().orElse(List.of()),
+                "try data-plane.emulate.between = all",
+                "data-plane.emulate.between",
+                "pipeline.stages",
+                "parallel");
+        for (LinkEntry link : plane.emulateLinks()) {
+            require(
+                    link.from() < ranks && link.to() < ranks && link.from() != link.to(),
+                    "links between two ranks from " + known,
+                    "from = %d, to = %d".formatted(link.from(), link.to()),
+                    "try from = 0, to = 1",
+                    "data-plane.emulate.links",
+                    "pipeline.stages",
+                    "parallel");
+        }
+        long directions =
+                plane.emulateLinks().stream()
+                        .map(link -> List.of(link.from(), link.to()))
+                        .distinct()
+                        .count();
+        require(
+                directions == plane.emulateLinks().size(),
+                "each direction at most once",
+                "%d entries for %d directions".formatted(plane.emulateLinks().size(), directions),
+                "leave one of two entries out",
+                "data-plane.emulate.links");
+        boolean nccl = config.parallel().collectives() == ParallelSection.Collectives.NCCL;
+        require(
+                !nccl || !plane.emulated().areEmulated(),
+                "ordered or auto where data-plane.emulate makes links slower",
+                "nccl",
+                "NCCL's own links cannot be made slower: try parallel.collectives = ordered",
+                "parallel.collectives",
+                "data-plane.emulate");
     }
 
     private void powerOfTwo(Bytes term, String key) {

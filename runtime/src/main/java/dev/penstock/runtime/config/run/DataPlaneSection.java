@@ -1,14 +1,22 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.dataplane.ChannelCodecs;
+import dev.penstock.actors.dataplane.emulated.EmulatedLink;
+import dev.penstock.actors.dataplane.emulated.EmulatedLinks;
 import dev.penstock.cuda.device.WireCodec;
+import dev.penstock.runtime.config.links.Bandwidth;
+import dev.penstock.runtime.config.links.FrameLoss;
+import dev.penstock.runtime.config.links.LinkEntry;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Setting;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /**
  * Section {@code data-plane}: how tensors travel between stages.
@@ -30,7 +38,14 @@ import java.util.Optional;
  * @param mediaDriver directory of a media driver that is already running; empty: the run starts its
  *     own
  * @param deviceCopies whether boundary tensors may go from device to device, past all of this
- * @param codec form in which activations travel from rank to rank
+ * @param emulateBandwidth what emulated links carry; empty: what the real ones do
+ * @param emulateLatency that emulated links add
+ * @param emulateLoss share of the frames that emulated links lose and send again
+ * @param emulateBetween ranks by site, between which links are emulated; empty: between all ranks
+ * @param emulateLinks links that differ from these
+ * @param emulateSeed decides which frames are lost
+ * @param codec form in which activations travel from rank to rank; empty: not decided yet, and
+ *     until then as they are
  * @param gradientCodec form of their gradients; empty: the same
  * @param codecFromStage links between stages before this one carry tensors as they are
  */
@@ -110,12 +125,53 @@ public record DataPlaneSection(
                                         + " without the host")
                 boolean deviceCopies,
         @Setting(
+                        name = "emulate.bandwidth",
+                        is = "real",
+                        word = "real",
+                        range = "[1 kbit/s, )",
+                        doc =
+                                "for trying out: what a link from rank to rank carries, such as 100"
+                                        + " Mbit/s; real: no less than it does")
+                Optional<Bandwidth> emulateBandwidth,
+        @Setting(
+                        name = "emulate.latency",
+                        is = "0 s",
+                        range = "[0 s, 10 s]",
+                        doc = "for trying out: how long a tensor is under way besides")
+                Duration emulateLatency,
+        @Setting(
+                        name = "emulate.loss",
+                        is = "0 %",
+                        range = "[0 %, 50 %]",
+                        doc =
+                                "for trying out: share of the frames that are lost and go once more"
+                                        + " a round trip later")
+                FrameLoss emulateLoss,
+        @Setting(
+                        name = "emulate.between",
+                        is = "all",
+                        word = "all",
+                        range = "[0, )",
+                        doc =
+                                "ranks by site, such as [[0, 1], [2, 3]]: links within a site are as"
+                                        + " they are; all: each rank is a site")
+                Optional<List<List<Integer>>> emulateBetween,
+        @Setting(
+                        name = "emulate.links",
+                        is = "[]",
+                        doc = "links that differ, such as [{ from = 0, to = 1, latency = 80 ms }]")
+                List<LinkEntry> emulateLinks,
+        @Setting(name = "emulate.seed", is = "1", doc = "decides which frames are lost")
+                long emulateSeed,
+        @Setting(
                         is = "none",
+                        word = "auto",
                         doc =
                                 "form in which activations and their gradients travel from rank to"
                                         + " rank: as they are, 16-bit floats, or integers of 8 or 4"
-                                        + " bits with a scale per token")
-                Codec codec,
+                                        + " bits with a scale per token; auto: what makes the"
+                                        + " simulated step fastest, none, fp16 or int8")
+                Optional<Codec> codec,
         @Setting(is = "auto", word = "auto", doc = "the same for gradients; auto: as codec")
                 Optional<Codec> gradientCodec,
         @Setting(
@@ -124,9 +180,35 @@ public record DataPlaneSection(
                         doc = "links between stages before this one carry tensors as they are")
                 int codecFromStage) {
 
+    public DataPlaneSection {
+        emulateBetween = emulateBetween.map(sites -> sites.stream().map(List::copyOf).toList());
+        emulateLinks = List.copyOf(emulateLinks);
+    }
+
+    /** Returns the links that are emulated. */
+    public EmulatedLinks emulated() {
+        var usual =
+                new EmulatedLink(
+                        emulateBandwidth
+                                .map(Bandwidth::bytesPerSecond)
+                                .orElse(Double.POSITIVE_INFINITY),
+                        emulateLatency.toNanos(),
+                        emulateLoss.share());
+        return new EmulatedLinks(
+                usual,
+                emulateBetween.orElse(List.of()),
+                emulateLinks.stream()
+                        .collect(
+                                Collectors.toMap(
+                                        link -> new EmulatedLinks.Direction(link.from(), link.to()),
+                                        link -> link.over(usual),
+                                        (first, _) -> first)),
+                emulateSeed);
+    }
+
     /** Returns in which form boundary tensors travel. */
     public ChannelCodecs codecs() {
-        return new ChannelCodecs(codec.wire(), gradientCodec.orElse(codec).wire(), codecFromStage);
+        return new ChannelCodecs(ofActivations().wire(), ofGradients().wire(), codecFromStage);
     }
 
     /**
@@ -141,10 +223,16 @@ public record DataPlaneSection(
                 ? Optional.of(
                         "activations %s, gradients %s, from stage %d on"
                                 .formatted(
-                                        word(codec),
-                                        word(gradientCodec.orElse(codec)),
-                                        codecFromStage))
+                                        word(ofActivations()), word(ofGradients()), codecFromStage))
                 : Optional.empty();
+    }
+
+    private Codec ofActivations() {
+        return codec.orElse(Codec.NONE);
+    }
+
+    private Codec ofGradients() {
+        return gradientCodec.orElse(ofActivations());
     }
 
     private static String word(Codec codec) {
@@ -154,6 +242,50 @@ public record DataPlaneSection(
     /** Links between stages; none where a single rank has all of them. */
     private static int links(int ranks, int chunks) {
         return ranks == 1 ? 0 : ranks * chunks - 1;
+    }
+
+    /**
+     * Returns in words which links are emulated; empty if none are.
+     *
+     * @param ranks of the run
+     */
+    public Optional<String> emulatedWords(int ranks) {
+        EmulatedLinks links = emulated();
+        if (!links.areEmulated() || ranks == 1) {
+            return Optional.empty();
+        }
+        String others =
+                emulateLinks.stream()
+                        .map(
+                                link ->
+                                        "; from rank %d to rank %d %s"
+                                                .formatted(
+                                                        link.from(),
+                                                        link.to(),
+                                                        link.over(links.usual())))
+                        .collect(Collectors.joining());
+        return Optional.of(
+                "%s, between %s%s"
+                        .formatted(
+                                links.usual(),
+                                emulateBetween.map(sites -> "sites " + sites).orElse("all ranks"),
+                                others));
+    }
+
+    /** Returns what is said of emulated links and has no effect, for people. */
+    Optional<String> unusedLinksNote(int ranks) {
+        boolean said = emulated().areEmulated() || emulateBetween.isPresent();
+        if (!said) {
+            return Optional.empty();
+        }
+        if (ranks == 1) {
+            return Optional.of("data-plane.emulate has no effect: one rank sends nothing");
+        }
+        return emulated().areEmulated()
+                ? Optional.empty()
+                : Optional.of(
+                        "data-plane.emulate.between has no effect: data-plane.emulate.bandwidth ="
+                                + " real, and neither latency nor loss are given");
     }
 
     /** Returns what is said of codecs and has no effect, for people. */
@@ -172,10 +304,9 @@ public record DataPlaneSection(
                 : Optional.of(
                         "data-plane.%s has no effect: %s"
                                 .formatted(
-                                        codec == Codec.NONE
-                                                ? "gradient-codec = "
-                                                        + word(gradientCodec.orElse(codec))
-                                                : "codec = " + word(codec),
+                                        ofActivations() == Codec.NONE
+                                                ? "gradient-codec = " + word(ofGradients())
+                                                : "codec = " + word(ofActivations()),
                                         links == 0
                                                 ? "one rank has all stages and sends nothing"
                                                 : "the last link begins at stage %d, data-plane.codec-from-stage = %d"
@@ -201,7 +332,13 @@ public record DataPlaneSection(
                 false,
                 Optional.empty(),
                 true,
-                Codec.NONE,
+                Optional.empty(),
+                Duration.ZERO,
+                new FrameLoss(0),
+                Optional.empty(),
+                List.of(),
+                1,
+                Optional.of(Codec.NONE),
                 Optional.empty(),
                 0);
     }
@@ -239,7 +376,8 @@ public record DataPlaneSection(
         INT8,
         INT4;
 
-        Optional<WireCodec> wire() {
+        /** Returns the codec; empty for none. */
+        public Optional<WireCodec> wire() {
             return this == NONE ? Optional.empty() : Optional.of(WireCodec.valueOf(name()));
         }
     }

@@ -54,9 +54,14 @@ public record Key(
 
     /** This key's value in a configuration, as it would be written. */
     String writtenIn(RunConfig config) {
+        return type.written(valueIn(config));
+    }
+
+    /** This key's value in a configuration. */
+    Object valueIn(RunConfig config) {
         try {
             Object values = section.getAccessor().invoke(config);
-            return type.written(component.getAccessor().invoke(values));
+            return component.getAccessor().invoke(values);
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException("cannot read " + path(), e);
         }

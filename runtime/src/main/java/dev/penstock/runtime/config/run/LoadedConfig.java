@@ -28,6 +28,11 @@ public final class LoadedConfig {
         return config;
     }
 
+    /** This configuration with another codec, wherever its other values were written. */
+    public LoadedConfig withCodec(DataPlaneSection.Codec codec) {
+        return new LoadedConfig(config.withCodec(codec), written, places);
+    }
+
     /** This configuration for checks beyond its text. */
     public DraftConfig asDraft() {
         return new DraftConfig(this, List.of(), Set.of(), false);

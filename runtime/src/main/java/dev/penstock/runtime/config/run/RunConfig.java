@@ -4,6 +4,7 @@ import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.IntStream;
 
 /**
@@ -62,7 +63,9 @@ public record RunConfig(
             case ORDERED -> CollectiveLibrary.NEVER;
             case NCCL -> CollectiveLibrary.REQUIRED;
             case AUTO ->
-                    device.kind().isCuda() && !recovery.mirror()
+                    device.kind().isCuda()
+                                    && !recovery.mirror()
+                                    && !dataPlane.emulated().areEmulated()
                             ? CollectiveLibrary.WHERE_FOUND
                             : CollectiveLibrary.NEVER;
         };
@@ -91,7 +94,18 @@ public record RunConfig(
         data.unusedNote().ifPresent(notes::add);
         notes.addAll(batch.unusedNotes(data.packing(), model.context()));
         dataPlane.unusedNote(pipeline.stages(), chunks()).ifPresent(notes::add);
+        dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
         return notes;
+    }
+
+    /** This configuration with another codec. */
+    public RunConfig withCodec(DataPlaneSection.Codec codec) {
+        return Keys.assemble(
+                key ->
+                        key.path().equals("data-plane.codec")
+                                ? Optional.of(codec)
+                                : key.valueIn(this),
+                fault);
     }
 
     /** Rows that a rank has of each slice of a micro-batch. */

@@ -1,9 +1,14 @@
 package dev.penstock.runtime.config.run;
 
 import com.typesafe.config.ConfigFactory;
+import com.typesafe.config.ConfigObject;
+import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigUtil;
 import com.typesafe.config.ConfigValue;
 import com.typesafe.config.ConfigValueType;
+import dev.penstock.runtime.config.links.Bandwidth;
+import dev.penstock.runtime.config.links.FrameLoss;
+import dev.penstock.runtime.config.links.LinkEntry;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Mismatch;
 import dev.penstock.runtime.config.reading.Places;
@@ -13,6 +18,7 @@ import dev.penstock.runtime.config.reading.Worded;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
 import java.math.BigDecimal;
 import java.nio.file.Path;
@@ -63,6 +69,12 @@ public record ValueType<T>(
             return ranged(DURATION, setting);
         } else if (type == Bytes.class) {
             return ranged(BYTES, setting);
+        } else if (type == Bandwidth.class) {
+            return ranged(BANDWIDTH, setting);
+        } else if (type == FrameLoss.class) {
+            return ranged(LOSS, setting);
+        } else if (type == LinkEntry.class) {
+            return members(LinkEntry.class);
         } else if (type == DeviceKind.class) {
             return DEVICE;
         } else if (type == DataSection.Tokenizer.class) {
@@ -138,6 +150,16 @@ public record ValueType<T>(
                     Bytes::toString);
     private static final ValueType<Duration> DURATION =
             new ValueType<>("a duration such as 5 s", (v, p) -> duration(v), ValueType::seconds);
+    private static final ValueType<Bandwidth> BANDWIDTH =
+            new ValueType<>(
+                    "a bandwidth such as 100 Mbit/s",
+                    (v, p) -> lenient(() -> Bandwidth.parse(v.atKey("v").getString("v"))),
+                    Bandwidth::toString);
+    private static final ValueType<FrameLoss> LOSS =
+            new ValueType<>(
+                    "a share such as 1 %",
+                    (v, p) -> lenient(() -> FrameLoss.parse(v.atKey("v").getString("v"))),
+                    FrameLoss::toString);
     private static final ValueType<DeviceKind> DEVICE =
             new ValueType<>(
                     "one of auto, cpu, reference, cuda, or a GPU such as \"cuda:1\"",
@@ -256,6 +278,91 @@ public record ValueType<T>(
                         values.stream()
                                 .map(inner.write)
                                 .collect(Collectors.joining(", ", "[", "]")));
+    }
+
+    /** A record whose components are declared with {@link Setting}: {@code { from = 0, .. }}. */
+    private static <T extends Record> ValueType<T> members(Class<T> type) {
+        List<RecordComponent> components = List.of(type.getRecordComponents());
+        List<String> names = components.stream().map(SectionReader::nameOf).toList();
+        return new ValueType<>(
+                names.stream().collect(Collectors.joining(" = .., ", "{ ", " = .. }")),
+                (value, places) -> {
+                    if (!(value instanceof ConfigObject written)) {
+                        throw new Mismatch();
+                    }
+                    List<Mismatch.Part> wrong = new ArrayList<>();
+                    written.forEach((name, member) -> knownMember(name, member, names, wrong));
+                    Object[] values =
+                            components.stream()
+                                    .map(component -> member(component, written, places, wrong))
+                                    .toArray();
+                    if (!wrong.isEmpty()) {
+                        throw new Mismatch(wrong);
+                    }
+                    return SectionReader.construct(type, values);
+                },
+                record ->
+                        components.stream()
+                                .map(component -> writtenMember(component, record))
+                                .collect(Collectors.joining(", ", "{ ", " }")));
+    }
+
+    private static void knownMember(
+            String name, ConfigValue member, List<String> names, List<Mismatch.Part> wrong) {
+        if (!names.contains(name)) {
+            wrong.add(
+                    new Mismatch.Part(
+                            member.origin(),
+                            "." + name,
+                            "one of " + String.join(", ", names),
+                            "an unknown key",
+                            Suggestion.among(names, name)
+                                    .map(known -> "did you mean " + known + "?")
+                                    .orElse("remove it")));
+        }
+    }
+
+    private static @Nullable Object member(
+            RecordComponent component,
+            ConfigObject written,
+            Places places,
+            List<Mismatch.Part> wrong) {
+        Setting setting = component.getAnnotation(Setting.class);
+        ValueType<?> type = of(component.getGenericType(), setting);
+        String name = SectionReader.nameOf(component);
+        ConfigValue value = written.get(name);
+        String advice = "it is " + setting.doc();
+        if (value == null && !setting.is().isEmpty()) {
+            return type.parse(setting.is());
+        }
+        try {
+            if (value == null) {
+                throw new Mismatch("nothing", "add it: " + setting.doc());
+            }
+            return type.read.apply(value, places);
+        } catch (Mismatch mismatch) {
+            ConfigValue at = value == null ? written : value;
+            wrong.add(
+                    new Mismatch.Part(
+                            at.origin(),
+                            "." + name,
+                            type.noun,
+                            mismatch.gotOr(at.render(ConfigRenderOptions.concise())),
+                            mismatch.adviceOr(advice)));
+            return null;
+        }
+    }
+
+    private static String writtenMember(RecordComponent component, Record record) {
+        Setting setting = component.getAnnotation(Setting.class);
+        try {
+            return SectionReader.nameOf(component)
+                    + " = "
+                    + of(component.getGenericType(), setting)
+                            .written(component.getAccessor().invoke(record));
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("cannot read " + component, e);
+        }
     }
 
     /** What is wrong inside entries is told of all of them. */

@@ -19,6 +19,8 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class PlanCommandTest {
     private static final String LAPTOPS = "../sample-configs/hardware/4-laptops.conf";
@@ -389,5 +391,32 @@ class PlanCommandTest {
 
         assertThat(help.out())
                 .contains("penstock plan --hardware sample-configs/hardware/4-laptops");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "800 Mbit/s, 'none: a step takes [0-9.]+ s, and '",
+        "200 Mbit/s, 'fp16: a step takes [0-9.]+ s instead of [0-9.]+ s;'",
+        "100 Mbit/s, 'int8: a step takes [0-9.]+ s instead of [0-9.]+ s;'"
+    })
+    void theCodecForTheLinksThatARunEmulatesIsNamedWithItsReason(String bandwidth, String reason)
+            throws IOException {
+        Files.writeString(folder.resolve("text.txt"), "some text");
+        Path run =
+                Files.writeString(
+                        folder.resolve("run.conf"),
+                        """
+                        model { context = 1024, width = 768, layers = 12, heads = 12, vocabulary = 50257 }
+                        data { source = text.txt, tokenizer = bytes }
+                        data-plane.emulate { bandwidth = %s, latency = 5 ms }
+                        """
+                                .formatted(bandwidth));
+
+        Cli plan =
+                plan("--hardware", LAPTOPS, "--model", run.toString(), "--batch=16", "--top=1");
+
+        assertThat(plan.out())
+                .containsPattern("(?m)^data-plane.codec = " + reason)
+                .contains("Links are emulated ones: %s, 5 ms, between all ranks".formatted(bandwidth));
     }
 }

@@ -7,9 +7,12 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.command.ExitCode;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Critical path, traffic, stragglers and memory in bytes, from the command line. */
 class SimulateAndMemoryTest {
@@ -252,5 +255,30 @@ class SimulateAndMemoryTest {
         var all = new ArrayList<>(List.of(first));
         all.addAll(List.of(more));
         return all.toArray(String[]::new);
+    }
+
+    @Test
+    void simulateUsesEmulatedLinksAndNamesTheBestCodec(@TempDir Path folder) throws IOException {
+        Files.writeString(folder.resolve("text.txt"), "some text");
+        Path run =
+                Files.writeString(
+                        folder.resolve("run.conf"),
+                        """
+                        model { context = 128, width = 256, layers = 4, heads = 4 }
+                        data { source = text.txt, tokenizer = bytes }
+                        batch { sequences = 16, micro-batches = 8 }
+                        pipeline.stages = 2
+                        data-plane.emulate.bandwidth = 10 Mbit/s
+                        """);
+        String[] hardware = {run.toString(), "--hardware=../sample-configs/hardware/4-laptops.conf"};
+
+        long makespan = simulated(hardware).get("makespan").asLong();
+        Cli forPeople = Cli.run(with(new String[] {"schedule", "simulate"}, hardware));
+
+        // 8 activations of 262,144 bytes, a gradient and that of the token table, 800 ns a byte
+        assertThat(makespan).isBetween(10L * 262_144 * 800, 11L * 262_144 * 800);
+        assertThat(forPeople.out())
+                .containsPattern(
+                        "best codec: int8: over 10 Mbit/s a step takes [0-9.]+ ms instead of [0-9.]+ s");
     }
 }

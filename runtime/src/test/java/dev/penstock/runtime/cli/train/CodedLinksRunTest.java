@@ -92,6 +92,6 @@ class CodedLinksRunTest {
         assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(refused.err())
                 .contains(
-                        "data-plane.codec: expected one of none, fp16, bf16, int8, int4, got \"int9\"");
+                        "data-plane.codec: expected auto, or one of none, fp16, bf16, int8, int4, got \"int9\"");
     }
 }

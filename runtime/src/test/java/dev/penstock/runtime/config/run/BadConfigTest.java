@@ -97,6 +97,18 @@ data-plane.udp-mtu = 1000                 | data-plane.udp-mtu        | a multip
 data-plane.transport = tcp                | data-plane.transport      | one of auto, ipc, udp             | "tcp"            | auto
 data-plane.port = 70000                   | data-plane.port           | at most 65535                     | 70000            | default is 0
 data-plane { term-length = 64 KiB }       | data-plane.mtu            | an eighth                         | 65504            | smaller mtu
+data-plane.emulate.bandwidth = 100        | data-plane.emulate.bandwidth | a bandwidth such as 100 Mbit/s | 100              | 12.5 MB/s
+data-plane.emulate.bandwidth = 10 bit/s   | data-plane.emulate.bandwidth | at least 1 kbit/s              | 10 bit/s         | real
+data-plane.emulate.latency = 1 minute     | data-plane.emulate.latency | at most 10 s                     | 1 minute         | 0 s
+data-plane.emulate.loss = 60 %            | data-plane.emulate.loss   | at most 50 % | 60 %        | default is 0 %
+data-plane.emulate.between = [[0, 1], [1]] | data-plane.emulate.between | ranks from 0 to 1, the ranks of this run, each at one site | [[0, 1], [1]] | between = all
+data-plane.emulate.between = [[0, 2]]     | data-plane.emulate.between | each at one site                 | [[0, 2]]         | between = all
+data-plane.emulate.links = [{ from = 0, to = 1, width = 3 }] | data-plane.emulate.links[0].width | one of from, to, bandwidth | an unknown key | remove it
+data-plane.emulate.links = [{ from = 0 }] | data-plane.emulate.links[0].to | an integer, at least 0      | nothing          | the rank that receives
+data-plane.emulate.links = [{ from = 0, to = 1, latency = 3 }] | data-plane.emulate.links[0].latency | or a duration | 3 without a unit | write ms
+data-plane.emulate.links = [{ from = 1, to = 1 }] | data-plane.emulate.links | links between two ranks | from = 1, to = 1 | from = 0, to = 1
+data-plane.emulate.links = [{ from = 1, to = 0 }, { from = 1, to = 0 }] | data-plane.emulate.links | each direction at most once | 2 entries for 1 | leave one
+device.kind = cuda, parallel.collectives = nccl, data-plane.emulate.latency = 1 ms | parallel.collectives | ordered or auto where data-plane.emulate | nccl | ordered
 device.vector-bits = 128                  | device.vector-bits        | one of auto, 512, 256             | 128              | auto
 device.memory-limit = 5                   | device.memory-limit       | none, or a size                   | 5                | none
 report.trace-steps = 5                    | report.trace-steps        | a list                            | 5                | [5, 20, 50]

@@ -3,6 +3,9 @@ package dev.penstock.runtime.config.run;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.penstock.runtime.config.links.Bandwidth;
+import dev.penstock.runtime.config.links.FrameLoss;
+import dev.penstock.runtime.config.links.LinkEntry;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.evaluation.Protocol;
@@ -135,7 +138,13 @@ class ConfigLoaderTest {
                                         false,
                                         Optional.empty(),
                                         true,
-                                        DataPlaneSection.Codec.NONE,
+                                        Optional.empty(),
+                                        Duration.ZERO,
+                                        new FrameLoss(0),
+                                        Optional.empty(),
+                                        List.of(),
+                                        1,
+                                        Optional.of(DataPlaneSection.Codec.NONE),
                                         Optional.empty(),
                                         0),
                                 new TimeoutSection(
@@ -196,6 +205,10 @@ class ConfigLoaderTest {
               transport = udp, host = node-1, port = 4711, advertised-host = node-1.cluster
               udp-mtu = 8192, udp-term-length = 1 MiB, receiver-window = 1 MiB
               socket-buffer = 4 MiB, insecure = true, media-driver = .
+              emulate {
+                bandwidth = 100 Mbit/s, latency = 20 ms, loss = 0.5 %, seed = 7
+                between = [[0, 1], [2]], links = [{ from = 0, to = 2, bandwidth = 1.5 MB/s, loss = 0 }]
+              }
               device-copies = false, codec = int4, gradient-codec = int8, codec-from-stage = 2
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
@@ -319,7 +332,19 @@ class ConfigLoaderTest {
                                         true,
                                         Optional.of(folder),
                                         false,
-                                        DataPlaneSection.Codec.INT4,
+                                        Optional.of(new Bandwidth(100_000_000)),
+                                        Duration.ofMillis(20),
+                                        new FrameLoss(0.005),
+                                        Optional.of(List.of(List.of(0, 1), List.of(2))),
+                                        List.of(
+                                                new LinkEntry(
+                                                        0,
+                                                        2,
+                                                        Optional.of(new Bandwidth(12_000_000)),
+                                                        Optional.empty(),
+                                                        Optional.of(new FrameLoss(0)))),
+                                        7,
+                                        Optional.of(DataPlaneSection.Codec.INT4),
                                         Optional.of(DataPlaneSection.Codec.INT8),
                                         2),
                                 new TimeoutSection(

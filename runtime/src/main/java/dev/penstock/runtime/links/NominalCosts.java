@@ -1,0 +1,51 @@
+package dev.penstock.runtime.links;
+
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.schedules.ir.Op;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.CostModel;
+import java.util.stream.IntStream;
+
+/**
+ * The costs of a run before anything is measured: FLOPs at a rate that is the same on every
+ * machine, so that what is decided by them depends on the configuration alone.
+ */
+final class NominalCosts implements CostModel {
+    /** A rank's: a few cores of a processor of today. */
+    static final double FLOPS_PER_SECOND = 100e9;
+
+    /** By stage: forward and backward of a micro-batch. */
+    private final double[] nanos;
+
+    /** By slice: its part of a micro-batch. */
+    private final double[] shares;
+
+    NominalCosts(Schedule schedule, GptSettings sizes) {
+        int sequences = sizes.batch().sequences();
+        int parts = sizes.grid().tensor() * sizes.grid().context();
+        int context = sizes.shape().context();
+        nanos =
+                IntStream.range(0, schedule.shape().stages())
+                        .mapToDouble(
+                                stage -> sizes.partition().flops(sizes.shape(), stage, context))
+                        .map(flops -> 1e9 * flops * sequences / parts / FLOPS_PER_SECOND)
+                        .toArray();
+        var lengths = schedule.shape().sliceLengths();
+        double whole = lengths.stream().mapToInt(length -> length).sum();
+        shares = lengths.stream().mapToDouble(length -> length / whole).toArray();
+    }
+
+    @Override
+    public long nanos(int rank, int position, Op op) {
+        return op.computations().stream().mapToLong(this::nanos).sum();
+    }
+
+    private long nanos(Op.Compute op) {
+        int thirds =
+                switch (op) {
+                    case Op.Backward _ -> 2;
+                    case Op.Forward _, Op.BackwardInput _, Op.BackwardWeight _, Op.Recompute _ -> 1;
+                };
+        return Math.round(nanos[op.stage()] * shares[op.unit().slice()] * thirds / 3);
+    }
+}
