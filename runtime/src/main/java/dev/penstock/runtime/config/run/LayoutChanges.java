@@ -28,7 +28,8 @@ public final class LayoutChanges {
                     "data-plane.codec",
                     "data-plane.gradient-codec",
                     "data-plane.codec-from-stage",
-                    "fine-tune.frozen");
+                    "fine-tune.frozen",
+                    "optimizer.gradient-sum");
 
     private static final String MODEL = "model";
     private static final String TOKENIZER = "data.tokenizer";
@@ -92,6 +93,7 @@ public final class LayoutChanges {
         }
         addChanges("data-plane", NUMBERS::contains, changes);
         addChanges("fine-tune", NUMBERS::contains, changes);
+        addChanges("optimizer", NUMBERS::contains, changes);
         return changes;
     }
 

@@ -35,6 +35,21 @@ class LayoutChangesTest {
     }
 
     @Test
+    void whatDecidesBitsIsNamedAndTheRestOfItsSectionIsNot() {
+        var changes =
+                new LayoutChanges(
+                        "optimizer { gradient-sum = float32, beta1 = 0.9 }",
+                        "optimizer { gradient-sum = fixed-point, beta1 = 0.8 }");
+
+        assertThat(changes.layout())
+                .containsExactly("optimizer.gradient-sum float32 -> fixed-point");
+        assertThat(
+                        new LayoutChanges(BEFORE, "optimizer { gradient-sum = float32 }")
+                                .layout())
+                .isEmpty();
+    }
+
+    @Test
     void stepsOfAnotherSizeReadAnotherPlaceOfTheData() {
         String before = "batch { sequences = 8 }";
 
