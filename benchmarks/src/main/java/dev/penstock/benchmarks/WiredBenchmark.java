@@ -39,60 +39,64 @@ public final class WiredBenchmark {
     public static void main(String[] arguments) {
         var benchmark = new WiredBenchmark(System.out);
         for (int peers : List.of(2, 4, 8)) {
-            benchmark.degraded(peers);
+            benchmark.degraded(peers, 2);
         }
+        benchmark.degraded(4, 4);
         benchmark.unequal();
     }
 
-    private void degraded(int peers) {
+    private void degraded(int peers, int stages) {
         out.printf(
                 Locale.ROOT,
-                "%d replicas x %d stages, one rank dead; bound of rerouting %.3f%n",
+                "%d replicas x %d stages, a rank of one stage gone; bound of rerouting %.3f%n",
                 peers,
-                STAGES,
+                stages,
                 (double) peers / (peers - 1));
-        out.printf(
-                "%-11s %-6s %-6s %8s %10s %10s %8s%n",
-                "backwards", "each", "held", "usual", "stage 0", "stage 1", "peak");
+        out.printf("%-11s %-6s %-6s %8s", "backwards", "each", "held", "usual");
+        for (int stage = 0; stage < stages; stage++) {
+            out.printf(" %9s", "stage " + stage);
+        }
+        out.printf(" %6s%n", "peak");
         for (Backwards backwards : Backwards.values()) {
             for (int each : MICRO_BATCHES) {
-                for (int more : List.of(0, 2)) {
-                    degraded(peers, backwards, each, more);
+                for (int more : List.of(0, stages)) {
+                    degraded(PipelineShape.of(stages, peers * each), peers, backwards, more);
                 }
             }
         }
         out.println(
-                "each: micro-batches of a replica; held: most that rank r holds, beside the 2 - r of 1F1B;"
-                        + " peak: most that any holds");
+                "usual: a step with everybody; stage s: one without a rank of it, in usual ones; each: micro-batches"
+                        + " of a replica; held: most that a rank holds, beside 1F1B's; peak: most that any holds");
         out.println();
     }
 
-    private void degraded(int peers, Backwards backwards, int each, int more) {
-        PipelineShape shape = PipelineShape.of(STAGES, peers * each).withPeers(peers);
+    private void degraded(PipelineShape ofOne, int peers, Backwards backwards, int more) {
+        PipelineShape shape = ofOne.withPeers(peers);
         Wirings wirings = Wirings.equal(shape);
         List<OpCosts> costs = Collections.nCopies(shape.ranks(), OpCosts.unit());
         List<Integer> caps = WiredOrder.usualCaps(shape).stream().map(cap -> cap + more).toList();
         Schedule usual = order(shape, wirings.straight(), backwards, costs, caps);
         double whole = makespan(usual, costs);
-        Schedule first =
-                order(shape, wirings.without(wirings.straight(), 0), backwards, costs, caps);
-        Schedule second =
-                order(shape, wirings.without(wirings.straight(), 1), backwards, costs, caps);
         out.printf(
                 Locale.ROOT,
-                "%-11s %-6d +%-5d %8.0f %10.3f %10.3f %8d%n",
+                "%-11s %-6d +%-5d %8.0f",
                 backwards.kind(),
-                each,
+                shape.microBatches() / peers,
                 more,
-                whole,
-                makespan(first, costs) / whole,
-                makespan(second, costs) / whole,
-                Math.max(peak(first), peak(second)));
+                whole);
+        int peak = 0;
+        for (int rank = 0; rank < shape.pipelineRanks(); rank++) {
+            Placement without = wirings.without(wirings.straight(), rank);
+            Schedule degraded = order(shape, without, backwards, costs, caps);
+            out.printf(Locale.ROOT, " %9.3f", makespan(degraded, costs) / whole);
+            peak = Math.max(peak, peak(degraded));
+        }
+        out.printf(" %6d%n", peak);
     }
 
     private void unequal() {
         out.printf(
-                "2 peers x %d stages, one peer at a third of the speed; micro-batches in the time in which"
+                "2 replicas x %d stages, one at a third of the speed; micro-batches in the time in which"
                         + " the fast one does one%n",
                 STAGES);
         out.printf(

@@ -29,9 +29,6 @@ final class WiredArguments {
 
     private static final int USUAL_PEERS = 2;
 
-    /** More than 1F1B holds: what a rank keeps while it waits for peers that have more to do. */
-    private static final int USUAL_MORE = 2;
-
     @Option(
             names = "--peers",
             paramLabel = "D",
@@ -67,7 +64,7 @@ final class WiredArguments {
             paramLabel = "N",
             description = {
                 "Micro-batches that a rank of a wired order may hold beside those of 1F1B",
-                "(default: 2, and 0 where every replica does its own)."
+                "(default: as many as --ranks, and 0 where every replica does its own)."
             })
     private @Nullable Integer more;
 
@@ -149,7 +146,9 @@ final class WiredArguments {
                         .filter(each -> each.kind().equals(kind))
                         .findFirst()
                         .orElseThrow();
-        int held = more != null ? more : isPlain() ? 0 : USUAL_MORE;
+        // a rank waits for peers that have more to do, and full backwards then come late
+        int usual = isPlain() ? 0 : shape.pipelineRanks();
+        int held = more == null ? usual : more;
         List<Integer> caps = WiredOrder.usualCaps(shape).stream().map(c -> c + held).toList();
         try {
             return WiredOrder.schedule(shape, placement(shape, costs), backwards, costs, caps);

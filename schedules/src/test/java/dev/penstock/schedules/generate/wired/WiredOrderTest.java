@@ -220,6 +220,32 @@ class WiredOrderTest {
         }
     }
 
+    /** Split backwards do with 1F1B's room where full ones need more, the more the deeper. */
+    @ParameterizedTest
+    @CsvSource({"FULL, 4", "SPLIT, 0", "SPLIT, 4"})
+    void deeperPipelinesGoOnWithoutARankToo(Backwards backwards, int more) {
+        PipelineShape shape = PipelineShape.of(4, 4 * 16).withPeers(4);
+        var wirings = Wirings.equal(shape);
+        List<Integer> caps = capsOf(shape, more);
+        long usual =
+                makespan(
+                        WiredOrder.schedule(
+                                shape, wirings.straight(), backwards, equal(shape), caps),
+                        equal(shape));
+        for (int dead = 0; dead < shape.ranks(); dead++) {
+            Schedule degraded =
+                    WiredOrder.schedule(
+                            shape,
+                            wirings.without(wirings.straight(), dead),
+                            backwards,
+                            equal(shape),
+                            caps);
+            proves(degraded, equal(shape), caps);
+
+            assertThat(makespan(degraded, equal(shape))).isLessThanOrEqualTo(usual * 7 / 5);
+        }
+    }
+
     @ParameterizedTest
     @EnumSource(Backwards.class)
     void peersOfUnequalSpeedReachNineTenthsOfTheSumOfTheirSpeeds(Backwards backwards) {
