@@ -159,7 +159,7 @@ final class ShapeArguments {
     void check(OptionProblems problems) {
         check(problems, ranks, microBatches, chunks, slices);
         problems.count("--group", group, "micro-batch", "micro-batches");
-        wired.check(problems, ranks);
+        wired.check(problems, ranks, microBatches);
         if (memoryLimit != null && !(memoryLimit > 0 && memoryLimit <= OptionProblems.MOST)) {
             problems.add(
                     "--memory-limit: expected more than 0 and at most %d micro-batches, got %s"

@@ -32,18 +32,17 @@ final class WiredArguments {
     @Option(
             names = "--peers",
             paramLabel = "D",
-            description = {
-                "Replicas of a wired order (default: 2); --ranks are those of one,",
-                "--micro-batches those of all."
-            })
+            description =
+                    "Replicas of a wired order (default: 2); --ranks are "
+                            + "those of one, --micro-batches those of all.")
     private @Nullable Integer peers;
 
     @Option(
             names = "--wiring",
-            description = {
-                "Who does what in a wired order: straight (every replica its own), balanced",
-                "(by speed) or random (default: straight)."
-            })
+            description =
+                    "Who does what in a wired order: straight (every "
+                            + "replica its own), balanced (by speed) or random "
+                            + "(default: straight).")
     private @Nullable Wiring wiring;
 
     @Option(names = "--seed", paramLabel = "N", description = "Seed of --wiring random.")
@@ -53,19 +52,19 @@ final class WiredArguments {
             names = "--without",
             split = ",",
             paramLabel = "RANK,..",
-            description = {
-                "Ranks of a wired order that are gone; rank r of replica d is",
-                "d x ranks + r. Their peers do their micro-batches."
-            })
+            description =
+                    "Ranks of a wired order that are gone: their peers "
+                            + "do their micro-batches. Rank r of replica d is "
+                            + "d x ranks + r.")
     private List<Integer> without = new ArrayList<>();
 
     @Option(
             names = "--hold-more",
             paramLabel = "N",
-            description = {
-                "Micro-batches that a rank of a wired order may hold beside those of 1F1B",
-                "(default: as many as --ranks, and 0 where every replica does its own)."
-            })
+            description =
+                    "Micro-batches that a rank of a wired order may hold "
+                            + "beside those of 1F1B (default: as many as --ranks, "
+                            + "and 0 where every replica does its own).")
     private @Nullable Integer more;
 
     /** The names of the kinds. */
@@ -78,8 +77,13 @@ final class WiredArguments {
     }
 
     /** What is wrong with the options, whatever the kind. */
-    void check(OptionProblems problems, int pipelineRanks) {
+    void check(OptionProblems problems, int pipelineRanks, int microBatches) {
         problems.count("--peers", peers, 2, OptionProblems.MOST);
+        if (peers != null && peers > Math.max(2, microBatches)) {
+            problems.add(
+                    "--peers: expected at most one for each of %d micro-batches, got %d"
+                            .formatted(microBatches, peers));
+        }
         problems.count("--hold-more", more, 0, OptionProblems.MOST);
         if (seed != null && wiring != Wiring.RANDOM) {
             problems.add("--seed: expected --wiring random beside it");
