@@ -67,8 +67,7 @@ class WiringTest {
         var channels = new Channels(schedule);
 
         assertThat(channels.count()).isEqualTo(4);
-        assertThat(channels.at(channels.activationsInto(1, 1)))
-                .contains(new Channel(0, 1, 1, 0));
+        assertThat(channels.at(channels.activationsInto(1, 1))).contains(new Channel(0, 1, 1, 0));
         assertThat(channels.at(channels.gradientsInto(0, 1))).contains(new Channel(1, 0, 0, 1));
         assertThat(channels.activationsInto(0, 0)).isEqualTo(Channels.NONE);
         assertThat(channels.gradientsInto(1, 0)).isEqualTo(Channels.NONE);
@@ -112,10 +111,7 @@ class WiringTest {
                                 Placement.loop(2, 1)
                                         .wired(
                                                 new Wiring(
-                                                        2,
-                                                        2,
-                                                        List.of(List.of(1, 1)),
-                                                        List.of(3))))
+                                                        2, 2, List.of(List.of(1, 1)), List.of(3))))
                 .hasMessageContaining("micro-batch 0 is wired to rank 3 at stage 1");
         assertThatThrownBy(() -> Placement.loop(3, 1).wired(WIRING))
                 .hasMessageContaining("3 stages are placed, but micro-batches are wired at 2");
