@@ -8,6 +8,7 @@
  * <ul>
  *   <li>{@link dev.penstock.schedules.ir}: schedules, their ops and their text
  *   <li>{@link dev.penstock.schedules.generate} and its {@code base}: the known families
+ *   <li>{@link dev.penstock.schedules.generate.wired}: replicas that share their micro-batches
  *   <li>{@link dev.penstock.schedules.lower}: transfers, gathers and reductions
  *   <li>{@link dev.penstock.schedules.validate}: the judge
  *   <li>{@link dev.penstock.schedules.simulate}: times, bubbles and memory under given costs
@@ -19,6 +20,7 @@ module dev.penstock.schedules {
 
     exports dev.penstock.schedules.generate;
     exports dev.penstock.schedules.generate.base;
+    exports dev.penstock.schedules.generate.wired;
     exports dev.penstock.schedules.ir;
     exports dev.penstock.schedules.lower;
     exports dev.penstock.schedules.render;

@@ -25,11 +25,14 @@ final class CsvExtent {
     private final SortedMap<Integer, TextPosition> microBatches = new TreeMap<>();
     private final SortedMap<Integer, TextPosition> slices = new TreeMap<>();
     private final Map<Integer, Set<Integer>> strangers = new HashMap<>();
+    private final List<TextProblem> strange = new ArrayList<>();
+    private final CsvPeers peers = new CsvPeers();
 
     void add(int rank, Op op, TextPosition position) {
         for (Op.Compute part : op.computations()) {
             WorkUnit unit = part.unit();
             addStage(rank, unit.stage(), position);
+            peers.add(rank, unit);
             microBatches.putIfAbsent(unit.microBatch(), position);
             slices.putIfAbsent(unit.slice(), position);
         }
@@ -39,21 +42,26 @@ final class CsvExtent {
         Home home = stages.computeIfAbsent(stage, _ -> new Home(rank, position));
         if (home.rank() != rank
                 && strangers.computeIfAbsent(stage, _ -> new HashSet<>()).add(rank)) {
-            problem(
-                    position,
-                    "stage %d is computed on rank %d (line %d, column %d) and here on rank %d"
-                            .formatted(
-                                    stage,
-                                    home.rank(),
-                                    home.position().line(),
-                                    home.position().column(),
-                                    rank));
+            strange.add(
+                    new TextProblem(
+                            position,
+                            "stage %d is computed on rank %d (line %d, column %d) and here on rank %d"
+                                    .formatted(
+                                            stage,
+                                            home.rank(),
+                                            home.position().line(),
+                                            home.position().column(),
+                                            rank)));
         }
     }
 
     /** Why this is no pipeline of so many ranks; empty if it is one. */
     List<TextProblem> doubts(int ranks) {
-        int strange = problems.size();
+        int peerCount = peers(ranks);
+        if (peerCount == 1) {
+            problems.addAll(strange);
+        }
+        int before = problems.size();
         if (stages.isEmpty()) {
             problem(
                     new TextPosition(1, 1),
@@ -65,7 +73,7 @@ final class CsvExtent {
         checkGaps("stage", "stages", stagePositions);
         checkGaps("micro-batch", "micro-batches", microBatches);
         checkGaps("slice", "slices", slices);
-        if (problems.size() == strange && stages.size() % ranks != 0) {
+        if (problems.size() == before && stages.size() % (ranks / peerCount) != 0) {
             problem(
                     new TextPosition(ranks, 1),
                     "every rank has as many stages, got %d stages on %d ranks (lines)"
@@ -81,7 +89,8 @@ final class CsvExtent {
      * @throws IllegalArgumentException if it is too large
      */
     Optional<PipelineShape> beforeGaps(int ranks) {
-        int chunks = unbroken(stages) / Math.max(1, ranks);
+        int peerCount = peers(ranks);
+        int chunks = unbroken(stages) / Math.max(1, ranks / peerCount);
         int unbrokenSlices = unbroken(slices);
         return chunks == 0 || unbroken(microBatches) == 0 || unbrokenSlices == 0
                 ? Optional.empty()
@@ -90,7 +99,8 @@ final class CsvExtent {
                                 ranks,
                                 chunks,
                                 unbroken(microBatches),
-                                Collections.nCopies(unbrokenSlices, 1)));
+                                Collections.nCopies(unbrokenSlices, 1),
+                                peerCount));
     }
 
     private static int unbroken(SortedMap<Integer, ?> indices) {
@@ -129,8 +139,14 @@ final class CsvExtent {
         return slices.size();
     }
 
-    /** Where the first so many stages are, which leave no gap. */
-    Placement placement(int count) {
-        return new Placement(stages.values().stream().limit(count).map(Home::rank).toList());
+    /** Of a wired order; 1 for one pipeline. */
+    private int peers(int ranks) {
+        return peers.count(ranks);
+    }
+
+    /** Where the first so many stages are in a pipeline of so many ranks, which leave no gap. */
+    Placement placement(int count, int ranks) {
+        return new Placement(
+                stages.values().stream().limit(count).map(home -> home.rank() % ranks).toList());
     }
 }

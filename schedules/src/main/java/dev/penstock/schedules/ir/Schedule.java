@@ -1,7 +1,9 @@
 package dev.penstock.schedules.ir;
 
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -13,6 +15,7 @@ import java.util.regex.Pattern;
  * judge to say.
  *
  * @param name what a reader calls it, such as {@code 1f1b}; no influence on meaning
+ * @param placement of one pipeline, or wired for the peers of the shape
  * @param programs entry r is the program of rank r
  * @param sharedGroups groups of stages that hold the same parameters (tied embeddings) and sum
  *     their gradients with {@link Op.ReduceGradients}; no stage is in two groups
@@ -35,6 +38,7 @@ public record Schedule(
         }
         checkPrograms(programs, shape);
         checkPlacement(placement, shape);
+        checkWiring(placement.wiring(), shape);
         checkGroups(sharedGroups, shape);
     }
 
@@ -58,17 +62,36 @@ public record Schedule(
             throw new IllegalArgumentException(
                     "%d ranks of %d chunks have %d stages, but %d are placed"
                             .formatted(
-                                    shape.ranks(),
+                                    shape.pipelineRanks(),
                                     shape.chunks(),
                                     shape.stages(),
                                     placement.stages()));
         }
         for (int rank : placement.rankOfStage()) {
-            if (rank < 0 || rank >= shape.ranks()) {
+            if (rank < 0 || rank >= shape.pipelineRanks()) {
                 throw new IllegalArgumentException(
                         "stages are placed on ranks 0 to %d, got rank %d"
-                                .formatted(shape.ranks() - 1, rank));
+                                .formatted(shape.pipelineRanks() - 1, rank));
             }
+        }
+    }
+
+    private static void checkWiring(Optional<Wiring> wiring, PipelineShape shape) {
+        int peers = wiring.map(Wiring::peers).orElse(1);
+        int ranks = wiring.map(Wiring::pipelineRanks).orElse(shape.pipelineRanks());
+        int microBatches = wiring.map(Wiring::microBatches).orElse(shape.microBatches());
+        if (peers != shape.peers()
+                || ranks != shape.pipelineRanks()
+                || microBatches != shape.microBatches()) {
+            throw new IllegalArgumentException(
+                    "%d peers of %d ranks and %d micro-batches need a wiring of these, got %d, %d and %d"
+                            .formatted(
+                                    shape.peers(),
+                                    shape.pipelineRanks(),
+                                    shape.microBatches(),
+                                    peers,
+                                    ranks,
+                                    microBatches));
         }
     }
 
@@ -120,6 +143,25 @@ public record Schedule(
                 .mapToInt(Op::stage)
                 .min()
                 .orElse(shape.stages());
+    }
+
+    /**
+     * Groups of stages whose last {@link Op.ReduceGradients} is one collective of all ranks that
+     * hold them: those that share parameters, and in a wired order every other stage with itself,
+     * since its peers are ranks of the order. In one pipeline sums with replicas are not seen here.
+     */
+    public List<List<Integer>> reductionGroups() {
+        if (shape.peers() == 1) {
+            return sharedGroups;
+        }
+        var groups = new ArrayList<>(sharedGroups);
+        for (int stage = 0; stage < shape.stages(); stage++) {
+            int alone = stage;
+            if (sharedGroups.stream().noneMatch(group -> group.contains(alone))) {
+                groups.add(List.of(stage));
+            }
+        }
+        return groups;
     }
 
     /** Whether it is computations alone, as a generator makes it. */

@@ -15,6 +15,8 @@ import java.util.stream.Collectors;
  * micro-batches: 3
  * slice-lengths: 128 64     # or slices: 2 for equal ones; default: sequences are not cut
  * shared: 0 1               # stages that share parameters; may be repeated
+ * peers: 1                  # of how many pipelines the ranks are; default 1
+ * absent: 5                 # ranks that take no part in the step; only with peers
  *
  * rank 0: 0F0 0F1 0B0
  *         0F2, 0B1, 0B2     # a line without a colon continues with the rank before
@@ -22,6 +24,10 @@ import java.util.stream.Collectors;
  * </pre>
  *
  * Between ops stand spaces or commas. {@link #print} and {@link #parse} are inverse.
+ *
+ * <p>With peers, a wired order: rank r of peer p is rank p x (ranks / peers) + r, the placement is
+ * that of one pipeline, and the wiring is who runs what. A micro-batch is wired to the rank that
+ * has its forward.
  */
 public final class ScheduleText {
     private ScheduleText() {}
@@ -32,6 +38,13 @@ public final class ScheduleText {
         var text = new StringBuilder();
         header(text, "schedule", schedule.name());
         header(text, "ranks", String.valueOf(shape.ranks()));
+        if (shape.peers() > 1) {
+            header(text, "peers", String.valueOf(shape.peers()));
+        }
+        List<Integer> absent = schedule.placement().wiring().map(Wiring::absent).orElse(List.of());
+        if (!absent.isEmpty()) {
+            header(text, "absent", numbers(absent));
+        }
         header(text, "chunks", String.valueOf(shape.chunks()));
         header(text, "placement", placement(schedule));
         header(text, "micro-batches", String.valueOf(shape.microBatches()));
@@ -74,11 +87,11 @@ public final class ScheduleText {
 
     private static String placement(Schedule schedule) {
         PipelineShape shape = schedule.shape();
-        Placement placement = schedule.placement();
-        if (placement.equals(Placement.loop(shape.ranks(), shape.chunks()))) {
+        var placement = new Placement(schedule.placement().rankOfStage());
+        if (placement.equals(Placement.loop(shape.pipelineRanks(), shape.chunks()))) {
             return "loop";
         }
-        return placement.equals(Placement.v(shape.ranks()))
+        return placement.equals(Placement.v(shape.pipelineRanks()))
                 ? "v"
                 : numbers(placement.rankOfStage());
     }

@@ -30,7 +30,11 @@ final class ScheduleTextReader {
             Placement placement = placement(shape);
             List<List<Integer>> groups = sharedGroups(shape);
             checkRanks(shape);
+            List<Integer> absent = absent(shape, placement);
             if (problems.size() == unreadable) {
+                if (shape.peers() > 1) {
+                    placement = new FoundWiring(shape, placement, absent).of(programs);
+                }
                 var schedule =
                         new Schedule(
                                 name(), shape, placement, RankProgram.ofRanks(programs), groups);
@@ -60,6 +64,7 @@ final class ScheduleTextReader {
             problem(name.position(), "'schedule' needs a name");
         }
         int ranks = required("ranks");
+        int peers = number("peers", 1);
         int chunks = number("chunks", 1);
         int microBatches = required("micro-batches");
         List<Integer> sliceLengths = sliceLengths();
@@ -67,7 +72,7 @@ final class ScheduleTextReader {
             return null;
         }
         try {
-            return new PipelineShape(ranks, chunks, microBatches, sliceLengths);
+            return new PipelineShape(ranks, chunks, microBatches, sliceLengths, peers);
         } catch (IllegalArgumentException impossible) {
             problem(new TextPosition(1, 1), String.valueOf(impossible.getMessage()));
             return null;
@@ -131,13 +136,13 @@ final class ScheduleTextReader {
     }
 
     private Placement placement(PipelineShape shape) {
-        var loop = Placement.loop(shape.ranks(), shape.chunks());
+        var loop = Placement.loop(shape.pipelineRanks(), shape.chunks());
         @Nullable Entry entry = lines.header().get("placement");
         if (entry == null || entry.value().equals("loop")) {
             return loop;
         }
         if (entry.value().equals("v") && shape.chunks() == 2) {
-            return Placement.v(shape.ranks());
+            return Placement.v(shape.pipelineRanks());
         }
         if (entry.words().size() != shape.stages()) {
             problem(
@@ -148,8 +153,33 @@ final class ScheduleTextReader {
         }
         int before = problems.size();
         List<Integer> placed = numbers("placement", entry, 0);
-        checkBelow("ranks", shape.ranks(), placed, entry);
+        checkBelow("ranks", shape.pipelineRanks(), placed, entry);
         return problems.size() > before ? loop : new Placement(placed);
+    }
+
+    private List<Integer> absent(PipelineShape shape, Placement placement) {
+        @Nullable Entry entry = lines.header().get("absent");
+        if (entry == null) {
+            return List.of();
+        }
+        if (shape.peers() == 1) {
+            problem(entry.position(), "'absent' ranks need 'peers: N' that do their work");
+            return List.of();
+        }
+        List<Integer> absent = numbers("absent", entry, 0);
+        checkBelow("ranks", shape.ranks(), absent, entry);
+        for (int stage = 0; stage < shape.stages(); stage++) {
+            int rank = placement.rankOf(stage);
+            boolean held =
+                    IntStream.range(0, shape.peers())
+                            .anyMatch(p -> !absent.contains(p * shape.pipelineRanks() + rank));
+            if (!held) {
+                problem(
+                        entry.position(),
+                        "every rank that holds stage %d is absent".formatted(stage));
+            }
+        }
+        return absent;
     }
 
     private List<List<Integer>> sharedGroups(PipelineShape shape) {

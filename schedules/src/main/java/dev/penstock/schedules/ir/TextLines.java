@@ -33,7 +33,9 @@ final class TextLines {
                     "micro-batches",
                     "slices",
                     "slice-lengths",
-                    "shared");
+                    "shared",
+                    "peers",
+                    "absent");
 
     private final List<TextProblem> problems;
     private final Map<String, Entry> header = new HashMap<>();

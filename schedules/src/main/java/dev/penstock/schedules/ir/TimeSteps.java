@@ -67,11 +67,11 @@ final class TimeSteps {
                     canRun(forward) && canRun(backward);
             case Op.Forward(WorkUnit u) ->
                     !implied
-                            || !schedule.placement().crossesBefore(u.stage())
+                            || !schedule.placement().crossesBefore(u)
                             || done.contains(new Op.Forward(u.onStage(u.stage() - 1)));
             case Op.InputGradient backward ->
                     !implied
-                            || !schedule.placement().crossesAfter(op.stage())
+                            || !schedule.placement().crossesAfter(backward.unit())
                             || gradientIsDone(backward.unit().onStage(op.stage() + 1));
             case Op.ReceiveActivation(WorkUnit u) ->
                     u.stage() > 0 && done.contains(new Op.SendActivation(u.onStage(u.stage() - 1)));

@@ -17,6 +17,10 @@ import java.util.stream.Collectors;
  * a time. The shape follows from the computations: a line is a rank, a stage is placed where it is
  * computed. Where sequences are cut an op names its slice ({@code 0F0s1}), which is our extension.
  *
+ * <p>Where ranks share stages, it is a wired order if it can be one: the fewest peers that explain
+ * it are taken, a micro-batch is wired to the rank that computes it, and a rank that does nothing
+ * at all is absent.
+ *
  * <p>What the format cannot say is lost or refused. Lost are a schedule's name, the lengths of its
  * slices (they read back as equal) and its groups of shared parameters; whoever reads a file says
  * them anew. Refused are {@link Op.Recompute} and layer ranges of {@link Op.ParameterOp}, for which

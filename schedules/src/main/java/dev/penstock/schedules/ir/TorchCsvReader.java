@@ -146,7 +146,10 @@ final class TorchCsvReader {
     }
 
     private ParsedSchedule parsed(PipelineShape shape) {
-        Placement placement = extent.placement(shape.stages());
+        Placement placement = extent.placement(shape.stages(), shape.pipelineRanks());
+        if (shape.peers() > 1) {
+            placement = new FoundWiring(shape, placement, CsvPeers.idle(programs)).of(programs);
+        }
         return new ParsedSchedule(
                 new Schedule(NAME, shape, placement, RankProgram.ofRanks(programs)), positions);
     }

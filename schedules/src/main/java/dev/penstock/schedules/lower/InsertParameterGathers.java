@@ -26,8 +26,17 @@ import java.util.stream.Collectors;
 public final class InsertParameterGathers {
     private InsertParameterGathers() {}
 
-    /** The schedule with gathers and releases for every stage that has none yet. */
+    /**
+     * The schedule with gathers and releases for every stage that has none yet.
+     *
+     * @throws IllegalArgumentException for a wired order: a gather takes all replicas at once, and
+     *     its peers compute different micro-batches
+     */
     public static Schedule into(Schedule schedule, GatherSettings settings) {
+        if (schedule.shape().peers() > 1) {
+            throw new IllegalArgumentException(
+                    "a gather takes all peers of a stage at once, but those of a wired order compute different micro-batches; keep whole parameters on every rank");
+        }
         return schedule.withPrograms(
                 schedule.programs().stream()
                         .map(program -> withGathers(program, settings))

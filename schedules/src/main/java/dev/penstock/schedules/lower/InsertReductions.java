@@ -16,6 +16,9 @@ import java.util.TreeSet;
  * its rank's program, in rising order of stages: a collective of ranks that stood earlier would
  * make them wait for each other. Members on one rank get theirs as well: their gradients too must
  * be summed. All others are sums with replicas alone, and stand where their gradients are complete.
+ *
+ * <p>In a wired order the replicas are ranks of the order, and every sum is such a collective: all
+ * of them stand at the end, on every rank that is present, whether or not it has a micro-batch.
  */
 public final class InsertReductions {
     private InsertReductions() {}
@@ -40,6 +43,11 @@ public final class InsertReductions {
             Collection<? extends Collection<Integer>> sharedGroups,
             GradientReduction reduction,
             FrozenStages frozen) {
+        boolean wired = schedule.shape().peers() > 1;
+        if (wired && reduction == GradientReduction.PER_MICRO_BATCH) {
+            throw new IllegalArgumentException(
+                    "peers of a wired order have different micro-batches and sum their gradients per step, got per micro-batch; try per step");
+        }
         var grouped =
                 new Schedule(
                         schedule.name(),
@@ -48,7 +56,7 @@ public final class InsertReductions {
                         schedule.programs(),
                         merged(schedule, sharedGroups));
         Set<Integer> shared = new TreeSet<>();
-        grouped.sharedGroups().forEach(shared::addAll);
+        grouped.reductionGroups().forEach(shared::addAll);
         Set<Integer> done = reduced(schedule);
         done.addAll(frozen.stages());
         var programs = new ArrayList<RankProgram>();
@@ -58,7 +66,7 @@ public final class InsertReductions {
                             ? new ArrayList<>(program.ops())
                             : new ReplicaReductions(program.ops(), done, shared, reduction).ops();
             for (int stage : shared) {
-                if (!done.contains(stage) && schedule.placement().rankOf(stage) == program.rank()) {
+                if (!done.contains(stage) && schedule.placement().holds(program.rank(), stage)) {
                     ops.add(new Op.ReduceGradients(stage));
                 }
             }

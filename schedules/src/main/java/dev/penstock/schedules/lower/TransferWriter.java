@@ -1,5 +1,6 @@
 package dev.penstock.schedules.lower;
 
+import dev.penstock.schedules.ir.Channels;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.ProgramWriter;
@@ -27,6 +28,8 @@ final class TransferWriter {
     /** A rank's sends that wait for room in their channels, in order. */
     private final List<ArrayDeque<Op>> pendingSends = new ArrayList<>();
 
+    private final Channels channels;
+
     /** Receives of the tensors that lie in a channel, as they were sent; see {@link #channel}. */
     private final List<ArrayDeque<Op>> inChannel = new ArrayList<>();
 
@@ -45,7 +48,8 @@ final class TransferWriter {
         this.capacity = capacity;
         int ranks = schedule.shape().ranks();
         this.position = new int[ranks];
-        for (int channel = 0; channel < 2 * schedule.shape().stages(); channel++) {
+        this.channels = new Channels(schedule);
+        for (int channel = 0; channel < channels.count(); channel++) {
             inChannel.add(new ArrayDeque<>());
         }
         for (int rank = 0; rank < ranks; rank++) {
@@ -111,7 +115,7 @@ final class TransferWriter {
         }
         written.get(rank).add(send);
         lying.add(receive);
-        movable.add(placement.rankOf(receive.stage()));
+        movable.add(placement.rankOf(unit(receive)));
         return true;
     }
 
@@ -133,7 +137,7 @@ final class TransferWriter {
         for (ArrayDeque<Op> sends : pendingSends) {
             if (!sends.isEmpty()) {
                 Op oldest = inChannel.get(channel(pairOf(sends.getFirst()))).getFirst();
-                return receive(placement.rankOf(oldest.stage()), oldest);
+                return receive(placement.rankOf(unit(oldest)), oldest);
             }
         }
         return false;
@@ -172,17 +176,24 @@ final class TransferWriter {
         };
     }
 
-    private static int senderOf(Op receive) {
-        return isActivation(receive) ? receive.stage() - 1 : receive.stage() + 1;
+    private static WorkUnit unit(Op receive) {
+        return ((Op.UnitOp) receive).unit();
     }
 
-    private static int channel(Op receive) {
-        return 2 * receive.stage() + (isActivation(receive) ? 0 : 1);
+    private static WorkUnit senderOf(Op receive) {
+        return unit(receive)
+                .onStage(isActivation(receive) ? receive.stage() - 1 : receive.stage() + 1);
+    }
+
+    private int channel(Op receive) {
+        int microBatch = unit(receive).microBatch();
+        return isActivation(receive)
+                ? channels.activationsInto(receive.stage(), microBatch)
+                : channels.gradientsInto(receive.stage(), microBatch);
     }
 
     private int tensor(Op receive) {
-        WorkUnit unit = ((Op.UnitOp) receive).unit();
-        int index = schedule.shape().indexOf(unit);
+        int index = schedule.shape().indexOf(unit(receive));
         return isActivation(receive) ? index : schedule.shape().units() + index;
     }
 

@@ -48,9 +48,9 @@ record Transfers(Placement placement, int lowestBackward) {
 
     private @Nullable Op receiveBefore(Op.Compute op) {
         return switch (op) {
-            case Op.Forward(WorkUnit u) when placement.crossesBefore(u.stage()) ->
+            case Op.Forward(WorkUnit u) when placement.crossesBefore(u) ->
                     new Op.ReceiveActivation(u);
-            case Op.InputGradient backward when placement.crossesAfter(op.stage()) ->
+            case Op.InputGradient backward when placement.crossesAfter(op.unit()) ->
                     new Op.ReceiveGradient(backward.unit());
             case Op.Compute _ -> null;
         };
@@ -58,10 +58,9 @@ record Transfers(Placement placement, int lowestBackward) {
 
     private @Nullable Op sendAfter(Op.Compute op) {
         return switch (op) {
-            case Op.Forward(WorkUnit u) when placement.crossesAfter(u.stage()) ->
-                    new Op.SendActivation(u);
+            case Op.Forward(WorkUnit u) when placement.crossesAfter(u) -> new Op.SendActivation(u);
             case Op.InputGradient backward
-                    when placement.crossesBefore(op.stage()) && op.stage() > lowestBackward ->
+                    when placement.crossesBefore(op.unit()) && op.stage() > lowestBackward ->
                     new Op.SendGradient(backward.unit());
             case Op.Compute _ -> null;
         };

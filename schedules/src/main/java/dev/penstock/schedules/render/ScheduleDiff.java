@@ -4,6 +4,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.Wiring;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -82,8 +83,16 @@ public record ScheduleDiff(List<String> shapes, List<RankDiff> ranks) {
                 "placement",
                 first.placement().rankOfStage(),
                 second.placement().rankOfStage());
+        differ(differences, "peers", a.peers(), b.peers());
+        if (a.equals(b)) {
+            differ(differences, "absent ranks", absent(first), absent(second));
+        }
         differ(differences, "shared stages", first.sharedGroups(), second.sharedGroups());
         return differences;
+    }
+
+    private static List<Integer> absent(Schedule schedule) {
+        return schedule.placement().wiring().map(Wiring::absent).orElse(List.of());
     }
 
     private static void differ(List<String> differences, String what, Object first, Object second) {

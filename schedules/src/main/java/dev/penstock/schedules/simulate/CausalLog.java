@@ -89,8 +89,8 @@ final class CausalLog implements OpTimes {
     }
 
     LinkLog link(Channel channel) {
-        long from = placement.rankOf(channel.fromStage());
-        long key = from * shape.ranks() + placement.rankOf(channel.toStage());
+        long from = placement.senderOf(channel);
+        long key = from * shape.ranks() + placement.receiverOf(channel);
         return links.computeIfAbsent(key, _ -> new LinkLog());
     }
 }

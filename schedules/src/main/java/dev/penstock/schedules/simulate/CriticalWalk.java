@@ -186,7 +186,7 @@ final class CriticalWalk {
     private void underWay(int tensor) {
         LinkLog link = log.link(channelOf(tensor));
         LinkLog.Entry entry = Objects.requireNonNull(link.of(tensor));
-        int sender = placement.rankOf(channelOf(tensor).fromStage());
+        int sender = placement.senderOf(channelOf(tensor));
         step(sender, entry.position(), Activity.UNDER_WAY, entry.to(), arrival(tensor), Cause.LINK);
         next = () -> onLink(link, sender, entry);
     }
@@ -211,18 +211,19 @@ final class CriticalWalk {
         Channel channel = handover.channelAt(number).orElseThrow();
         int sent = Collections.binarySearch(log.sends(number), position);
         int receive = log.receives(number).get(sent - inFlight.capacity(channel));
-        runs(placement.rankOf(channel.toStage()), receive);
+        runs(placement.receiverOf(channel), receive);
     }
 
     /** The rank that came last to the first reduction for which a group meets. */
     private void lastMember(int stage, long when) {
         List<Integer> group =
-                schedule.sharedGroups().stream()
+                schedule.reductionGroups().stream()
                         .filter(stages -> stages.contains(stage))
                         .findFirst()
                         .orElseThrow();
-        for (int member : group) {
-            int rank = placement.rankOf(member);
+        List<Integer> ranks =
+                group.stream().flatMap(member -> placement.ranksOf(member).stream()).toList();
+        for (int rank : ranks) {
             int first = meeting(rank, group);
             if (first > 0 && log.freeAfter(rank, first - 1) == when) {
                 runs(rank, first - 1);
@@ -234,7 +235,7 @@ final class CriticalWalk {
     /** Of the last reductions of a rank's members, the first. */
     private int meeting(int rank, List<Integer> group) {
         return group.stream()
-                .filter(stage -> placement.rankOf(stage) == rank)
+                .filter(stage -> placement.holds(rank, stage))
                 .mapToInt(schedule.program(rank)::lastReductionOf)
                 .min()
                 .orElseThrow();

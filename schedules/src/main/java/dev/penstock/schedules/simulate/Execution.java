@@ -47,13 +47,13 @@ final class Execution {
     /** By rank: when its last gather or reduction beside the computations ends. */
     private final long[] background;
 
-    /** By stage: when the parameters that were gathered last are there. */
+    /** By stage and peer: when the parameters that were gathered last are there. */
     private final long[] resident;
 
     /** By stage; null where it shares nothing. */
     private final @Nullable SharedReduction[] collectives;
 
-    /** By stage that shares something: where its rank meets the others'. */
+    /** By stage that shares something and peer: where the rank meets the others. */
     private final int[] lastReductions;
 
     private final RankQueue movable;
@@ -77,10 +77,10 @@ final class Execution {
         this.linkOf = new int[handover.channels()];
         this.linkFree = new long[handover.channels()];
         this.background = new long[ranks];
-        this.resident = new long[shape.stages()];
+        this.resident = new long[shape.stagesOfPeers()];
         openChannels(inFlight);
         this.collectives = new @Nullable SharedReduction[shape.stages()];
-        this.lastReductions = new int[shape.stages()];
+        this.lastReductions = new int[shape.stagesOfPeers()];
         formCollectives();
     }
 
@@ -99,19 +99,24 @@ final class Execution {
     }
 
     private long ranksOf(Channel channel) {
-        long from = schedule.placement().rankOf(channel.fromStage());
-        return from * shape.ranks() + schedule.placement().rankOf(channel.toStage());
+        long from = schedule.placement().senderOf(channel);
+        return from * shape.ranks() + schedule.placement().receiverOf(channel);
     }
 
     private void formCollectives() {
-        for (List<Integer> stages : schedule.sharedGroups()) {
+        for (List<Integer> stages : schedule.reductionGroups()) {
             List<Integer> ranks =
-                    stages.stream().map(schedule.placement()::rankOf).distinct().toList();
+                    stages.stream()
+                            .flatMap(stage -> schedule.placement().ranksOf(stage).stream())
+                            .distinct()
+                            .toList();
             var collective = new SharedReduction(stages, ranks);
             for (int stage : stages) {
                 collectives[stage] = collective;
-                lastReductions[stage] =
-                        schedule.program(schedule.placement().rankOf(stage)).lastReductionOf(stage);
+                for (int rank : schedule.placement().ranksOf(stage)) {
+                    lastReductions[shape.indexOf(stage, rank)] =
+                            schedule.program(rank).lastReductionOf(stage);
+                }
             }
         }
     }
@@ -168,7 +173,7 @@ final class Execution {
                 end = Math.max(end, start + costs.backgroundNanos(rank, op));
                 background[rank] = end;
                 if (op instanceof Op.GatherParameters) {
-                    resident[op.stage()] = end;
+                    resident[shape.indexOf(op.stage(), rank)] = end;
                 }
             }
             case Op.UnitOp _, Op.ReleaseParameters _ -> passOn(op, end);
@@ -200,7 +205,7 @@ final class Execution {
             waiter[tensor] = rank + 1;
             return arrival[tensor] == NOT_YET
                     ? NOT_YET
-                    : Math.max(arrival[tensor], parametersAt(op));
+                    : Math.max(arrival[tensor], parametersAt(rank, op));
         }
         if (op instanceof Op.ReduceGradients(int stage)) {
             return arrive(rank, stage);
@@ -210,23 +215,23 @@ final class Execution {
             @Nullable Credits credit = channel == Handover.NONE ? null : credits[channel];
             return credit == null ? 0 : credit.nextAt();
         }
-        return parametersAt(op);
+        return parametersAt(rank, op);
     }
 
-    private long parametersAt(Op op) {
-        return op instanceof Op.Compute ? resident[op.stage()] : 0;
+    private long parametersAt(int rank, Op op) {
+        return op instanceof Op.Compute ? resident[shape.indexOf(op.stage(), rank)] : 0;
     }
 
     /** Reductions before a stage's last one are its replicas' affair. */
     private long arrive(int rank, int stage) {
         @Nullable SharedReduction collective = stage < shape.stages() ? collectives[stage] : null;
-        if (collective == null || position[rank] != lastReductions[stage]) {
+        if (collective == null || position[rank] != lastReductions[shape.indexOf(stage, rank)]) {
             return 0;
         }
         boolean newcomer = collective.misses(rank);
         long complete = collective.arrive(rank, clock[rank]);
         if (newcomer && complete != SharedReduction.NOT_YET) {
-            collective.stages().forEach(s -> movable.add(schedule.placement().rankOf(s)));
+            collective.ranks().forEach(movable::add);
         }
         return complete;
     }
@@ -245,7 +250,7 @@ final class Execution {
         if (credit != null && op.isSend()) {
             credit.send();
         } else if (credit != null && credit.receive(end)) {
-            movable.add(schedule.placement().rankOf(channel(channel).fromStage()));
+            movable.add(schedule.placement().senderOf(channel(channel)));
         }
     }
 

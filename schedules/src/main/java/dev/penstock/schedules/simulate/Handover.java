@@ -1,6 +1,7 @@
 package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.Channel;
+import dev.penstock.schedules.ir.Channels;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Placement;
@@ -17,16 +18,18 @@ import java.util.Optional;
  */
 final class Handover {
     /** No tensor, no channel. */
-    static final int NONE = -1;
+    static final int NONE = Channels.NONE;
 
     private final PipelineShape shape;
     private final Placement placement;
+    private final Channels channels;
     private final boolean transfers;
     private final int lowestBackward;
 
     Handover(Schedule schedule) {
         this.shape = schedule.shape();
         this.placement = schedule.placement();
+        this.channels = new Channels(schedule);
         this.transfers = schedule.hasTransfers();
         this.lowestBackward = schedule.lowestBackward();
     }
@@ -39,9 +42,9 @@ final class Handover {
     int needs(Op op) {
         return switch (op) {
             case Op.Forward(WorkUnit u) ->
-                    !transfers && placement.crossesBefore(u.stage()) ? activation(u, 0) : NONE;
+                    !transfers && placement.crossesBefore(u) ? activation(u, 0) : NONE;
             case Op.InputGradient backward ->
-                    !transfers && placement.crossesAfter(op.stage())
+                    !transfers && placement.crossesAfter(backward.unit())
                             ? gradient(backward.unit(), 0)
                             : NONE;
             case Op.ReceiveActivation(WorkUnit u) -> activation(u, 0);
@@ -61,9 +64,11 @@ final class Handover {
     int gives(Op op) {
         return switch (op) {
             case Op.Forward(WorkUnit u) ->
-                    !transfers && placement.crossesAfter(u.stage()) ? activation(u, 1) : NONE;
+                    !transfers && placement.crossesAfter(u) ? activation(u, 1) : NONE;
             case Op.InputGradient backward ->
-                    !transfers && placement.crossesBefore(op.stage()) && op.stage() > lowestBackward
+                    !transfers
+                                    && placement.crossesBefore(backward.unit())
+                                    && op.stage() > lowestBackward
                             ? gradient(backward.unit(), -1)
                             : NONE;
             case Op.SendActivation(WorkUnit u) ->
@@ -117,42 +122,36 @@ final class Handover {
 
     /** Number of channel numbers. */
     int channels() {
-        return 2 * shape.stages();
+        return channels.count();
     }
 
     /** The number of the channel of a transfer; none for other ops and beyond the ends. */
     int channel(Op op) {
         return switch (op) {
-            case Op.SendActivation(WorkUnit u) -> activations(u.stage() + 1);
-            case Op.ReceiveActivation(WorkUnit u) -> activations(u.stage());
-            case Op.SendGradient(WorkUnit u) -> gradients(u.stage() - 1);
-            case Op.ReceiveGradient(WorkUnit u) -> gradients(u.stage());
+            case Op.SendActivation(WorkUnit u) ->
+                    channels.activationsInto(u.stage() + 1, u.microBatch());
+            case Op.ReceiveActivation(WorkUnit u) ->
+                    channels.activationsInto(u.stage(), u.microBatch());
+            case Op.SendGradient(WorkUnit u) ->
+                    channels.gradientsInto(u.stage() - 1, u.microBatch());
+            case Op.ReceiveGradient(WorkUnit u) ->
+                    channels.gradientsInto(u.stage(), u.microBatch());
             case Op.Compute _, Op.Overlapped _, Op.ParameterOp _, Op.ReduceGradients _ -> NONE;
         };
     }
 
     /** The number of the channel that a tensor takes. */
     int channelOfTensor(int tensor) {
-        int stage = tensor % shape.units() / shape.unitsPerStage();
-        return tensor < shape.units() ? activations(stage) : gradients(stage);
+        int unit = tensor % shape.units();
+        int stage = unit / shape.unitsPerStage();
+        int microBatch = unit % shape.unitsPerStage() / shape.slices();
+        return tensor < shape.units()
+                ? channels.activationsInto(stage, microBatch)
+                : channels.gradientsInto(stage, microBatch);
     }
 
-    /** The channel with this number; empty for the two beyond the ends of the pipeline. */
+    /** The channel with this number; empty for the two beyond the ends of one pipeline. */
     Optional<Channel> channelAt(int number) {
-        int stage = number / 2;
-        if (number % 2 == 0) {
-            return stage == 0 ? Optional.empty() : Optional.of(Channel.activationsInto(stage));
-        }
-        return stage == shape.stages() - 1
-                ? Optional.empty()
-                : Optional.of(Channel.gradientsInto(stage));
-    }
-
-    private int activations(int toStage) {
-        return toStage > 0 && toStage < shape.stages() ? 2 * toStage : NONE;
-    }
-
-    private int gradients(int toStage) {
-        return toStage >= 0 && toStage < shape.stages() - 1 ? 2 * toStage + 1 : NONE;
+        return channels.at(number);
     }
 }

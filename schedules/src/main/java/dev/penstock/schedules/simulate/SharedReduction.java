@@ -9,6 +9,7 @@ final class SharedReduction {
     static final long NOT_YET = -1;
 
     private final List<Integer> stages;
+    private final List<Integer> ranks;
     private final BitSet missingRanks = new BitSet();
     private long latest;
 
@@ -18,11 +19,16 @@ final class SharedReduction {
      */
     SharedReduction(List<Integer> stages, List<Integer> ranks) {
         this.stages = stages;
+        this.ranks = ranks;
         ranks.forEach(missingRanks::set);
     }
 
     List<Integer> stages() {
         return stages;
+    }
+
+    List<Integer> ranks() {
+        return ranks;
     }
 
     /** A rank reaches the reduction. Returns when everybody had come, if so. */

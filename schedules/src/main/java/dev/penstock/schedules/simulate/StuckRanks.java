@@ -72,7 +72,7 @@ final class StuckRanks {
     private BlockedOp forTensor(OpPlace place, Op op) {
         Op giver = handover.giverTo(op);
         int tensor = handover.needs(op);
-        Optional<OpPlace> at = ahead(giver.stage(), o -> handover.gives(o, tensor));
+        Optional<OpPlace> at = ahead(giver, o -> handover.gives(o, tensor));
         return new BlockedOp(place, BlockedOp.Reason.TENSOR, at.map(OpPlace::op).orElse(giver), at);
     }
 
@@ -80,22 +80,30 @@ final class StuckRanks {
     private BlockedOp forCredit(OpPlace place, Op ownReceive) {
         int channel = handover.channel(ownReceive);
         Optional<OpPlace> next =
-                ahead(ownReceive.stage(), op -> !op.isSend() && handover.channel(op) == channel);
+                ahead(ownReceive, op -> !op.isSend() && handover.channel(op) == channel);
         return new BlockedOp(
                 place, BlockedOp.Reason.CREDIT, next.map(OpPlace::op).orElse(ownReceive), next);
     }
 
     private BlockedOp forMember(OpPlace place, int ownStage) {
         @Nullable SharedReduction collective = collectives[ownStage];
-        int missing =
-                collective == null
-                        ? ownStage
-                        : collective.stages().stream()
-                                .filter(s -> collective.misses(schedule.placement().rankOf(s)))
-                                .findFirst()
-                                .orElse(ownStage);
+        int missing = ownStage;
+        int rank = place.rank();
+        if (collective != null) {
+            rank =
+                    collective.ranks().stream()
+                            .filter(collective::misses)
+                            .findFirst()
+                            .orElse(place.rank());
+            int late = rank;
+            missing =
+                    collective.stages().stream()
+                            .filter(stage -> schedule.placement().holds(late, stage))
+                            .findFirst()
+                            .orElse(ownStage);
+        }
         Op awaited = new Op.ReduceGradients(missing);
-        RankProgram program = schedule.program(schedule.placement().rankOf(missing));
+        RankProgram program = schedule.program(rank);
         int last = program.lastReductionOf(missing);
         return new BlockedOp(
                 place,
@@ -106,12 +114,12 @@ final class StuckRanks {
                         : Optional.of(new OpPlace(program.rank(), last, awaited)));
     }
 
-    /** The first such op that the rank of a stage has not run. */
-    private Optional<OpPlace> ahead(int stage, Predicate<Op> wanted) {
-        if (stage >= schedule.shape().stages()) {
+    /** The first such op that the rank of a unit has not run. */
+    private Optional<OpPlace> ahead(Op of, Predicate<Op> wanted) {
+        if (!(of instanceof Op.UnitOp wired) || !schedule.shape().contains(wired.unit())) {
             return Optional.empty();
         }
-        RankProgram program = schedule.program(schedule.placement().rankOf(stage));
+        RankProgram program = schedule.program(schedule.placement().rankOf(wired.unit()));
         for (int i = position[program.rank()]; i < program.ops().size(); i++) {
             if (wanted.test(program.ops().get(i))) {
                 return Optional.of(new OpPlace(program.rank(), i, program.ops().get(i)));

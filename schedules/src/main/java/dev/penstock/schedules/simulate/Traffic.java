@@ -63,7 +63,9 @@ public record Traffic(List<OfChannel> channels, List<OfLink> links, List<OfRank>
         Map<Channel, Volume> channels =
                 new TreeMap<>(
                         Comparator.comparingInt(Channel::fromStage)
-                                .thenComparingInt(Channel::toStage));
+                                .thenComparingInt(Channel::toStage)
+                                .thenComparingInt(Channel::fromPeer)
+                                .thenComparingInt(Channel::toPeer));
         var handover = new Handover(schedule);
         for (RankProgram program : schedule.programs()) {
             for (Op op : program.ops()) {
@@ -91,10 +93,10 @@ public record Traffic(List<OfChannel> channels, List<OfLink> links, List<OfRank>
         channels.forEach(
                 (channel, volume) ->
                         links.computeIfAbsent(
-                                        schedule.placement().rankOf(channel.fromStage()),
+                                        schedule.placement().senderOf(channel),
                                         _ -> new TreeMap<>())
                                 .merge(
-                                        schedule.placement().rankOf(channel.toStage()),
+                                        schedule.placement().receiverOf(channel),
                                         volume,
                                         Volume::plus));
         var ofLinks = new ArrayList<OfLink>();

@@ -10,11 +10,11 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 
 /** Every op that belongs in the schedule is there once, on its rank, and no other is. */
 final class Completeness {
@@ -36,7 +36,8 @@ final class Completeness {
         this.placement = schedule.placement();
         this.index = index;
         this.training = conditions.passKind() == PassKind.TRAINING;
-        this.replicated = conditions.replicated();
+        // the peers of a wired order are replicas of each other
+        this.replicated = conditions.replicated() || shape.peers() > 1;
         this.frozen = conditions.frozen();
         this.lowered = !schedule.isComputeOnly();
         this.transfers = schedule.hasTransfers();
@@ -63,19 +64,27 @@ final class Completeness {
         for (int unit = 0; unit < shape.units(); unit++) {
             for (OpKind kind : OpKind.values()) {
                 if (index.isMissing(kind, unit) && required(kind, unit)) {
-                    missing(kind.on(shape.unitAt(unit)));
+                    WorkUnit needed = shape.unitAt(unit);
+                    missing(placement.rankOf(needed), kind.on(needed));
                 }
             }
         }
         if (training && lowered) {
-            IntStream.range(0, shape.stages())
-                    .filter(
-                            stage ->
-                                    sharing.contains(stage) || (replicated && frozen.trains(stage)))
-                    .filter(index::isReductionMissing)
-                    .forEach(stage -> missing(new Op.ReduceGradients(stage)));
+            for (int stage = 0; stage < shape.stages(); stage++) {
+                if (sharing.contains(stage) || (replicated && frozen.trains(stage))) {
+                    missingReductions(stage);
+                }
+            }
         }
         return violations;
+    }
+
+    private void missingReductions(int stage) {
+        for (int rank : placement.ranksOf(stage)) {
+            if (index.isReductionMissing(stage, rank)) {
+                missing(rank, new Op.ReduceGradients(stage));
+            }
+        }
     }
 
     /** Whether a complete schedule has this op; a backward is there in one or in two. */
@@ -96,7 +105,7 @@ final class Completeness {
                             RECEIVE_GRADIENT ->
                             true;
                 };
-        return wanted && belongs(kind, unit / shape.unitsPerStage());
+        return wanted && belongs(kind, unit);
     }
 
     /**
@@ -107,29 +116,40 @@ final class Completeness {
             violations.add(new Violation.UnknownUnit(place, at(place) + unknown()));
             return;
         }
-        int rightRank = placement.rankOf(op.stage());
         if (!belongs(op)) {
             violations.add(new Violation.Unexpected(place, at(place) + needless(op)));
-        } else if (rightRank != place.rank()) {
-            violations.add(
-                    new Violation.WrongRank(
-                            place,
-                            rightRank,
-                            at(place)
-                                    + "is of stage %d, which is placed on rank %d"
-                                            .formatted(op.stage(), rightRank)));
+        } else if (!index.belongsOn(place.rank(), op)) {
+            wrongRank(place, op);
         } else if (isPartBesideWhole(op)) {
             violations.add(
                     new Violation.Unexpected(
                             place, at(place) + "has a full backward beside it: one or the other"));
-        } else if (isUnique(op) && index.positionOf(op) != place.position()) {
+        } else if (isUnique(op) && index.positionOf(op, place.rank()) != place.position()) {
             violations.add(
                     new Violation.Duplicate(
                             place,
                             at(place)
                                     + "appears twice, first at op %d"
-                                            .formatted(index.positionOf(op))));
+                                            .formatted(index.positionOf(op, place.rank()))));
         }
+    }
+
+    private void wrongRank(OpPlace place, Op op) {
+        boolean ofUnit = op instanceof Op.UnitOp;
+        int rightRank =
+                op instanceof Op.UnitOp unitOp
+                        ? placement.rankOf(unitOp.unit())
+                        : placement.ranksOf(op.stage()).getFirst();
+        String right =
+                shape.peers() == 1
+                        ? "is of stage %d, which is placed on rank %d"
+                                .formatted(op.stage(), rightRank)
+                        : ofUnit
+                                ? "is of a micro-batch that is wired to rank %d"
+                                        .formatted(rightRank)
+                                : "is of stage %d, which is held by ranks %s"
+                                        .formatted(op.stage(), placement.ranksOf(op.stage()));
+        violations.add(new Violation.WrongRank(place, rightRank, at(place) + right));
     }
 
     private boolean isPartBesideWhole(Op op) {
@@ -148,8 +168,7 @@ final class Completeness {
         };
     }
 
-    private void missing(Op op) {
-        int rank = placement.rankOf(op.stage());
+    private void missing(int rank, Op op) {
         var place = new OpPlace(rank, schedule.program(rank).ops().size(), op);
         violations.add(
                 new Violation.Missing(
@@ -158,30 +177,37 @@ final class Completeness {
 
     private boolean belongs(Op op) {
         return switch (op) {
-            case Op.UnitOp unitOp -> belongs(OpKind.of(unitOp), op.stage());
+            case Op.UnitOp unitOp -> belongs(OpKind.of(unitOp), shape.indexOf(unitOp.unit()));
             case Op.Overlapped _, Op.ReduceGradients _ -> training;
             case Op.ParameterOp _ -> true;
         };
     }
 
-    private boolean belongs(OpKind kind, int stage) {
+    private boolean belongs(OpKind kind, int unit) {
+        int stage = unit / shape.unitsPerStage();
         return switch (kind) {
             case FORWARD -> true;
             case BACKWARD, BACKWARD_INPUT, RECOMPUTE -> training && frozen.hasBackward(stage);
             case BACKWARD_WEIGHT -> training && frozen.trains(stage);
-            case SEND_ACTIVATION -> transfers && placement.crossesAfter(stage);
-            case RECEIVE_ACTIVATION -> transfers && placement.crossesBefore(stage);
+            case SEND_ACTIVATION -> transfers && crossesAfter(unit);
+            case RECEIVE_ACTIVATION -> transfers && crossesBefore(unit);
             case SEND_GRADIENT ->
-                    transfers
-                            && training
-                            && placement.crossesBefore(stage)
-                            && frozen.hasBackward(stage - 1);
+                    transfers && training && crossesBefore(unit) && frozen.hasBackward(stage - 1);
             case RECEIVE_GRADIENT ->
-                    transfers
-                            && training
-                            && placement.crossesAfter(stage)
-                            && frozen.hasBackward(stage);
+                    transfers && training && crossesAfter(unit) && frozen.hasBackward(stage);
         };
+    }
+
+    private boolean crossesBefore(int unit) {
+        return shape.peers() == 1
+                ? placement.crossesBefore(unit / shape.unitsPerStage())
+                : placement.crossesBefore(shape.unitAt(unit));
+    }
+
+    private boolean crossesAfter(int unit) {
+        return shape.peers() == 1
+                ? placement.crossesAfter(unit / shape.unitsPerStage())
+                : placement.crossesAfter(shape.unitAt(unit));
     }
 
     private String unknown() {

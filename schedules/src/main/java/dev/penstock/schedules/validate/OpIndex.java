@@ -3,6 +3,7 @@ package dev.penstock.schedules.validate;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpKind;
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.Arrays;
@@ -14,6 +15,7 @@ final class OpIndex {
     static final int NONE = -1;
 
     private final PipelineShape shape;
+    private final Placement placement;
 
     /** By {@link #key}: first position on the right rank. */
     private final int[] positions;
@@ -21,26 +23,27 @@ final class OpIndex {
     /** By {@link #key}: whether it stands on a wrong rank. */
     private final BitSet misplaced = new BitSet();
 
-    /** By stage: the last op that adds to the gradients of its weights. */
+    /** By stage and peer: the last op that adds to the gradients of its weights. */
     private final int[] lastBackwards;
 
-    /** By stage. */
+    /** By stage and peer. */
     private final int[] lastReductions;
 
     OpIndex(Schedule schedule) {
         this.shape = schedule.shape();
-        this.positions = nowhere(OpKind.COUNT * shape.units() + shape.stages());
-        this.lastBackwards = nowhere(shape.stages());
-        this.lastReductions = nowhere(shape.stages());
+        this.placement = schedule.placement();
+        this.positions = nowhere(OpKind.COUNT * shape.units() + shape.stagesOfPeers());
+        this.lastBackwards = nowhere(shape.stagesOfPeers());
+        this.lastReductions = nowhere(shape.stagesOfPeers());
         for (RankProgram program : schedule.programs()) {
             for (int i = 0; i < program.ops().size(); i++) {
                 Op op = program.ops().get(i);
                 switch (op) {
                     case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
-                        add(schedule, program.rank(), forward, i);
-                        add(schedule, program.rank(), backward, i);
+                        add(program.rank(), forward, i);
+                        add(program.rank(), backward, i);
                     }
-                    case Op.UnitOp _, Op.ReduceGradients _ -> add(schedule, program.rank(), op, i);
+                    case Op.UnitOp _, Op.ReduceGradients _ -> add(program.rank(), op, i);
                     case Op.ParameterOp _ -> {}
                 }
             }
@@ -53,12 +56,12 @@ final class OpIndex {
         return positions;
     }
 
-    private void add(Schedule schedule, int rank, Op op, int position) {
+    private void add(int rank, Op op, int position) {
         if (!exists(op)) {
             return;
         }
-        int key = key(op);
-        if (schedule.placement().rankOf(op.stage()) != rank) {
+        int key = key(op, rank);
+        if (!belongsOn(rank, op)) {
             misplaced.set(key);
             return;
         }
@@ -66,9 +69,9 @@ final class OpIndex {
             positions[key] = position;
         }
         if (op instanceof Op.Backward || op instanceof Op.BackwardWeight) {
-            lastBackwards[op.stage()] = position;
+            lastBackwards[shape.indexOf(op.stage(), rank)] = position;
         } else if (op instanceof Op.ReduceGradients) {
-            lastReductions[op.stage()] = position;
+            lastReductions[shape.indexOf(op.stage(), rank)] = position;
         }
     }
 
@@ -83,9 +86,18 @@ final class OpIndex {
         };
     }
 
-    /** First position of an existing op of a unit, or of a reduction, on its rank. */
-    int positionOf(Op op) {
-        return positions[key(op)];
+    /** Whether a rank is the one, or one of those, where an existing op belongs. */
+    boolean belongsOn(int rank, Op op) {
+        return switch (op) {
+            case Op.UnitOp unitOp -> placement.rankOf(unitOp.unit()) == rank;
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient _) -> belongsOn(rank, forward);
+            case Op.ParameterOp _, Op.ReduceGradients _ -> placement.holds(rank, op.stage());
+        };
+    }
+
+    /** First position of an existing op of a unit, on its rank, or of a reduction on this one. */
+    int positionOf(Op op, int rank) {
+        return positions[key(op, rank)];
     }
 
     /** The same by kind and number of the unit. */
@@ -98,27 +110,27 @@ final class OpIndex {
         return isMissing(key(kind, unit));
     }
 
-    /** Whether the stage's reduction stands nowhere. */
-    boolean isReductionMissing(int stage) {
-        return isMissing(key(stage));
+    /** Whether the reduction of a stage and of the rank's peer stands nowhere. */
+    boolean isReductionMissing(int stage, int rank) {
+        return isMissing(key(stage, rank));
     }
 
-    int lastReductionOf(int stage) {
-        return lastReductions[stage];
+    int lastReductionOf(int stage, int rank) {
+        return lastReductions[shape.indexOf(stage, rank)];
     }
 
-    int lastBackwardOf(int stage) {
-        return lastBackwards[stage];
+    int lastBackwardOf(int stage, int rank) {
+        return lastBackwards[shape.indexOf(stage, rank)];
     }
 
     private boolean isMissing(int key) {
         return positions[key] == NONE && !misplaced.get(key);
     }
 
-    private int key(Op op) {
+    private int key(Op op, int rank) {
         return switch (op) {
             case Op.UnitOp unitOp -> key(OpKind.of(unitOp), shape.indexOf(unitOp.unit()));
-            case Op.ReduceGradients(int stage) -> key(stage);
+            case Op.ReduceGradients(int stage) -> key(stage, rank);
             case Op.Overlapped _, Op.ParameterOp _ ->
                     throw new IllegalArgumentException(op + " has no place of its own");
         };
@@ -128,7 +140,7 @@ final class OpIndex {
         return kind.ordinal() * shape.units() + unit;
     }
 
-    private int key(int reducingStage) {
-        return OpKind.COUNT * shape.units() + reducingStage;
+    private int key(int reducingStage, int rank) {
+        return OpKind.COUNT * shape.units() + shape.indexOf(reducingStage, rank);
     }
 }

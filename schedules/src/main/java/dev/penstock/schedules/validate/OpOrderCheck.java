@@ -66,7 +66,7 @@ final class OpOrderCheck {
      * @param op the op at the place, or one half of the pair there
      */
     private void judge(OpPlace place, Op op) {
-        if (index.exists(op) && placement.rankOf(op.stage()) == place.rank()) {
+        if (index.exists(op) && index.belongsOn(place.rank(), op)) {
             check(place, op);
         }
     }
@@ -76,7 +76,7 @@ final class OpOrderCheck {
             case Op.Forward(WorkUnit u) -> {
                 int unit = shape.indexOf(u);
                 after(place, OpKind.RECEIVE_ACTIVATION, unit);
-                if (u.stage() > 0 && !placement.crossesBefore(u.stage())) {
+                if (u.stage() > 0 && !placement.crossesBefore(u)) {
                     after(place, OpKind.FORWARD, unit - shape.unitsPerStage());
                 }
                 if (u.slice() > 0) {
@@ -89,7 +89,7 @@ final class OpOrderCheck {
                 after(place, OpKind.FORWARD, unit);
                 after(place, OpKind.RECOMPUTE, unit);
                 after(place, OpKind.RECEIVE_GRADIENT, unit);
-                if (u.stage() < shape.stages() - 1 && !placement.crossesAfter(u.stage())) {
+                if (u.stage() < shape.stages() - 1 && !placement.crossesAfter(u)) {
                     after(place, OpKind.BACKWARD, unit + shape.unitsPerStage());
                     after(place, OpKind.BACKWARD_INPUT, unit + shape.unitsPerStage());
                 }
@@ -135,8 +135,8 @@ final class OpOrderCheck {
     }
 
     private void afterLastBackward(OpPlace place, int stage) {
-        int last = index.lastBackwardOf(stage);
-        boolean isLast = index.lastReductionOf(stage) == place.position();
+        int last = index.lastBackwardOf(stage, place.rank());
+        boolean isLast = index.lastReductionOf(stage, place.rank()) == place.position();
         if (isLast && last > place.position()) {
             var at =
                     new OpPlace(place.rank(), last, schedule.program(place.rank()).ops().get(last));

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.wired.WiredOrder;
+import dev.penstock.schedules.generate.wired.Wirings;
 import dev.penstock.schedules.generate.zerobubble.InterleavedZeroBubble;
 import dev.penstock.schedules.generate.zerobubble.SearchedZeroBubble;
 import dev.penstock.schedules.generate.zerobubble.ZeroBubbleH1;
@@ -61,7 +63,19 @@ class JavadocPicturesTest {
                 Arguments.of(
                         "SearchedZeroBubble",
                         SearchedZeroBubble.onePerRank(PipelineShape.of(3, 6), searched),
-                        1));
+                        1),
+                Arguments.of("WiredOrder", withoutRankThree(), 0));
+    }
+
+    private static Schedule withoutRankThree() {
+        PipelineShape shape = PipelineShape.of(2, 6).withPeers(3);
+        var wirings = Wirings.equal(shape);
+        return WiredOrder.schedule(
+                shape,
+                wirings.without(wirings.straight(), 3),
+                WiredOrder.Backwards.SPLIT,
+                Collections.nCopies(6, OpCosts.unit()),
+                WiredOrder.usualCaps(shape));
     }
 
     private static PipelineShape shape(int chunks, int microBatches, int slices) {

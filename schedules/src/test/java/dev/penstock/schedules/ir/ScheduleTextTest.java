@@ -133,7 +133,7 @@ class ScheduleTextTest {
                         "line 3, column 8: 'ranks' holds whole numbers from 1 on, got 'two'",
                         "line 4, column 1: 'chunks' is one number, got '1 2'",
                         "line 5, column 1: unknown key 'colour', expected one of schedule, ranks, chunks,"
-                                + " placement, micro-batches, slices, slice-lengths, shared or 'rank N'",
+                                + " placement, micro-batches, slices, slice-lengths, shared, peers, absent or 'rank N'",
                         "line 6, column 1: 'slices: 3' does not fit the 2 slice-lengths",
                         "line 7, column 18: 'slice-lengths' holds whole numbers from 1 on, got '0'",
                         "line 8, column 13: expected an op such as 0F0, 0B0, 0I0, 0W0, 0R0, 0SEND_F0, 1RECV_F0, 1SEND_B0,"

@@ -177,6 +177,11 @@ final class CostArguments {
             throw new BadInputException(
                     "expected one of --costs, --profile and --hardware, got %d".formatted(given));
         }
+        if (hardware != null && schedule.shape().peers() > 1) {
+            throw new BadInputException(
+                    "--hardware: expected an order of one pipeline, got a wired one of %d peers; time it with --costs and --straggler"
+                            .formatted(schedule.shape().peers()));
+        }
         if (hardware != null) {
             return withLinks(ofHardware(hardware, schedule, run), schedule, run);
         }

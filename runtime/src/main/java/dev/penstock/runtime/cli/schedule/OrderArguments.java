@@ -4,7 +4,6 @@ import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.LoadedConfig;
-import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.FrozenStages;
 import dev.penstock.schedules.ir.ParsedSchedule;
 import dev.penstock.schedules.ir.Schedule;
@@ -25,7 +24,7 @@ final class OrderArguments {
         private static final long serialVersionUID = 1L;
 
         Kinds() {
-            super(Generators.kinds());
+            super(ShapeArguments.kinds());
         }
     }
 

@@ -28,6 +28,8 @@ import picocli.CommandLine.Option;
             "  penstock schedule draw --kind zb-h1 --ranks 4 --output zb-h1.svg",
             "  penstock schedule draw my-order.csv --as trace --output my-order.json",
             "  penstock schedule draw --kind 1f1b --split-backward --recompute full -o r.svg",
+            "  penstock schedule draw --kind wired-1f1b --ranks 2 --peers 4 \\",
+            "    --micro-batches 16 --without 5 --as grid",
         })
 final class ScheduleDrawCommand extends PenstockCommand {
     /** What is drawn. */

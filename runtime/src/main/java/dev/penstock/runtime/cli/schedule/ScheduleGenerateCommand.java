@@ -26,6 +26,8 @@ import picocli.CommandLine.Parameters;
             "    --gathers per-pass --look-ahead 1 --reduce per-step",
             "  penstock schedule generate 1f1b --split-backward --recompute full",
             "  penstock schedule generate zb-1p --costs forward=10,backward-input=11",
+            "  penstock schedule generate wired-zb --ranks 2 --peers 4 \\",
+            "    --micro-batches 32 --without 5",
             "  penstock schedule generate seq1f1b --slices 4 --slice-lengths balanced \\",
             "    --tokens 4096",
             "  penstock schedule generate terapipe --slice-lengths planned \\",
@@ -76,6 +78,9 @@ final class ScheduleGenerateCommand extends PenstockCommand {
     private Schedule order() {
         PipelineShape asked = shape.shape(kind);
         requireNoneIgnored();
+        if (WiredArguments.isWired(kind)) {
+            return wired();
+        }
         PipelineShape cut = slices.cut(asked, costs, err());
         GenerateOptions options = shape.options(kind);
         Schedule order = ShapeArguments.generate(kind, cut, options);
@@ -84,13 +89,25 @@ final class ScheduleGenerateCommand extends PenstockCommand {
                 : order;
     }
 
+    /** Costs are for speeds: of balanced wirings, and of the order that ranks work in. */
+    private Schedule wired() {
+        if (!slices.areGiven()) {
+            throw new BadInputException(
+                    "--slice-lengths: expected the lengths of a wired order as --slices 64,32,32");
+        }
+        Schedule order = shape.generate(kind);
+        return searchesForCosts() ? shape.generateWired(kind, costs.perRank(order)) : order;
+    }
+
     private boolean searchesForCosts() {
         return (costs.given() || costs.hasStragglers()) && !slices.planned();
     }
 
     private void requireNoneIgnored() {
         List<String> problems = new ArrayList<>(shape.misfits(kind));
-        if (searchesForCosts() && !Generators.kind(kind).search().usesCosts()) {
+        if (searchesForCosts()
+                && !WiredArguments.isWired(kind)
+                && !Generators.kind(kind).search().usesCosts()) {
             problems.add(
                     ShapeArguments.ignored(
                             "--costs, --profile, --hardware, --straggler",

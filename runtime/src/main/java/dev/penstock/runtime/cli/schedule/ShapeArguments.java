@@ -5,13 +5,17 @@ import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The shape of a generated order, and what its kind can be told. */
@@ -65,6 +69,8 @@ final class ShapeArguments {
             })
     private @Nullable Double memoryLimit;
 
+    @Mixin private WiredArguments wired = new WiredArguments();
+
     /** Lengths of the slices: given ones, or equal ones of length 1. */
     List<Integer> sliceLengths() {
         return sliceLengths(slices);
@@ -85,7 +91,20 @@ final class ShapeArguments {
      * @throws BadInputException if there is no such kind, or it cannot run in this shape
      */
     Schedule generate(String kind) {
-        return generate(kind, shape(kind), options(kind));
+        PipelineShape shape = shape(kind);
+        GenerateOptions options = options(kind);
+        return WiredArguments.isWired(kind)
+                ? wired.generate(kind, shape)
+                : generate(kind, shape, options);
+    }
+
+    /**
+     * A wired order for ranks of these costs.
+     *
+     * @throws BadInputException as of {@link #generate(String)}
+     */
+    Schedule generateWired(String kind, List<OpCosts> costs) {
+        return wired.generate(kind, shape(kind), costs);
     }
 
     /** The same in a shape that was worked out. */
@@ -106,6 +125,10 @@ final class ShapeArguments {
         check(problems);
         problems.orThrow();
         try {
+            if (WiredArguments.isWired(kind)) {
+                int given = chunks == null ? 1 : chunks;
+                return wired.shape(new PipelineShape(ranks, given, microBatches, sliceLengths()));
+            }
             ScheduleKind known = known(kind);
             int stagesPerRank = chunks == null ? usualChunks(known) : chunks;
             return new PipelineShape(ranks, stagesPerRank, microBatches, sliceLengths());
@@ -114,11 +137,16 @@ final class ShapeArguments {
         }
     }
 
+    /** The names of all kinds that can be generated. */
+    static List<String> kinds() {
+        return Stream.of(Generators.kinds(), WiredArguments.kinds()).flatMap(List::stream).toList();
+    }
+
     /**
      * @throws BadInputException if there is no such kind, with what was probably meant
      */
     private static ScheduleKind known(String kind) {
-        List<String> kinds = Generators.kinds();
+        List<String> kinds = kinds();
         if (!kinds.contains(kind)) {
             throw new BadInputException(
                     "unknown kind of schedule '%s', expected one of %s%s"
@@ -131,6 +159,7 @@ final class ShapeArguments {
     void check(OptionProblems problems) {
         check(problems, ranks, microBatches, chunks, slices);
         problems.count("--group", group, "micro-batch", "micro-batches");
+        wired.check(problems, ranks, microBatches);
         if (memoryLimit != null && !(memoryLimit > 0 && memoryLimit <= OptionProblems.MOST)) {
             problems.add(
                     "--memory-limit: expected more than 0 and at most %d micro-batches, got %s"
@@ -163,15 +192,18 @@ final class ShapeArguments {
 
     /** Why the options do not fit a kind: one that it would ignore is a mistake. */
     List<String> misfits(String kind) {
-        ScheduleKind.Search search = Generators.kind(kind).search();
-        return memoryLimit == null || search.usesMemoryLimit()
-                ? List.of()
-                : List.of(
-                        ignored(
-                                "--memory-limit",
-                                kind,
-                                ScheduleKind.Search::usesMemoryLimit,
-                                "leave it out; schedule validate --memory checks any order"));
+        List<String> misfits = new ArrayList<>(wired.misfits(kind));
+        boolean limited =
+                !WiredArguments.isWired(kind) && Generators.kind(kind).search().usesMemoryLimit();
+        if (memoryLimit != null && !limited) {
+            misfits.add(
+                    ignored(
+                            "--memory-limit",
+                            kind,
+                            ScheduleKind.Search::usesMemoryLimit,
+                            "leave it out; schedule validate --memory checks any order"));
+        }
+        return misfits;
     }
 
     /** That a kind has no use for an option, and which kinds have. */

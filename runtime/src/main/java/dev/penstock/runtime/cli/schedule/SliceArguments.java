@@ -49,6 +49,11 @@ final class SliceArguments {
                     "Lengths found are multiples of so many tokens (default: ${DEFAULT-VALUE}).")
     private int grid = SliceBalance.GRID;
 
+    /** Whether lengths are as the shape has them. */
+    boolean areGiven() {
+        return rule == Rule.EQUAL;
+    }
+
     /** Whether times of the cost options are used to find lengths. */
     boolean planned() {
         return rule == Rule.PLANNED;

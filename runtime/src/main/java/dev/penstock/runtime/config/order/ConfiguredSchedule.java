@@ -201,6 +201,15 @@ public record ConfiguredSchedule(
         RunConfig config = loaded.config();
         int context = config.model().context();
         List<Problem> problems = new ArrayList<>();
+        if (shape.peers() > 1) {
+            throw new ConfigException(
+                    List.of(
+                            loaded.problem(
+                                    "schedule.file",
+                                    "an order of one pipeline, which every replica runs",
+                                    "a wired one of %d peers".formatted(shape.peers()),
+                                    "penstock schedule proves, times and draws it; no run takes it yet")));
+        }
         if (shape.ranks() != config.pipeline().stages()) {
             problems.add(
                     misfit(

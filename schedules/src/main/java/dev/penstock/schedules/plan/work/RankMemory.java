@@ -40,7 +40,7 @@ public record RankMemory(int rank, long state, long activations, long working, l
         long state = 0;
         long working = 0;
         for (int stage = 0; stage <= last; stage++) {
-            if (placement.rankOf(stage) == rank) {
+            if (placement.holds(rank, stage)) {
                 int blocks = partition.get(stage);
                 state += state(work, zero, blocks, stage == 0, stage == last);
                 working = Math.max(working, working(work, zero, blocks, stage == 0, stage == last));
