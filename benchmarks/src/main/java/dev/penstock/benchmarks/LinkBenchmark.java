@@ -15,8 +15,8 @@ import java.util.Locale;
  * Training of two stages over emulated links, with and without codecs: how long a step takes, and
  * how long it takes in simulation with the times of its computations.
  *
- * <p>Arguments: the latency of the links, {@code 5 ms} unless given, and the width of the only model
- * to be trained.
+ * <p>Arguments: the latency of the links, {@code 5 ms} unless given, and the width of the only
+ * model to be trained.
  */
 public final class LinkBenchmark {
     private static final int STEPS = 8;

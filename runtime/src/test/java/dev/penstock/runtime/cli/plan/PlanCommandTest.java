@@ -412,11 +412,12 @@ class PlanCommandTest {
                         """
                                 .formatted(bandwidth));
 
-        Cli plan =
-                plan("--hardware", LAPTOPS, "--model", run.toString(), "--batch=16", "--top=1");
+        Cli plan = plan("--hardware", LAPTOPS, "--model", run.toString(), "--batch=16", "--top=1");
 
         assertThat(plan.out())
                 .containsPattern("(?m)^data-plane.codec = " + reason)
-                .contains("Links are emulated ones: %s, 5 ms, between all ranks".formatted(bandwidth));
+                .contains(
+                        "Links are emulated ones: %s, 5 ms, between all ranks"
+                                .formatted(bandwidth));
     }
 }

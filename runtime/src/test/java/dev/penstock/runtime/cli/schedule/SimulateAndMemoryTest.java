@@ -270,7 +270,9 @@ class SimulateAndMemoryTest {
                         pipeline.stages = 2
                         data-plane.emulate.bandwidth = 10 Mbit/s
                         """);
-        String[] hardware = {run.toString(), "--hardware=../sample-configs/hardware/4-laptops.conf"};
+        String[] hardware = {
+            run.toString(), "--hardware=../sample-configs/hardware/4-laptops.conf"
+        };
 
         long makespan = simulated(hardware).get("makespan").asLong();
         Cli forPeople = Cli.run(with(new String[] {"schedule", "simulate"}, hardware));

@@ -83,9 +83,7 @@ class EmulatedLinksRunTest {
 
         Trained pipeline = slow("pipeline", impatient).complete();
         Trained replicas =
-                slow("replicas", impatient)
-                        .set("pipeline.stages=1", "parallel.data=2")
-                        .complete();
+                slow("replicas", impatient).set("pipeline.stages=1", "parallel.data=2").complete();
 
         assertThat(pipeline.stepSeconds().getFirst()).isGreaterThan(2.4);
         assertThat(replicas.stepSeconds().getFirst()).isGreaterThan(1.2);
