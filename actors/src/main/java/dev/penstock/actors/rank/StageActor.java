@@ -123,6 +123,7 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
                 now.pass(),
                 now.position(),
                 underWay.isPresent() ? 0 : System.nanoTime() - now.sinceNanoTime(),
-                ActivityText.of(plan, rank, now) + underWay.map(text -> "; " + text).orElse(""));
+                ActivityText.of(status.planOr(plan), rank, now)
+                        + underWay.map(text -> "; " + text).orElse(""));
     }
 }

@@ -4,7 +4,7 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CostModel;
-import java.util.function.UnaryOperator;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,10 +16,10 @@ public final class PipelineMeter {
     /** Up to this many ops, every step is simulated: well under a millisecond. */
     private static final int OPS_PER_STEP = 4096;
 
-    private final Schedule schedule;
+    private Schedule schedule;
     private final RankGrid grid;
-    private final UnaryOperator<CostModel> links;
-    private final long stepsPerSimulation;
+    private final BiFunction<CostModel, Schedule, CostModel> links;
+    private long stepsPerSimulation;
     private @Nullable StepReport lastReport;
     private @Nullable StepMeasure lastMeasure;
     private long measured;
@@ -29,20 +29,34 @@ public final class PipelineMeter {
      * @param grid of all ranks
      */
     public PipelineMeter(Schedule schedule, RankGrid grid) {
-        this(schedule, grid, UnaryOperator.identity());
+        this(schedule, grid, (costs, _) -> costs);
     }
 
     /**
      * A meter of a run whose tensors take time under way.
      *
-     * @param links adds that time to the costs of computations
+     * @param links adds that time to the costs of a program's computations
      */
-    public PipelineMeter(Schedule schedule, RankGrid grid, UnaryOperator<CostModel> links) {
+    public PipelineMeter(
+            Schedule schedule,
+            RankGrid grid,
+            BiFunction<CostModel, Schedule, CostModel> links) {
         this.schedule = schedule;
         this.grid = grid;
         this.links = links;
+        this.stepsPerSimulation = stepsPerSimulation(schedule);
+    }
+
+    private static long stepsPerSimulation(Schedule schedule) {
         long ops = schedule.programs().stream().mapToLong(program -> program.ops().size()).sum();
-        this.stepsPerSimulation = 1 + ops / OPS_PER_STEP;
+        return 1 + ops / OPS_PER_STEP;
+    }
+
+    /** From the next step on, the ranks run this program. */
+    public synchronized void follow(Schedule other) {
+        schedule = other;
+        stepsPerSimulation = stepsPerSimulation(other);
+        measured = 0;
     }
 
     /** A meter for pipeline parallelism alone. */
@@ -64,7 +78,8 @@ public final class PipelineMeter {
         IdealStep ideal =
                 last != null && measured % stepsPerSimulation != 0
                         ? last.ideal()
-                        : IdealStep.of(times.pipelines(), links);
+                        : IdealStep.of(
+                                times.pipelines(), costs -> links.apply(costs, schedule));
         StepMeasure measure = new StepMeasure(times, ideal);
         measured++;
         lastReport = report;
