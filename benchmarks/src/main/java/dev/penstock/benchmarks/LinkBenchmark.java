@@ -4,7 +4,6 @@ import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.links.LinkCosts;
 import dev.penstock.runtime.metrics.PipelineMeter;
-import dev.penstock.schedules.ir.Schedule;
 import java.io.PrintStream;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -117,12 +116,11 @@ public final class LinkBenchmark {
     }
 
     private static Measured summary(RunAssembly assembly, List<StepReport> reports) {
-        Schedule order = assembly.plan().training();
         var meter =
                 new PipelineMeter(
-                        order,
+                        assembly.plan().training(),
                         assembly.plan().grid(),
-                        costs -> LinkCosts.of(costs, order, assembly.config()));
+                        (costs, order) -> LinkCosts.of(costs, order, assembly.config()));
         StepReport best =
                 reports.subList(reports.size() / 2, reports.size()).stream()
                         .min(Comparator.comparingLong(LinkBenchmark::nanos))

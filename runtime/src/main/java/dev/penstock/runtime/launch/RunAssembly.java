@@ -133,7 +133,7 @@ public final class RunAssembly implements AutoCloseable {
                 new PipelineMeter(
                         plan.training(),
                         plan.grid(),
-                        costs -> LinkCosts.of(costs, plan.training(), config()));
+                        (costs, order) -> LinkCosts.of(costs, order, config()));
         this.adaptation = adaptation();
     }
 

@@ -4,7 +4,7 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CostModel;
-import java.util.function.UnaryOperator;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,7 +18,7 @@ public final class PipelineMeter {
 
     private Schedule schedule;
     private final RankGrid grid;
-    private final UnaryOperator<CostModel> links;
+    private final BiFunction<CostModel, Schedule, CostModel> links;
     private long stepsPerSimulation;
     private @Nullable StepReport lastReport;
     private @Nullable StepMeasure lastMeasure;
@@ -29,15 +29,18 @@ public final class PipelineMeter {
      * @param grid of all ranks
      */
     public PipelineMeter(Schedule schedule, RankGrid grid) {
-        this(schedule, grid, UnaryOperator.identity());
+        this(schedule, grid, (costs, _) -> costs);
     }
 
     /**
      * A meter of a run whose tensors take time under way.
      *
-     * @param links adds that time to the costs of computations
+     * @param links adds that time to the costs of a program's computations
      */
-    public PipelineMeter(Schedule schedule, RankGrid grid, UnaryOperator<CostModel> links) {
+    public PipelineMeter(
+            Schedule schedule,
+            RankGrid grid,
+            BiFunction<CostModel, Schedule, CostModel> links) {
         this.schedule = schedule;
         this.grid = grid;
         this.links = links;
@@ -75,7 +78,8 @@ public final class PipelineMeter {
         IdealStep ideal =
                 last != null && measured % stepsPerSimulation != 0
                         ? last.ideal()
-                        : IdealStep.of(times.pipelines(), links);
+                        : IdealStep.of(
+                                times.pipelines(), costs -> links.apply(costs, schedule));
         StepMeasure measure = new StepMeasure(times, ideal);
         measured++;
         lastReport = report;

@@ -1,8 +1,9 @@
 package dev.penstock.actors.dataplane.emulated;
 
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 
 /**
  * What a link can do, in each direction by itself.
@@ -76,8 +77,9 @@ public record EmulatedLink(double bytesPerSecond, long latencyNanos, double loss
     }
 
     private static String number(double value) {
-        return value == Math.rint(value)
-                ? String.format(Locale.ROOT, "%.0f", value)
-                : String.format(Locale.ROOT, "%.3g", value);
+        return BigDecimal.valueOf(value)
+                .round(new MathContext(3))
+                .stripTrailingZeros()
+                .toPlainString();
     }
 }

@@ -93,6 +93,8 @@ final class LinkQueueTest {
     void aLinkIsDescribedInItsUnits() {
         assertThat(new EmulatedLink(BYTES_PER_SECOND, 20 * MS, 0.01))
                 .hasToString("100 Mbit/s, 20 ms, 1 % lost");
+        assertThat(new EmulatedLink(1.25e9, 1_500_000, 0.001))
+                .hasToString("10 Gbit/s, 1.5 ms, 0.1 % lost");
         assertThat(EmulatedLink.NONE).hasToString("no limit");
         assertThatThrownBy(() -> new EmulatedLink(0, 0, 0))
                 .hasMessageContaining("a bandwidth above 0");
