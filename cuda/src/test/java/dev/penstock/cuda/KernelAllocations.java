@@ -10,12 +10,16 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -135,7 +139,10 @@ final class KernelAllocations {
         Tensor keys = device.memory().tensor("keys", DType.I32, n, 2);
         var mask = DropoutMask.scaled(7, 0, 0.25);
         ops.put("dropout", () -> k.dropout(x, keys, mask, y, true));
-        for (WireCodec codec : WireCodec.values()) {
+        var codecs = new ArrayList<RowCodec>(List.of(WireCodec.values()));
+        codecs.add(new TopK(0.1));
+        codecs.add(new TopK(0.03));
+        for (RowCodec codec : codecs) {
             Tensor coded =
                     device.memory().tensor("coded as " + codec, DType.I32, n, codec.words(d));
             ops.put("encode " + codec, () -> k.encode(codec, x, coded));

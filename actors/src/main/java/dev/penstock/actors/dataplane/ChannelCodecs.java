@@ -1,6 +1,6 @@
 package dev.penstock.actors.dataplane;
 
-import dev.penstock.cuda.device.WireCodec;
+import dev.penstock.cuda.device.RowCodec;
 import java.util.Optional;
 
 /**
@@ -13,13 +13,13 @@ import java.util.Optional;
  *     more
  */
 public record ChannelCodecs(
-        Optional<WireCodec> activations, Optional<WireCodec> gradients, int fromStage) {
+        Optional<RowCodec> activations, Optional<RowCodec> gradients, int fromStage) {
     /** All tensors travel as they are. */
     public static final ChannelCodecs NONE =
             new ChannelCodecs(Optional.empty(), Optional.empty(), 0);
 
     /** Returns how tensors of a channel travel; empty: as they are. */
-    public Optional<WireCodec> of(ChannelKey channel) {
+    public Optional<RowCodec> of(ChannelKey channel) {
         if (Math.min(channel.fromStage(), channel.stage()) < fromStage) {
             return Optional.empty();
         }

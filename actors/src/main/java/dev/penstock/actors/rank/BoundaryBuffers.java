@@ -14,8 +14,8 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
-import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -168,7 +168,7 @@ final class BoundaryBuffers {
 
     /** Returns what is sent of a computed tensor: its coded rows where its channel has a codec. */
     Tensor encode(ChannelKey channel, WorkUnit unit, Tensor computed) {
-        Optional<WireCodec> codec = codecs.of(channel);
+        Optional<RowCodec> codec = codecs.of(channel);
         if (codec.isEmpty()) {
             return computed;
         }
@@ -223,7 +223,7 @@ final class BoundaryBuffers {
         return Tensor.of(buffer, DType.F32, program.boundaryRows(unit), program.boundaryColumns());
     }
 
-    private Tensor coded(int stage, DeviceBuffer buffer, WorkUnit unit, WireCodec codec) {
+    private Tensor coded(int stage, DeviceBuffer buffer, WorkUnit unit, RowCodec codec) {
         StageProgram program = known(programs, stage);
         int words = codec.words(program.boundaryColumns());
         return Tensor.of(buffer, DType.I32, program.boundaryRows(unit), words);

@@ -435,15 +435,16 @@ public interface Kernels {
      * @param x F32 {@code [n, d]}
      * @param coded I32 {@code [n, codec.words(d)]}; bits that belong to no element become 0
      */
-    void encode(WireCodec codec, Tensor x, Tensor coded);
+    void encode(RowCodec codec, Tensor x, Tensor coded);
 
     /**
-     * Turns coded rows into floats: of scaled ones {@code integer * scale}, rounded once.
+     * Turns coded rows into floats: of scaled ones {@code element * scale}, rounded once. Elements
+     * that did not travel become 0.
      *
      * @param coded as {@link #encode} wrote it, perhaps on another device
      * @param x F32 {@code [n, d]}
      */
-    void decode(WireCodec codec, Tensor coded, Tensor x);
+    void decode(RowCodec codec, Tensor coded, Tensor x);
 
     // ---- whole tensors ----------------------------------------------------------------------
 

@@ -7,10 +7,10 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
-import dev.penstock.cuda.device.WireCodec;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -403,7 +403,7 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
-    public void encode(WireCodec codec, Tensor x, Tensor coded) {
+    public void encode(RowCodec codec, Tensor x, Tensor coded) {
         HostMatrix from = HostMatrix.of(x);
         HostMatrix to = HostMatrix.of(coded);
         for (int i = 0; i < x.rows(); i++) {
@@ -415,7 +415,7 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
-    public void decode(WireCodec codec, Tensor coded, Tensor x) {
+    public void decode(RowCodec codec, Tensor coded, Tensor x) {
         HostMatrix from = HostMatrix.of(coded);
         HostMatrix to = HostMatrix.of(x);
         int[] words = new int[coded.columns()];

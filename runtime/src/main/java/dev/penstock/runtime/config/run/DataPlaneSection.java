@@ -1,12 +1,17 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.dataplane.ChannelCodecs;
+import dev.penstock.cuda.device.RowCodec;
+import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Setting;
+import java.math.BigDecimal;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
@@ -33,6 +38,7 @@ import java.util.Optional;
  * @param codec form in which activations travel from rank to rank
  * @param gradientCodec form of their gradients; empty: the same
  * @param codecFromStage links between stages before this one carry tensors as they are
+ * @param topK share of each row's elements that {@link Codec#TOP_K} sends
  */
 public record DataPlaneSection(
         @Setting(
@@ -113,8 +119,9 @@ public record DataPlaneSection(
                         is = "none",
                         doc =
                                 "form in which activations and their gradients travel from rank to"
-                                        + " rank: as they are, 16-bit floats, or integers of 8 or 4"
-                                        + " bits with a scale per token")
+                                        + " rank: as they are, 16-bit floats, integers of 8 or 4"
+                                        + " bits with a scale per token, or only each token's"
+                                        + " largest elements")
                 Codec codec,
         @Setting(is = "auto", word = "auto", doc = "the same for gradients; auto: as codec")
                 Optional<Codec> gradientCodec,
@@ -122,11 +129,19 @@ public record DataPlaneSection(
                         is = "0",
                         range = "[0, )",
                         doc = "links between stages before this one carry tensors as they are")
-                int codecFromStage) {
+                int codecFromStage,
+        @Setting(
+                        is = "0.1",
+                        range = "(0, 1]",
+                        doc = "share of a token's elements that codec top-k sends")
+                double topK) {
+
+    private static final double USUAL_SHARE = 0.1;
 
     /** Returns in which form boundary tensors travel. */
     public ChannelCodecs codecs() {
-        return new ChannelCodecs(codec.wire(), gradientCodec.orElse(codec).wire(), codecFromStage);
+        return new ChannelCodecs(
+                codec.wire(topK), gradientCodec.orElse(codec).wire(topK), codecFromStage);
     }
 
     /**
@@ -141,14 +156,23 @@ public record DataPlaneSection(
                 ? Optional.of(
                         "activations %s, gradients %s, from stage %d on"
                                 .formatted(
-                                        word(codec),
-                                        word(gradientCodec.orElse(codec)),
+                                        words(codec),
+                                        words(gradientCodec.orElse(codec)),
                                         codecFromStage))
                 : Optional.empty();
     }
 
+    private String words(Codec codec) {
+        return switch (codec) {
+            case NONE -> "as they are";
+            case TOP_K ->
+                    "%s of %s".formatted(word(codec), BigDecimal.valueOf(topK).toPlainString());
+            case FP16, BF16, INT8, INT4 -> word(codec);
+        };
+    }
+
     private static String word(Codec codec) {
-        return codec == Codec.NONE ? "as they are" : codec.name().toLowerCase(Locale.ROOT);
+        return codec.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
     /** Links between stages; none where a single rank has all of them. */
@@ -157,7 +181,20 @@ public record DataPlaneSection(
     }
 
     /** Returns what is said of codecs and has no effect, for people. */
-    Optional<String> unusedNote(int ranks, int chunks) {
+    List<String> unusedNotes(int ranks, int chunks) {
+        List<String> notes = new ArrayList<>();
+        unusedCodecs(ranks, chunks).ifPresent(notes::add);
+        boolean sendsLargest =
+                codec == Codec.TOP_K || gradientCodec.filter(c -> c == Codec.TOP_K).isPresent();
+        if (topK != USUAL_SHARE && !sendsLargest) {
+            notes.add(
+                    "data-plane.top-k = %s has no effect: no codec is top-k"
+                            .formatted(BigDecimal.valueOf(topK).toPlainString()));
+        }
+        return notes;
+    }
+
+    private Optional<String> unusedCodecs(int ranks, int chunks) {
         boolean coded = codecs().activations().isPresent() || codecs().gradients().isPresent();
         if (!coded) {
             return codecFromStage == 0
@@ -203,7 +240,8 @@ public record DataPlaneSection(
                 true,
                 Codec.NONE,
                 Optional.empty(),
-                0);
+                0,
+                USUAL_SHARE);
     }
 
     /** Whether a host was named that other machines can reach, for tensors to come in at. */
@@ -231,16 +269,27 @@ public record DataPlaneSection(
         UDP
     }
 
-    /** In which form tensors travel: {@link WireCodec}. */
+    /** In which form tensors travel: {@link WireCodec}, {@link TopK}. */
     public enum Codec {
         NONE,
         FP16,
         BF16,
         INT8,
-        INT4;
+        INT4,
+        TOP_K;
 
-        Optional<WireCodec> wire() {
-            return this == NONE ? Optional.empty() : Optional.of(WireCodec.valueOf(name()));
+        /**
+         * @param share of elements that {@link #TOP_K} sends
+         */
+        Optional<RowCodec> wire(double share) {
+            return switch (this) {
+                case NONE -> Optional.empty();
+                case FP16 -> Optional.of(WireCodec.FP16);
+                case BF16 -> Optional.of(WireCodec.BF16);
+                case INT8 -> Optional.of(WireCodec.INT8);
+                case INT4 -> Optional.of(WireCodec.INT4);
+                case TOP_K -> Optional.of(new TopK(share));
+            };
         }
     }
 

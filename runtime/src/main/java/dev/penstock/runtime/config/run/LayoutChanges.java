@@ -28,6 +28,7 @@ public final class LayoutChanges {
                     "data-plane.codec",
                     "data-plane.gradient-codec",
                     "data-plane.codec-from-stage",
+                    "data-plane.top-k",
                     "fine-tune.frozen");
 
     private static final String MODEL = "model";

@@ -90,7 +90,7 @@ public record RunConfig(
         List<String> notes = new ArrayList<>();
         data.unusedNote().ifPresent(notes::add);
         notes.addAll(batch.unusedNotes(data.packing(), model.context()));
-        dataPlane.unusedNote(pipeline.stages(), chunks()).ifPresent(notes::add);
+        notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         return notes;
     }
 

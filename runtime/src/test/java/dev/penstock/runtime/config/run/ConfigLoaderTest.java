@@ -131,7 +131,8 @@ class ConfigLoaderTest {
                                         true,
                                         DataPlaneSection.Codec.NONE,
                                         Optional.empty(),
-                                        0),
+                                        0,
+                                        0.1),
                                 new TimeoutSection(
                                         Duration.ofSeconds(3),
                                         Duration.ofSeconds(5),
@@ -187,7 +188,8 @@ class ConfigLoaderTest {
               transport = udp, host = node-1, port = 4711, advertised-host = node-1.cluster
               udp-mtu = 8192, udp-term-length = 1 MiB, receiver-window = 1 MiB
               socket-buffer = 4 MiB, insecure = true, media-driver = .
-              device-copies = false, codec = int4, gradient-codec = int8, codec-from-stage = 2
+              device-copies = false, codec = int4, gradient-codec = top-k, codec-from-stage = 2
+              top-k = 0.25
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
             recovery {
@@ -306,8 +308,9 @@ class ConfigLoaderTest {
                                         Optional.of(folder),
                                         false,
                                         DataPlaneSection.Codec.INT4,
-                                        Optional.of(DataPlaneSection.Codec.INT8),
-                                        2),
+                                        Optional.of(DataPlaneSection.Codec.TOP_K),
+                                        2,
+                                        0.25),
                                 new TimeoutSection(
                                         Duration.ofMillis(500),
                                         Duration.ofMinutes(1),
