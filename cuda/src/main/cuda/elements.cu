@@ -359,6 +359,22 @@ extern "C" __global__ void add(ConstFloats x, Floats y, int rows, int columns) {
         [&](int i, int j, auto sum) { sum.storeAt(&y.at(i, j)); });
 }
 
+// y -= x
+extern "C" __global__ void subtract(ConstFloats x, Floats y, int rows, int columns) {
+    eachFour(
+        rows, columns, isAligned(x) && isAligned(y),
+        [&](int i, int j, auto rest) {
+            auto less = rest.at(&x.at(i, j));
+            rest = rest.at(&y.at(i, j));
+#pragma unroll
+            for (int n = 0; n < rest.COUNT; n++) {
+                rest.of[n] -= less.of[n];
+            }
+            return rest;
+        },
+        [&](int i, int j, auto rest) { rest.storeAt(&y.at(i, j)); });
+}
+
 // y = x, elements of 4 bytes
 extern "C" __global__ void copyWords(View<const unsigned> x, View<unsigned> y, int rows, int columns) {
     eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = x.at(i, j); });

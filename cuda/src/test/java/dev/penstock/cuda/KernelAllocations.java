@@ -162,6 +162,7 @@ final class KernelAllocations {
         ops.put("softmaxPart", () -> k.softmaxPart(x, ids, tokens, part, true));
         ops.put("crossEntropy", () -> k.crossEntropy(part, 0, x, ids, tokens, mean, 1e-3f));
         ops.put("add", () -> k.add(x, y));
+        ops.put("subtract", () -> k.subtract(x, y));
         ops.put("squaredNorm", () -> k.squaredNorm(x));
         ops.put("allFinite", () -> k.allFinite(x));
         ops.put("adamW", () -> k.adamW(x, y, z, squares, step));

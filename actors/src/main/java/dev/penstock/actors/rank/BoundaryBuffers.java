@@ -56,12 +56,14 @@ final class BoundaryBuffers {
     private final Map<ChannelKey, Deque<DeviceBuffer>> decoded = new HashMap<>();
     private final ChannelCodecs codecs;
     private final Kernels kernels;
+    private final EncodingLosses losses;
     private final List<Inbound> inbound = new ArrayList<>();
     private final List<Outbound> outbound = new ArrayList<>();
 
     /**
      * Allocates everything.
      *
+     * @param losses what encoding has lost so far
      * @param keepsSent whether the data plane reads sent tensors until they are verified
      */
     BoundaryBuffers(
@@ -70,12 +72,14 @@ final class BoundaryBuffers {
             Map<Integer, StageProgram> programs,
             DeviceScope scope,
             Kernels kernels,
+            EncodingLosses losses,
             boolean keepsSent) {
         this.rank = rank;
         this.programs = programs;
         this.slices = plan.training().shape().slices();
         this.codecs = plan.codecs();
         this.kernels = kernels;
+        this.losses = losses;
         var needs = BufferNeeds.of(rank, plan);
         var topology = new Topology(plan.training());
         for (StageProgram program : programs.values()) {
@@ -166,7 +170,10 @@ final class BoundaryBuffers {
         return codecs.of(channel).isPresent();
     }
 
-    /** Returns what is sent of a computed tensor: its coded rows where its channel has a codec. */
+    /**
+     * Returns what is sent of a computed tensor: its coded rows where its channel has a codec, and
+     * then the tensor may be overwritten.
+     */
     Tensor encode(ChannelKey channel, WorkUnit unit, Tensor computed) {
         Optional<RowCodec> codec = codecs.of(channel);
         if (codec.isEmpty()) {
@@ -174,7 +181,15 @@ final class BoundaryBuffers {
         }
         DeviceBuffer buffer = known(sendable, channel).pop();
         Tensor coded = coded(unit.stage(), buffer, unit, codec.get());
+        boolean feedsBack = codecs.feedsBack(channel);
+        if (feedsBack) {
+            losses.addTo(computed, unit, kernels);
+        }
         kernels.encode(codec.get(), computed, coded);
+        if (feedsBack) {
+            kernels.decode(codec.get(), coded, computed);
+            losses.take(computed, unit, kernels);
+        }
         return coded;
     }
 

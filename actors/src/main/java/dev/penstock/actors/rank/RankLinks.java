@@ -45,6 +45,7 @@ final class RankLinks implements AutoCloseable {
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**
+     * @param losses what encoding has lost so far
      * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
      */
     RankLinks(
@@ -54,6 +55,7 @@ final class RankLinks implements AutoCloseable {
             RankResources resources,
             Device device,
             Map<Integer, StageProgram> stages,
+            EncodingLosses losses,
             Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
             FrameListener listener,
@@ -83,6 +85,7 @@ final class RankLinks implements AutoCloseable {
                             stages,
                             boundary,
                             device.kernels(),
+                            losses,
                             dataPlane.keepsSentTensors());
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());

@@ -37,6 +37,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public int boundarySequences() {
+        return stage.boundarySequences();
+    }
+
+    @Override
     public int boundaryColumns() {
         return stage.boundaryColumns();
     }

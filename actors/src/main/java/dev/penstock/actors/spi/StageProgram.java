@@ -34,6 +34,14 @@ public interface StageProgram extends AutoCloseable {
         return boundaryRows(unit.slice());
     }
 
+    /**
+     * Sequences of a micro-batch, whose rows follow each other in a boundary tensor; 1 where a rank
+     * has parts of them.
+     */
+    default int boundarySequences() {
+        return 1;
+    }
+
     /** Columns of every boundary tensor. */
     int boundaryColumns();
 

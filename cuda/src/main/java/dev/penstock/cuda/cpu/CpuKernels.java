@@ -620,6 +620,11 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
+    public void subtract(Tensor x, Tensor y) {
+        split.runs(x, y, (_, from, to, n) -> elements.subtract(from, to, n));
+    }
+
+    @Override
     public void copy(Tensor x, Tensor y) {
         int bytes = x.type().bytes();
         if (y.type() == DType.I8) {

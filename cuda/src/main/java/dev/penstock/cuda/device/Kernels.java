@@ -454,6 +454,9 @@ public interface Kernels {
     /** {@code y += x}, same shape. */
     void add(Tensor x, Tensor y);
 
+    /** {@code y -= x}, same shape. */
+    void subtract(Tensor x, Tensor y);
+
     /**
      * {@code y = x}, same shape; F32 to BF16 and back, and where the host computes F32 to I8,
      * converts.

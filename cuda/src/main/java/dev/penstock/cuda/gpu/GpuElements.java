@@ -41,6 +41,7 @@ final class GpuElements {
     private final GpuModule.Function dropoutOfHalves;
     private final GpuModule.Function rotate;
     private final GpuModule.Function add;
+    private final GpuModule.Function subtract;
     private final GpuModule.Function copyWords;
     private final GpuModule.Function copyHalves;
     private final GpuModule.Function narrow;
@@ -68,6 +69,7 @@ final class GpuElements {
         dropoutOfHalves = module.function("dropoutOfHalves");
         rotate = module.function("rotate");
         add = module.function("add");
+        subtract = module.function("subtract");
         copyWords = module.function("copyWords");
         copyHalves = module.function("copyHalves");
         narrow = module.function("narrow");
@@ -154,6 +156,10 @@ final class GpuElements {
 
     void add(Tensor x, Tensor y) {
         both(add, x, y);
+    }
+
+    void subtract(Tensor x, Tensor y) {
+        both(subtract, x, y);
     }
 
     void copy(Tensor x, Tensor y) {

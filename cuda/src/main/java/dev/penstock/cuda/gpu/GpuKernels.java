@@ -398,6 +398,11 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public void subtract(Tensor x, Tensor y) {
+        elements.subtract(x, y);
+    }
+
+    @Override
     public void copy(Tensor x, Tensor y) {
         elements.copy(x, y);
     }

@@ -571,6 +571,13 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public void subtract(Tensor x, Tensor y) {
+        type("subtract", "y", y, DType.F32);
+        matrix("subtract", "x", x, y.rows(), y.columns());
+        kernels.subtract(x, y);
+    }
+
+    @Override
     public void copy(Tensor x, Tensor y) {
         matrix("copy", "x", x, x.type(), y.rows(), y.columns());
         if (y.type() == DType.I8) {

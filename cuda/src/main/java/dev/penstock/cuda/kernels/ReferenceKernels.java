@@ -444,6 +444,17 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
+    public void subtract(Tensor x, Tensor y) {
+        HostMatrix in = HostMatrix.of(x);
+        HostMatrix out = HostMatrix.of(y);
+        for (int i = 0; i < x.rows(); i++) {
+            for (int j = 0; j < x.columns(); j++) {
+                out.set(i, j, out.get(i, j) - in.get(i, j));
+            }
+        }
+    }
+
+    @Override
     public void copy(Tensor x, Tensor y) {
         HostMatrix in = HostMatrix.of(x);
         HostMatrix out = HostMatrix.of(y);

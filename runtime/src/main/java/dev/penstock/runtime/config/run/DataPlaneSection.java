@@ -39,6 +39,7 @@ import java.util.Optional;
  * @param gradientCodec form of their gradients; empty: the same
  * @param codecFromStage links between stages before this one carry tensors as they are
  * @param topK share of each row's elements that {@link Codec#TOP_K} sends
+ * @param errorFeedback whether what coded gradients lose is added to those of the next step
  */
 public record DataPlaneSection(
         @Setting(
@@ -134,14 +135,23 @@ public record DataPlaneSection(
                         is = "0.1",
                         range = "(0, 1]",
                         doc = "share of a token's elements that codec top-k sends")
-                double topK) {
+                double topK,
+        @Setting(
+                        is = "false",
+                        doc =
+                                "add what the encoding of a gradient loses to the gradient of the"
+                                        + " next step at its place")
+                boolean errorFeedback) {
 
     private static final double USUAL_SHARE = 0.1;
 
     /** Returns in which form boundary tensors travel. */
     public ChannelCodecs codecs() {
         return new ChannelCodecs(
-                codec.wire(topK), gradientCodec.orElse(codec).wire(topK), codecFromStage);
+                codec.wire(topK),
+                gradientCodec.orElse(codec).wire(topK),
+                codecFromStage,
+                errorFeedback);
     }
 
     /**
@@ -155,11 +165,17 @@ public record DataPlaneSection(
         return coded && codecFromStage < links(ranks, chunks)
                 ? Optional.of(
                         "activations %s, gradients %s, from stage %d on"
-                                .formatted(
-                                        words(codec),
-                                        words(gradientCodec.orElse(codec)),
-                                        codecFromStage))
+                                        .formatted(
+                                                words(codec),
+                                                words(gradientCodec.orElse(codec)),
+                                                codecFromStage)
+                                + (keepsLosses() ? ", with error feedback" : ""))
                 : Optional.empty();
+    }
+
+    /** Whether something of gradients is lost, and kept for the next step. */
+    boolean keepsLosses() {
+        return errorFeedback && codecs().gradients().isPresent();
     }
 
     private String words(Codec codec) {
@@ -190,6 +206,10 @@ public record DataPlaneSection(
             notes.add(
                     "data-plane.top-k = %s has no effect: no codec is top-k"
                             .formatted(BigDecimal.valueOf(topK).toPlainString()));
+        }
+        if (errorFeedback && codecs().gradients().isEmpty()) {
+            notes.add(
+                    "data-plane.error-feedback = true has no effect: gradients travel as they are");
         }
         return notes;
     }
@@ -241,7 +261,8 @@ public record DataPlaneSection(
                 Codec.NONE,
                 Optional.empty(),
                 0,
-                USUAL_SHARE);
+                USUAL_SHARE,
+                false);
     }
 
     /** Whether a host was named that other machines can reach, for tensors to come in at. */

@@ -29,6 +29,7 @@ public final class LayoutChanges {
                     "data-plane.gradient-codec",
                     "data-plane.codec-from-stage",
                     "data-plane.top-k",
+                    "data-plane.error-feedback",
                     "fine-tune.frozen");
 
     private static final String MODEL = "model";

@@ -332,6 +332,11 @@ public final class GptStage implements StageProgram {
     }
 
     @Override
+    public int boundarySequences() {
+        return boundaryRows(0) == batch.rows(0) ? batch.sequences() : 1;
+    }
+
+    @Override
     public int boundaryColumns() {
         return settings.shape().width();
     }

@@ -132,7 +132,8 @@ class ConfigLoaderTest {
                                         DataPlaneSection.Codec.NONE,
                                         Optional.empty(),
                                         0,
-                                        0.1),
+                                        0.1,
+                                        false),
                                 new TimeoutSection(
                                         Duration.ofSeconds(3),
                                         Duration.ofSeconds(5),
@@ -189,7 +190,7 @@ class ConfigLoaderTest {
               udp-mtu = 8192, udp-term-length = 1 MiB, receiver-window = 1 MiB
               socket-buffer = 4 MiB, insecure = true, media-driver = .
               device-copies = false, codec = int4, gradient-codec = top-k, codec-from-stage = 2
-              top-k = 0.25
+              top-k = 0.25, error-feedback = false
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
             recovery {
@@ -310,7 +311,8 @@ class ConfigLoaderTest {
                                         DataPlaneSection.Codec.INT4,
                                         Optional.of(DataPlaneSection.Codec.TOP_K),
                                         2,
-                                        0.25),
+                                        0.25,
+                                        false),
                                 new TimeoutSection(
                                         Duration.ofMillis(500),
                                         Duration.ofMinutes(1),
