@@ -390,7 +390,7 @@ public final class ManyRanksBenchmark {
                 var held = new RankEvent.HeldState(rank, committed, -1);
                 LocationDigests known = locations.getOrDefault(rank, RankLocations.NONE).digests();
                 // its own state is the mirror of all replicas
-                hear(new RankEvent.Prepared(rank, epoch, held, List.of(held), known));
+                hear(new RankEvent.Prepared(rank, epoch, held, List.of(held), known, ""));
             }
             case RankCommand.Resume resume -> {
                 locations.computeIfPresent(

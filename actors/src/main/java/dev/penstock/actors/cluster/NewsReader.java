@@ -54,6 +54,7 @@ public final class NewsReader {
             case RunNews.Recovery(RecoveryReport report) -> listener.onRecovery(report);
             case RunNews.Straggler(int rank, long after, double factor) ->
                     listener.onStraggler(rank, after, factor);
+            case RunNews.PlanNote(String note) -> listener.onPlanNote(note);
             case RunNews.Members(List<RunMember> members) -> listener.onMembers(members);
             case RunNews.Stall(String report) -> listener.onStall(report);
             case RunNews.Ended(RunOutcome outcome, String summary) ->

@@ -76,6 +76,11 @@ public final class NewsWriter implements RunListener {
     }
 
     @Override
+    public void onPlanNote(String note) {
+        news.accept(new RunNews.PlanNote(note));
+    }
+
+    @Override
     public void onMembers(List<RunMember> members) {
         news.accept(new RunNews.Members(members));
     }

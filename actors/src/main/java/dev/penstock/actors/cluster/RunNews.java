@@ -58,6 +58,9 @@ public sealed interface RunNews extends WireMessage {
     /** See {@link dev.penstock.actors.spi.RunListener#onStraggler}. */
     record Straggler(int rank, long step, double factor) implements RunNews {}
 
+    /** See {@link dev.penstock.actors.spi.RunListener#onPlanNote}. */
+    record PlanNote(String note) implements RunNews {}
+
     /** See {@link dev.penstock.actors.spi.RunListener#onMembers}. */
     record Members(List<RunMember> members) implements RunNews {
         public Members {

@@ -1,5 +1,7 @@
 package dev.penstock.actors.journal;
 
+import dev.penstock.actors.spi.PlanRevision;
+
 /** One durable fact about a run. */
 public sealed interface JournalRecord {
     /** The epoch that the record says was used; 0 if it names none. */
@@ -10,7 +12,7 @@ public sealed interface JournalRecord {
             case Committed committed -> committed.epoch();
             case RolledBack back -> back.epoch();
             case Skipped skipped -> skipped.epoch();
-            case Counted _, Placed _, Published _, Failed _, Ended _ -> 0;
+            case Counted _, Placed _, Published _, Revised _, Failed _, Ended _ -> 0;
         };
     }
 
@@ -57,6 +59,9 @@ public sealed interface JournalRecord {
 
     /** All ranks went back: later commits are void. */
     record RolledBack(int epoch, long step) implements JournalRecord {}
+
+    /** The run follows another plan from the newest checkpoint on; an epoch is raised for it. */
+    record Revised(PlanRevision revision) implements JournalRecord {}
 
     /** The step is left out: nothing of it was applied anywhere. */
     record Skipped(int epoch, long step) implements JournalRecord {}

@@ -8,9 +8,14 @@ import dev.penstock.actors.journal.JournalRecord.EpochRaised;
 import dev.penstock.actors.journal.JournalRecord.Failed;
 import dev.penstock.actors.journal.JournalRecord.Placed;
 import dev.penstock.actors.journal.JournalRecord.Published;
+import dev.penstock.actors.journal.JournalRecord.Revised;
 import dev.penstock.actors.journal.JournalRecord.RolledBack;
 import dev.penstock.actors.journal.JournalRecord.Skipped;
+import dev.penstock.actors.spi.PlanRevision;
+import java.util.List;
 import java.util.Optional;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Records as one line of text, and back. Free text comes last and fits the line. */
 final class JournalText {
@@ -29,6 +34,14 @@ final class JournalText {
             case Published(long step) -> "published " + step;
             case RolledBack(int epoch, long step) -> "rolled-back %d %d".formatted(epoch, step);
             case Skipped(int epoch, long step) -> "skipped %d %d".formatted(epoch, step);
+            case Revised(PlanRevision(int number, var settings, String hash, String reason)) ->
+                    "revised %d %s %s"
+                            .formatted(
+                                    number,
+                                    hash,
+                                    Stream.concat(settings.stream(), Stream.of(reason))
+                                            .map(JournalText::oneLine)
+                                            .collect(Collectors.joining("\t")));
             case Failed(long step, String reason) -> "failed " + step + " " + oneLine(reason);
             case Ended(long step) -> "ended " + step;
         };
@@ -78,6 +91,16 @@ final class JournalText {
                 case "skipped" ->
                         Optional.of(
                                 new Skipped(Integer.parseInt(words[1]), Long.parseLong(words[2])));
+                case "revised" -> {
+                    List<String> parts = List.of(text.split(" ", 4)[3].split("\t", -1));
+                    yield Optional.of(
+                            new Revised(
+                                    new PlanRevision(
+                                            Integer.parseInt(words[1]),
+                                            parts.subList(0, parts.size() - 1),
+                                            words[2],
+                                            parts.getLast())));
+                }
                 case "failed" ->
                         Optional.of(new Failed(Long.parseLong(words[1]), text.split(" ", 3)[2]));
                 case "ended" -> Optional.of(new Ended(Long.parseLong(words[1])));

@@ -1,6 +1,7 @@
 package dev.penstock.actors.journal;
 
 import dev.penstock.actors.journal.JournalRecord.Committed;
+import dev.penstock.actors.spi.PlanRevision;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -23,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  * @param counted the recoveries since the run began
  * @param placed the process that each rank went to last; lacks ranks that never had one, and all of
  *     them where an earlier version wrote the journal
+ * @param revision of the run's plan that it follows
  * @param ending why the run is over; empty if it is not
  */
 public record JournalledRun(
@@ -34,6 +36,7 @@ public record JournalledRun(
         long published,
         List<JournalRecord.Counted> counted,
         Map<Integer, String> placed,
+        PlanRevision revision,
         Optional<JournalRecord> ending) {
     public JournalledRun {
         counted = List.copyOf(counted);
@@ -58,6 +61,9 @@ public record JournalledRun(
         new TreeMap<>(placed)
                 .forEach((rank, process) -> records.add(new JournalRecord.Placed(rank, process)));
         records.add(new JournalRecord.EpochRaised(epoch, "as known so far"));
+        if (revision.number() > 0) {
+            records.add(new JournalRecord.Revised(revision));
+        }
         if (commit.isPresent()) {
             records.add(commit.get());
         } else {
@@ -84,6 +90,7 @@ public record JournalledRun(
                 published,
                 counted,
                 placed,
+                revision,
                 ending);
     }
 
@@ -96,7 +103,8 @@ public record JournalledRun(
      */
     public JournalledRun withPublished(long newest) {
         return new JournalledRun(
-                began, epoch, completed, applied, commit, newest, counted, placed, ending);
+                began, epoch, completed, applied, commit, newest, counted, placed, revision,
+                ending);
     }
 
     private static final class Reader {
@@ -108,6 +116,7 @@ public record JournalledRun(
         private long published = NONE;
         private final List<JournalRecord.Counted> counted = new ArrayList<>();
         private final Map<Integer, String> placed = new TreeMap<>();
+        private PlanRevision revision = PlanRevision.NONE;
         private @Nullable JournalRecord ending;
 
         void take(JournalRecord record) {
@@ -121,6 +130,7 @@ public record JournalledRun(
                     published = NONE;
                     counted.clear();
                     placed.clear();
+                    revision = PlanRevision.NONE;
                     ending = null;
                 }
                 case JournalRecord.EpochRaised(int to, String _) -> raise(to);
@@ -143,6 +153,7 @@ public record JournalledRun(
                     applied = step;
                 }
                 case JournalRecord.Published(long step) -> published = step;
+                case JournalRecord.Revised(PlanRevision next) -> revision = next;
                 case JournalRecord.Failed failed -> ending = failed;
                 case JournalRecord.Ended ended -> ending = ended;
             }
@@ -166,6 +177,7 @@ public record JournalledRun(
                                     published,
                                     counted,
                                     placed,
+                                    revision,
                                     Optional.ofNullable(ending)));
         }
     }

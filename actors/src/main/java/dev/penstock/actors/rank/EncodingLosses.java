@@ -108,7 +108,7 @@ final class EncodingLosses implements AutoCloseable {
         DeviceScope memory = requireNonNull(scope);
         var lost =
                 new Lost(
-                        name(stage.stage(), plan, place, whole),
+                        name(stage, plan, place, whole),
                         TensorPiece.strips(whole, List.of(strip)),
                         sequences,
                         columns,
@@ -123,11 +123,12 @@ final class EncodingLosses implements AutoCloseable {
     }
 
     /** A run that is laid out otherwise has other places, and finds nothing by their name. */
-    private static String name(int stage, RunPlan plan, RankPlace place, List<Integer> whole) {
-        return "optimizer.lost.stage-%d-of-%d.part-%d-of-%d.shard-%d-of-%d.%dx%d"
+    private static String name(
+            StageProgram stage, RunPlan plan, RankPlace place, List<Integer> whole) {
+        return "optimizer.lost.stage-%d.layer-%d.part-%d-of-%d.shard-%d-of-%d.%dx%d"
                 .formatted(
-                        stage,
-                        plan.training().placement().stages(),
+                        stage.stage(),
+                        stage.firstLayer(),
                         place.context(),
                         plan.grid().context(),
                         place.tensor(),

@@ -1,6 +1,7 @@
 package dev.penstock.actors.rank;
 
 import dev.penstock.actors.serialization.WireMessage;
+import dev.penstock.actors.spi.PlanRevision;
 import java.util.List;
 
 /**
@@ -13,8 +14,14 @@ import java.util.List;
  *     dev.penstock.actors.mirror.MirrorLayout}
  * @param link the directory of the media driver; empty if the process knows it or it has not
  *     changed
+ * @param revision of the run's plan that the epoch follows
  */
-public record EpochLinks(int epoch, List<RankLocation> changed, List<Integer> fills, String link)
+public record EpochLinks(
+        int epoch,
+        List<RankLocation> changed,
+        List<Integer> fills,
+        String link,
+        PlanRevision revision)
         implements WireMessage {
     public EpochLinks {
         changed = List.copyOf(changed);

@@ -39,16 +39,27 @@ public sealed interface RankEvent extends WireMessage {
      *     the same by the plan find here: to say that of each would take as many words as there are
      *     replicas, of each replica
      * @param locations what it knows of where all ranks live
+     * @param plan hash of the revision of the run's plan that its stages follow
      */
     record Prepared(
             int rank,
             int epoch,
             HeldState state,
             List<HeldState> mirrors,
-            LocationDigests locations)
+            LocationDigests locations,
+            String plan)
             implements RankEvent {
+        /** Nothing that is of use to a run. */
+        private static final long NOTHING = -1;
+
         public Prepared {
             mirrors = List.copyOf(mirrors);
+        }
+
+        /** The same, of a rank whose stages are those of another plan. */
+        public Prepared withoutState() {
+            var nothing = new HeldState(rank, NOTHING, NOTHING);
+            return new Prepared(rank, epoch, nothing, List.of(), locations, plan);
         }
 
         /** The same, of a rank that has dropped the gradients that wait for a commit. */
@@ -58,7 +69,8 @@ public sealed interface RankEvent extends WireMessage {
                     epoch,
                     state.withoutGradients(),
                     mirrors.stream().map(HeldState::withoutGradients).toList(),
-                    locations);
+                    locations,
+                    plan);
         }
     }
 

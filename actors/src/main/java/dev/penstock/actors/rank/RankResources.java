@@ -9,6 +9,8 @@ import dev.penstock.actors.mirror.MirrorRegistry;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.DeviceFailureListener;
+import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.PlanRevisions;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgramFactory;
 import java.util.function.Consumer;
@@ -23,6 +25,7 @@ import java.util.function.Consumer;
  * @param transfers where ranks of this process that hand each other boundary tensors do
  * @param fenced told why, when the run continues without a rank of this process that lives still
  * @param losses told when a rank's device is lost
+ * @param revisions what plan and stages become when the run follows another plan
  */
 public record RankResources(
         RunPlan plan,
@@ -36,7 +39,8 @@ public record RankResources(
         CollectiveLibrary library,
         TransferRegistry transfers,
         Consumer<String> fenced,
-        DeviceFailureListener losses) {
+        DeviceFailureListener losses,
+        PlanRevisions revisions) {
 
     /**
      * Of a process in which nothing goes wrong on purpose, ranks hand each other tensors past the
@@ -60,7 +64,8 @@ public record RankResources(
                 CollectiveLibrary.NEVER,
                 new TransferRegistry(true),
                 _ -> {},
-                DeviceFailureListener.NONE);
+                DeviceFailureListener.NONE,
+                PlanRevisions.NEVER);
     }
 
     /** These resources with faults on purpose. */
@@ -99,13 +104,28 @@ public record RankResources(
                                 });
     }
 
+    /** These resources of a run whose plan may change. */
+    public RankResources withRevisions(PlanRevisions other) {
+        return with(parts -> parts.revisions = other);
+    }
+
+    /** What a rank works with that follows this plan of the run. */
+    RankResources following(PlanRevision revision) {
+        PlanRevisions.Revised revised = revisions.of(revision);
+        return with(
+                parts -> {
+                    parts.plan = revised.plan();
+                    parts.programs = revised.programs();
+                });
+    }
+
     private RankResources with(Consumer<Parts> change) {
         var parts = new Parts(this);
         change.accept(parts);
         return new RankResources(
-                plan,
+                parts.plan,
                 parts.devices,
-                programs,
+                parts.programs,
                 dataPlane,
                 checkpoints,
                 parts.faults,
@@ -114,25 +134,32 @@ public record RankResources(
                 parts.library,
                 parts.transfers,
                 parts.fenced,
-                parts.losses);
+                parts.losses,
+                parts.revisions);
     }
 
     /** What may differ in a copy. */
     private static final class Parts {
+        RunPlan plan;
         DeviceFactory devices;
+        StageProgramFactory programs;
         FaultInjector faults;
         CollectiveLibrary library;
         TransferRegistry transfers;
         Consumer<String> fenced;
         DeviceFailureListener losses;
+        PlanRevisions revisions;
 
         Parts(RankResources of) {
+            plan = of.plan;
             devices = of.devices;
+            programs = of.programs;
             faults = of.faults;
             library = of.library;
             transfers = of.transfers;
             fenced = of.fenced;
             losses = of.losses;
+            revisions = of.revisions;
         }
     }
 }

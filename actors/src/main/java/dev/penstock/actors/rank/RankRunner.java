@@ -123,6 +123,8 @@ public final class RankRunner implements AutoCloseable {
 
     /** Brings the state and opens the links; false if there is no such state. */
     private boolean restore(StateSource start, EpochLinks links) {
+        work.follow(links.revision());
+        status.follow(work.plan());
         locations = locations.with(links.changed());
         MirrorLayout mirrors = locations.mirrors(links.fills());
         boolean kept = start instanceof StateSource.Kept;
@@ -317,7 +319,14 @@ public final class RankRunner implements AutoCloseable {
         enter(prepare.epoch());
         long ready = uncommitted == null ? NOTHING : uncommitted.step();
         var held = new RankEvent.HeldState(rank, committedStep, ready);
-        tell(new RankEvent.Prepared(rank, epoch, held, work.heldMirrors(), locations.digests()));
+        tell(
+                new RankEvent.Prepared(
+                        rank,
+                        epoch,
+                        held,
+                        work.heldMirrors(),
+                        locations.digests(),
+                        work.plan().revision().hash()));
         return Next.WAIT;
     }
 

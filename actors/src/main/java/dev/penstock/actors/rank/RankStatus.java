@@ -2,6 +2,7 @@ package dev.penstock.actors.rank;
 
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.WaitingTime;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +35,9 @@ public final class RankStatus {
 
     private volatile int epoch;
 
+    /** That the rank follows, once it is known. */
+    private volatile @Nullable RunPlan plan;
+
     /** The last epoch that the rank was ordered to leave. */
     private volatile int over = NONE;
 
@@ -55,6 +59,16 @@ public final class RankStatus {
 
     void enter(int newEpoch) {
         epoch = newEpoch;
+    }
+
+    /** Returns the plan that the rank follows, or this one before it has begun; any thread. */
+    RunPlan planOr(RunPlan first) {
+        RunPlan followed = plan;
+        return followed == null ? first : followed;
+    }
+
+    void follow(RunPlan followed) {
+        plan = followed;
     }
 
     /**

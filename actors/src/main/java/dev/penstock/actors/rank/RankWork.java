@@ -12,6 +12,7 @@ import dev.penstock.actors.mirror.MirrorProgress;
 import dev.penstock.actors.mirror.RankMirrors;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageBuilder;
@@ -42,11 +43,11 @@ public final class RankWork implements AutoCloseable {
     private static final long NOTHING = -1;
 
     private final int rank;
-    private final RankResources resources;
+    private RankResources resources;
     private final RankFaults faults;
     private final Device device;
     private final Map<Integer, StageProgram> stages = new TreeMap<>();
-    private final RankMirrors mirrors;
+    private RankMirrors mirrors;
     private EncodingLosses losses = EncodingLosses.NONE;
     private @Nullable RankLinks links;
     private long restoredStep;
@@ -59,6 +60,28 @@ public final class RankWork implements AutoCloseable {
     private @Nullable StepResult result;
 
     private boolean mirrored;
+
+    /**
+     * Follows a plan of the run: stages and mirrors of another one are gone, and {@link #restore}
+     * builds them anew. Call it only without links.
+     *
+     * @throws RuntimeException if this process cannot follow it
+     */
+    void follow(PlanRevision revision) {
+        if (revision.equals(resources.plan().revision())) {
+            return;
+        }
+        RankResources other = resources.following(revision);
+        mirrors.close();
+        closeStages();
+        resources = other;
+        mirrors = new RankMirrors(rank, resources.plan(), device, resources.mirrors());
+    }
+
+    /** The plan that this rank follows. */
+    RunPlan plan() {
+        return resources.plan();
+    }
 
     /** Opens the device; there are no stages until {@link #restore}, and no links until then. */
     RankWork(int rank, RankResources resources) {

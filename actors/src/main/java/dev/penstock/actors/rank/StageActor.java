@@ -121,6 +121,6 @@ public final class StageActor extends AbstractBehavior<StageActor.Command> {
                 now.pass(),
                 now.position(),
                 System.nanoTime() - now.sinceNanoTime(),
-                ActivityText.of(plan, rank, now));
+                ActivityText.of(status.planOr(plan), rank, now));
     }
 }

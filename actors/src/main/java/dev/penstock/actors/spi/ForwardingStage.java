@@ -27,6 +27,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public int firstLayer() {
+        return stage.firstLayer();
+    }
+
+    @Override
     public int boundaryRows(int slice) {
         return stage.boundaryRows(slice);
     }

@@ -42,6 +42,15 @@ public interface RunListener {
     default void onRecovery(RecoveryReport report) {}
 
     /**
+     * The run follows another plan of its own from the next step on; {@link #onRecovering} and
+     * {@link #onRecovery} follow, since all ranks begin anew from a checkpoint.
+     *
+     * @param revised its ranks are those of the plan before, with the stages that they have
+     * @param completed the newest step that followed the plan before
+     */
+    default void onRevised(RunPlan revised, long completed) {}
+
+    /**
      * Who takes part: when that changes, and every few seconds with the age of the leases.
      *
      * @param members ranks that live somewhere, rising, then spares
@@ -50,6 +59,9 @@ public interface RunListener {
 
     /** Nothing moved for a while: who waits for what, from whom, since when. */
     default void onStall(String report) {}
+
+    /** What another plan has won, or why a better one is not taken; in a line for people. */
+    default void onPlanNote(String note) {}
 
     /**
      * A rank has computed slower than it should for several steps; told again only when it was well

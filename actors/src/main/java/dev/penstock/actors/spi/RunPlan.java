@@ -25,6 +25,7 @@ import java.util.stream.Collectors;
  * @param ringFromBytes sums and gathers between processes of tensors of so many bytes or more go
  *     round; {@link CollectiveForm#NEVER} for none
  * @param codecs in which form boundary tensors travel
+ * @param revision which of the run's plans this is; the hash is that of the first one
  */
 public record RunPlan(
         String runId,
@@ -38,7 +39,8 @@ public record RunPlan(
         boolean mirrors,
         boolean wholeReplicas,
         long ringFromBytes,
-        ChannelCodecs codecs) {
+        ChannelCodecs codecs,
+        PlanRevision revision) {
     public RunPlan {
         inFlight = Map.copyOf(inFlight);
         if (grid.pipeline() != training.shape().ranks()) {
@@ -48,7 +50,7 @@ public record RunPlan(
         }
     }
 
-    /** With boundary tensors that travel as they are. */
+    /** The first plan of a run, with boundary tensors that travel as they are. */
     public RunPlan(
             String runId,
             String hash,
@@ -73,7 +75,8 @@ public record RunPlan(
                 mirrors,
                 wholeReplicas,
                 ringFromBytes,
-                ChannelCodecs.NONE);
+                ChannelCodecs.NONE,
+                PlanRevision.NONE);
     }
 
     /** Of a pipeline alone. */
@@ -98,6 +101,24 @@ public record RunPlan(
                 mirrors,
                 false,
                 CollectiveForm.NEVER);
+    }
+
+    /** The same as a later plan of the run whose first plan this is the hash of. */
+    public RunPlan as(PlanRevision later, String firstHash) {
+        return new RunPlan(
+                runId,
+                firstHash,
+                training,
+                evaluation,
+                grid,
+                inFlight,
+                steps,
+                timeouts,
+                mirrors,
+                wholeReplicas,
+                ringFromBytes,
+                codecs,
+                later);
     }
 
     public int ranks() {

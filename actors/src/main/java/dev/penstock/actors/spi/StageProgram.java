@@ -22,6 +22,11 @@ public interface StageProgram extends AutoCloseable {
     /** The global index of this stage. */
     int stage();
 
+    /** The first layer of this stage, which changes where a run cuts its layers anew. */
+    default int firstLayer() {
+        return stage();
+    }
+
     /** Rows of a boundary tensor of this token slice, at most. */
     int boundaryRows(int slice);
 

@@ -1,5 +1,6 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.spi.RunPlan;
 import java.util.Set;
 
 /** What becomes of a run after one of its events. */
@@ -28,6 +29,9 @@ sealed interface NextAction {
             ranks = Set.copyOf(ranks);
         }
     }
+
+    /** The run follows another plan: a checkpoint has its last step. */
+    record Revise(RunPlan revised) implements NextAction {}
 
     /** The loss or a gradient of this step is not finite. */
     record NotFinite(long step, String reason) implements NextAction {}

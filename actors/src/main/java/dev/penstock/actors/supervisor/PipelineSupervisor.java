@@ -20,6 +20,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.StageActor;
 import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
@@ -110,6 +111,9 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             ranks = Set.copyOf(ranks);
         }
     }
+
+    /** The run is to follow this plan, from the end of the step under way. */
+    public record Revise(RunPlan revised) implements Command {}
 
     private record NodesListed(Receptionist.Listing listing) implements Command {}
 
@@ -382,6 +386,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case LinkRestarted(String former, String directory) ->
                     coordinator.onLinkRestarted(former, directory, now);
             case Move(Set<Integer> ranks) -> coordinator.onMove(ranks, now);
+            case Revise(RunPlan revised) -> coordinator.onRevise(revised, now);
             case ListenerFailed(RuntimeException why) -> throw why;
             case Told _ -> List.of();
             case Tick _ -> {
@@ -499,8 +504,20 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case Effect.Abandon(long step, int epoch) ->
                     services.checkpoints().abandon(step, epoch);
             case Effect.FindOlder(long damaged) -> findOlder(damaged);
-            case Effect.Notify(var call) -> listener.tell(call);
+            case Effect.Notify(var call) -> {
+                listener.tell(call);
+                react();
+            }
             case Effect.Finish(RunOutcome how) -> finish(how);
+        }
+    }
+
+    /** After what the listener was told, and on its thread: to look at steps takes time. */
+    private void react() {
+        PlanReaction reaction = services.reaction();
+        if (!reaction.equals(PlanReaction.NONE)) {
+            ActorRef<Command> self = getContext().getSelf();
+            listener.tell(_ -> reaction.wanted().ifPresent(plan -> self.tell(new Revise(plan))));
         }
     }
 

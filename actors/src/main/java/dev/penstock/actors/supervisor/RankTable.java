@@ -6,6 +6,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.spi.PlanRevision;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -78,6 +79,7 @@ final class RankTable {
 
     private final Row[] rows;
     private int epoch = 1;
+    private PlanRevision revision = PlanRevision.NONE;
 
     /** Answers that each of all orders needs; empty since a rank came to a node or left it. */
     private Optional<List<PeerAddress>> addresses = Optional.empty();
@@ -103,6 +105,15 @@ final class RankTable {
 
     void enter(int newEpoch) {
         epoch = newEpoch;
+    }
+
+    /** Which of the run's plans the ranks follow from the next epoch on. */
+    void follow(PlanRevision other) {
+        revision = other;
+    }
+
+    PlanRevision revision() {
+        return revision;
     }
 
     // ---- what became of a rank ------------------------------------------------------------------

@@ -1,6 +1,7 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankCommand;
@@ -241,6 +242,21 @@ final class RecoveryCauses {
         return recovery.raise(attempt.died(moving), cause, now);
     }
 
+    /** The ranks follow another plan of the run, from the checkpoint that has their last step. */
+    NextAction onRevise(RunPlan revised, long now) {
+        String cause = "the plan changes to " + revised.revision().words();
+        out.add(new Effect.Journal(new JournalRecord.Revised(revised.revision())));
+        long completed = driver.completed();
+        out.notify(listener -> listener.onRevised(revised, completed));
+        follow(revised);
+        return recovery.raise(recovery.begin(new Reason.GoBack(), cause, now), cause, now);
+    }
+
+    private void follow(RunPlan revised) {
+        ranks.follow(revised.revision());
+        driver.follow(revised);
+    }
+
     private List<Integer> movers(Set<Integer> wanted) {
         Set<Integer> moving = new TreeSet<>();
         wanted.stream().filter(this::mayLeave).forEach(moving::add);
@@ -283,6 +299,7 @@ final class RecoveryCauses {
         String cause = "the supervisor was gone, another took the run up";
         Timeouts limits = plan.timeouts();
         Duration patience = taken.asked() ? limits.stallLimit().dividedBy(2) : limits.lease();
+        follow(plan);
         var reason = new Reason.TakeUp(now + patience.toNanos(), taken.asked());
         recovery.raise(recovery.begin(reason, cause, now), cause, now);
     }

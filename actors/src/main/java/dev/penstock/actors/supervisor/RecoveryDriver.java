@@ -227,7 +227,8 @@ final class RecoveryDriver {
             ranks.prepared(prepared);
             // gradients are a step only to a commit that will be told again
             var counts = driver.repeatsCommit() ? prepared : prepared.withoutGradients();
-            phase = decideIfReady(under.answered(counts), now);
+            boolean ofThisPlan = prepared.plan().equals(ranks.revision().hash());
+            phase = decideIfReady(under.answered(ofThisPlan ? counts : counts.withoutState()), now);
         }
         return NextAction.GO_ON;
     }

@@ -93,10 +93,12 @@ public final class RunCoordinator {
         var began = run.began();
         if (!began.planHash().equals(plan.hash())
                 || began.completed() != plan.steps().completed()
+                || !run.revision().equals(plan.revision())
                 || run.ending().isPresent()) {
             throw new IllegalArgumentException(
-                    "expected a run under way of plan %s from step %d, got %s"
-                            .formatted(plan.hash(), plan.steps().completed(), run));
+                    "expected a run under way of plan %s, %s, from step %d, got %s"
+                            .formatted(
+                                    plan.hash(), plan.revision(), plan.steps().completed(), run));
         }
         var coordinator = new RunCoordinator(plan, policy, run.epoch(), worldClockMs, now);
         coordinator.driver.takeUp(run, now);
@@ -310,6 +312,19 @@ public final class RunCoordinator {
     public List<Effect> onMove(Set<Integer> moving, long now) {
         if (course.is(Phase.RUNNING) || course.is(Phase.RECOVERING)) {
             driver.move(moving);
+        }
+        return out.drain();
+    }
+
+    /**
+     * The run is to follow another plan from the end of the step under way; no step is lost or done
+     * again. One that is told before this one has begun takes its place.
+     *
+     * @param revised whose ranks are those of the plan so far, with the stages that they have
+     */
+    public List<Effect> onRevise(RunPlan revised, long now) {
+        if (course.is(Phase.RUNNING) || course.is(Phase.RECOVERING)) {
+            driver.revise(revised);
         }
         return out.drain();
     }

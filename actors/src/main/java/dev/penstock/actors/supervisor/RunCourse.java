@@ -104,6 +104,7 @@ final class RunCourse {
             case NextAction.Superseded(int epoch) -> giveWay(epoch);
             case NextAction.NotFinite(long step, String reason) -> onNotFinite(step, reason, now);
             case NextAction.Move(Set<Integer> moving) -> follow(causes.onMove(moving, now), now);
+            case NextAction.Revise(RunPlan revised) -> follow(causes.onRevise(revised, now), now);
         }
     }
 

@@ -31,12 +31,18 @@ final class StallWatch {
     /** What people can read, and what fits a message to those who follow the run. */
     private static final int MOST_TOLD = 32;
 
-    private final RunPlan plan;
+    private RunPlan plan;
     private long longestOpNanos;
     private long nextReportNanos;
 
     StallWatch(RunPlan plan) {
         this.plan = plan;
+    }
+
+    /** From now on the ranks follow another plan of the run. */
+    void follow(RunPlan revised) {
+        plan = revised;
+        longestOpNanos = 0;
     }
 
     /** Learns how long ops take. */

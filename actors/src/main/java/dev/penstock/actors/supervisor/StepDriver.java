@@ -32,6 +32,7 @@ final class StepDriver {
     private @Nullable Evaluation evaluation;
     private boolean publishing;
     private Set<Integer> moving = Set.of();
+    private @Nullable RunPlan revised;
     private boolean interrupted;
     private long passes;
     private long completed;
@@ -162,11 +163,24 @@ final class StepDriver {
         moving = Set.copyOf(ranks);
     }
 
+    /** The run follows this plan from the next step that begins. */
+    void revise(RunPlan other) {
+        revised = other;
+    }
+
+    /** Ranks follow this plan from now on. */
+    void follow(RunPlan other) {
+        stalls.follow(other);
+    }
+
     /** Starts whatever is due next. */
     NextAction proceed(long now) {
         var steps = plan.steps();
         if (!moving.isEmpty() && !interrupted && completed < steps.last()) {
-            return moveWhenSaved(now);
+            return whenSaved(new NextAction.Move(moving), now);
+        }
+        if (revised != null && !interrupted && completed < steps.last()) {
+            return whenSaved(new NextAction.Revise(revised), now);
         }
         if (!interrupted && steps.evaluatesAfter(completed) && evaluatedAfter != completed) {
             evaluation = new Evaluation(steps.evaluationBatches(), steps.lastEvaluationShares());
@@ -183,21 +197,22 @@ final class StepDriver {
     }
 
     /** All wait until a checkpoint has the last step: then a move costs none. */
-    private NextAction moveWhenSaved(long now) {
+    private NextAction whenSaved(NextAction wanted, long now) {
         if (publishing) {
             return NextAction.GO_ON; // onPublished goes on
         }
-        if (published == completed || completed == plan.steps().completed()) {
-            var move = new NextAction.Move(moving);
+        boolean saved = published == completed || completed == plan.steps().completed();
+        if (!saved && savedAfter != completed) {
+            beginSave(now);
+            return NextAction.GO_ON;
+        }
+        if (wanted instanceof NextAction.Move) {
             moving = Set.of();
-            return move;
+        } else {
+            revised = null;
         }
-        if (savedAfter == completed) {
-            moving = Set.of(); // it could not be written, as the listener knows
-            return proceed(now);
-        }
-        beginSave(now);
-        return NextAction.GO_ON;
+        // if it could not be written, as the listener knows, nothing moves
+        return saved ? wanted : proceed(now);
     }
 
     private boolean saveIsDue() {

@@ -3,6 +3,7 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.ProcessVitals;
 
@@ -13,13 +14,15 @@ import dev.penstock.actors.spi.ProcessVitals;
  * @param journal what it must not forget
  * @param processes who starts processes for it
  * @param vitals who sees whether processes live
+ * @param reaction who may want another plan
  */
 public record SupervisorServices(
         CheckpointStore checkpoints,
         RecoveryPolicy policy,
         RunJournal journal,
         ProcessSupply processes,
-        ProcessVitals vitals) {
+        ProcessVitals vitals,
+        PlanReaction reaction) {
     /** For a run that ends with its first failure. */
     public static SupervisorServices plain(CheckpointStore checkpoints) {
         return new SupervisorServices(
@@ -27,6 +30,7 @@ public record SupervisorServices(
                 RecoveryPolicy.NONE,
                 RunJournal.NONE,
                 ProcessSupply.NONE,
-                ProcessVitals.NONE);
+                ProcessVitals.NONE,
+                PlanReaction.NONE);
     }
 }

@@ -71,6 +71,6 @@ final class ToldLocations {
 
     private EpochLinks links(int rank, List<Integer> fills, List<RankLocation> changed) {
         String link = links.of(ranks.node(rank).orElseThrow());
-        return new EpochLinks(ranks.epoch(), changed, fills, link);
+        return new EpochLinks(ranks.epoch(), changed, fills, link, ranks.revision());
     }
 }

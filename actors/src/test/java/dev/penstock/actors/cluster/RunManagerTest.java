@@ -9,6 +9,7 @@ import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.journal.RunJournal;
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.ProcessVitals;
 import dev.penstock.actors.spi.RunOutcome;
@@ -154,7 +155,8 @@ class RunManagerTest {
                     RecoveryPolicy.DEFAULT,
                     journal,
                     processes,
-                    ProcessVitals.NONE);
+                    ProcessVitals.NONE,
+                    PlanReaction.NONE);
         }
     }
 
@@ -179,7 +181,8 @@ class RunManagerTest {
                     RecoveryPolicy.DEFAULT,
                     RunJournal.NONE,
                     processes,
-                    ProcessVitals.NONE);
+                    ProcessVitals.NONE,
+                    PlanReaction.NONE);
         }
     }
 }

@@ -128,7 +128,7 @@ final class ModelRank {
         var held = new RankEvent.HeldState(rank, applied.size(), ready);
         world.holds(epoch, held);
         // it opens no links: orders that differ only in places would be other states
-        tell(world, new RankEvent.Prepared(rank, epoch, held, List.of(), LocationDigests.NONE));
+        tell(world, new RankEvent.Prepared(rank, epoch, held, List.of(), LocationDigests.NONE, ""));
     }
 
     private void onBeginPass(ModelWorld world, RankCommand.BeginPass begin) {

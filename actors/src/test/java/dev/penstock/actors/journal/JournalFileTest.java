@@ -3,6 +3,7 @@ package dev.penstock.actors.journal;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.actors.spi.PlanRevision;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,6 +25,9 @@ class JournalFileTest {
                     new JournalRecord.RolledBack(2, 1),
                     new JournalRecord.Committed(2, 2, Double.MIN_VALUE, -0.0, 7),
                     new JournalRecord.Skipped(2, 3),
+                    new JournalRecord.Revised(
+                            new PlanRevision(
+                                    1, List.of("a=[1, 2]", "b=two words"), "0a", "it is slow")),
                     new JournalRecord.Placed(2, "a worker/1/4711"),
                     new JournalRecord.Failed(3, "it did not work"),
                     new JournalRecord.Ended(2));

@@ -9,8 +9,10 @@ import dev.penstock.actors.journal.JournalRecord.Ended;
 import dev.penstock.actors.journal.JournalRecord.EpochRaised;
 import dev.penstock.actors.journal.JournalRecord.Placed;
 import dev.penstock.actors.journal.JournalRecord.Published;
+import dev.penstock.actors.journal.JournalRecord.Revised;
 import dev.penstock.actors.journal.JournalRecord.RolledBack;
 import dev.penstock.actors.journal.JournalRecord.Skipped;
+import dev.penstock.actors.spi.PlanRevision;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -96,6 +98,21 @@ class JournalledRunTest {
 
     private static Committed commit(int epoch, long step) {
         return new Committed(epoch, step, 1, 3, 2);
+    }
+
+    @Test
+    void aRunFollowsItsLastPlanUntilItIsBegunAnew() {
+        var first =
+                new PlanRevision(1, List.of("pipeline.partition=[3, 1]"), "aa", "rank 1 is slow");
+        var second = new PlanRevision(2, List.of("pipeline.partition=[2, 2]"), "bb", "it is not");
+
+        JournalledRun run =
+                read(BEGAN, new Revised(first), commit(2, 1), new Revised(second), commit(3, 2));
+
+        assertThat(run.revision()).isEqualTo(second);
+        assertThat(JournalledRun.of(run.records())).contains(run);
+        assertThat(read(BEGAN, new Revised(first), new Ended(1), BEGAN).revision())
+                .isEqualTo(PlanRevision.NONE);
     }
 
     private static JournalledRun read(JournalRecord... records) {

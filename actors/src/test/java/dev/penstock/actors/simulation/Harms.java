@@ -58,7 +58,12 @@ final class Harms {
                             world.between(0, 2 * World.SECOND), simulation.checks::tellAnOldOrder);
                 }
             }
-            case MOVE -> simulation.moveSomeRanks();
+            case MOVE -> {
+                simulation.moveSomeRanks();
+                if (world.chance(0.5)) {
+                    simulation.revisePlan();
+                }
+            }
             case INTERRUPT -> simulation.interrupt();
         }
     }

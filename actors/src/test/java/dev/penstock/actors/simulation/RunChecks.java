@@ -197,6 +197,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
             case JournalRecord.Failed _ -> budgetWasSpent = isBudgetSpent();
             case JournalRecord.Placed _,
                     JournalRecord.Published _,
+                    JournalRecord.Revised _,
                     JournalRecord.Skipped _,
                     JournalRecord.Ended _ -> {}
         }
@@ -211,7 +212,11 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 simulation.nan.hasStruck()
                         && simulation.scenario.policy().nonFinite()
                                 == RecoveryPolicy.NonFinite.ROLLBACK;
-        if (onPurpose || roomDenied || holdsNothing() || isBeyondTheJournal()) {
+        if (onPurpose
+                || simulation.hasRevisedPlans()
+                || roomDenied
+                || holdsNothing()
+                || isBeyondTheJournal()) {
             return true;
         }
         for (int rank = 0; rank < simulation.plan.ranks(); rank++) {

@@ -13,6 +13,8 @@ import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.spi.DeviceFailureListener;
+import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.PlanRevisions;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.Effect;
@@ -49,6 +51,7 @@ final class Simulation {
     private @Nullable RunOutcome outcome;
     private int pids = 100;
     private int drivers;
+    private int revisions;
 
     Simulation(Scenario scenario, long seed, @Nullable Truth truth) {
         this.world = new World(seed);
@@ -170,6 +173,24 @@ final class Simulation {
         supervisor.hear((it, now) -> it.onMove(ranks, now));
     }
 
+    /** A plan of its own with the same order: the ranks build their stages anew. */
+    void revisePlan() {
+        int number = ++revisions;
+        var revision =
+                new PlanRevision(number, List.of("number=" + number), "hash-" + number, "a test");
+        supervisor.hear((it, now) -> it.onRevise(plan.as(revision, plan.hash()), now));
+    }
+
+    /** Ranks of another plan than the run's hold nothing of use, and all go back. */
+    boolean hasRevisedPlans() {
+        return revisions > 0;
+    }
+
+    private PlanRevisions.Revised revised(PlanRevision revision) {
+        return new PlanRevisions.Revised(
+                plan.as(revision, plan.hash()), new SimStages(this, SimStages.FRESH));
+    }
+
     void stopSupervisorFor(long nanos) {
         supervisor.stopFor(nanos);
     }
@@ -220,7 +241,7 @@ final class Simulation {
                         clock ->
                                 TestCoordinators.takeUp(
                                         run,
-                                        plan,
+                                        plan.as(run.revision(), plan.hash()),
                                         scenario.policy(),
                                         clock.worldClockMs(world),
                                         clock.now(world)));
@@ -341,7 +362,8 @@ final class Simulation {
                         CollectiveLibrary.NEVER,
                         new TransferRegistry(true),
                         _ -> {},
-                        DeviceFailureListener.NONE);
+                        DeviceFailureListener.NONE,
+                        this::revised);
         var hosted = new SimRank(this, process, node, birth, resources, ears, this::ended);
         process.ranks.add(hosted);
         return hosted;

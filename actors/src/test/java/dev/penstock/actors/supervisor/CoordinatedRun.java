@@ -4,14 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
+import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankLocations;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
@@ -289,6 +292,16 @@ final class CoordinatedRun implements RunListener {
                         pids.getOrDefault(rank, -1L), Optional.of(rank), "kill -9", now));
     }
 
+    /** Somebody wants another plan, of the same order. */
+    CoordinatedRun revises(PlanRevision revision) {
+        return take(coordinator.onRevise(plan.as(revision, plan.hash()), now));
+    }
+
+    /** Somebody wants the run to end. */
+    CoordinatedRun interrupts() {
+        return take(coordinator.onInterrupt(now));
+    }
+
     CoordinatedRun linkLost(int rank) {
         return says(new RankEvent.LinkLost(rank, epoch, "the link broke"));
     }
@@ -340,6 +353,13 @@ final class CoordinatedRun implements RunListener {
         return says(prepared(rank, wrongEpoch, held, List.of()));
     }
 
+    /** Its stages are those of another plan of the run. */
+    CoordinatedRun preparedWithPlan(int rank, String plan) {
+        var held = new RankEvent.HeldState(rank, applied, -1);
+        return says(
+                new RankEvent.Prepared(rank, epoch, held, List.of(), LocationDigests.NONE, plan));
+    }
+
     CoordinatedRun preparedWithMirror(int rank, int mirrored, long step) {
         var held = new RankEvent.HeldState(rank, step, -1);
         var mirror = new RankEvent.HeldState(mirrored, step, -1);
@@ -349,7 +369,7 @@ final class CoordinatedRun implements RunListener {
     private RankEvent.Prepared prepared(
             int rank, int inEpoch, RankEvent.HeldState held, List<RankEvent.HeldState> mirrors) {
         var known = locations.getOrDefault(rank, RankLocations.NONE).digests();
-        return new RankEvent.Prepared(rank, inEpoch, held, mirrors, known);
+        return new RankEvent.Prepared(rank, inEpoch, held, mirrors, known, "");
     }
 
     CoordinatedRun resumed(int... some) {
@@ -390,6 +410,14 @@ final class CoordinatedRun implements RunListener {
         return all.stream()
                 .filter(Effect.StartProcess.class::isInstance)
                 .map(effect -> ((Effect.StartProcess) effect).rank())
+                .toList();
+    }
+
+    /** The entries of the journal, in order. */
+    List<JournalRecord> journal() {
+        return all.stream()
+                .filter(Effect.Journal.class::isInstance)
+                .flatMap(effect -> ((Effect.Journal) effect).entries().stream())
                 .toList();
     }
 

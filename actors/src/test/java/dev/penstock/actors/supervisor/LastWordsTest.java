@@ -15,6 +15,7 @@ import dev.penstock.actors.node.NodeActor;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.StageActor;
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.ProcessVitals;
 import dev.penstock.actors.spi.RunOutcome;
@@ -160,7 +161,8 @@ class LastWordsTest {
                         RecoveryPolicy.DEFAULT,
                         journal,
                         new Processes(),
-                        ProcessVitals.NONE);
+                        ProcessVitals.NONE,
+                        PlanReaction.NONE);
         ActorRef<PipelineSupervisor.Command> supervisor =
                 kit.spawn(PipelineSupervisor.create(chain.plan(), chain, services, outcome));
         kit.system()

@@ -157,7 +157,7 @@ class LocationsAfterATakeOverTest {
     private void prepares(int rank) {
         var state = new RankEvent.HeldState(rank, 0, -1);
         LocationDigests digests = known.getOrDefault(rank, RankLocations.NONE).digests();
-        hears(new RankEvent.Prepared(rank, 2, state, List.of(), digests));
+        hears(new RankEvent.Prepared(rank, 2, state, List.of(), digests, ""));
     }
 
     private void hears(RankEvent event) {

@@ -225,7 +225,8 @@ class MirrorDecisionTest {
                                                 2,
                                                 state,
                                                 List.of(state((rank + 3) % RANKS, 1, -1)),
-                                                LocationDigests.NONE)));
+                                                LocationDigests.NONE,
+                                                "")));
 
         assertThat(resumes()).isEmpty();
         take(coordinator.onRoom(Map.of(1, node(3)), true, ++now));
@@ -240,17 +241,17 @@ class MirrorDecisionTest {
         stepDone(1);
         kill(1);
         var ofOne = List.of(state(1, 1, -1));
-        says(new RankEvent.Prepared(0, 2, state(0, 1, -1), List.of(), LocationDigests.NONE));
-        says(new RankEvent.Prepared(2, 2, state(2, 1, -1), ofOne, LocationDigests.NONE));
-        says(new RankEvent.Prepared(3, 2, state(3, 1, -1), ofOne, LocationDigests.NONE));
+        says(new RankEvent.Prepared(0, 2, state(0, 1, -1), List.of(), LocationDigests.NONE, ""));
+        says(new RankEvent.Prepared(2, 2, state(2, 1, -1), ofOne, LocationDigests.NONE, ""));
+        says(new RankEvent.Prepared(3, 2, state(3, 1, -1), ofOne, LocationDigests.NONE, ""));
         assertThat(effects).contains(new Effect.AskRoom(Map.of(1, node(2))));
 
         kill(2);
         says(
                 new RankEvent.Prepared(
-                        0, 3, state(0, 1, -1), List.of(state(2, 1, -1)), LocationDigests.NONE));
+                        0, 3, state(0, 1, -1), List.of(state(2, 1, -1)), LocationDigests.NONE, ""));
         take(coordinator.onRoom(Map.of(1, node(2)), true, ++now));
-        says(new RankEvent.Prepared(3, 3, state(3, 1, -1), ofOne, LocationDigests.NONE));
+        says(new RankEvent.Prepared(3, 3, state(3, 1, -1), ofOne, LocationDigests.NONE, ""));
 
         var both = Map.of(1, node(3), 2, node(0));
         assertThat(effects).containsOnlyOnce(new Effect.AskRoom(both));
@@ -363,7 +364,8 @@ class MirrorDecisionTest {
                                                         epoch,
                                                         state,
                                                         mirrors.getOrDefault(rank, List.of()),
-                                                        LocationDigests.NONE),
+                                                        LocationDigests.NONE,
+                                                        ""),
                                                 ++now)));
     }
 

@@ -25,6 +25,7 @@ import dev.penstock.actors.rank.RankRunner;
 import dev.penstock.actors.rank.RankStatus;
 import dev.penstock.actors.rank.StageActor;
 import dev.penstock.actors.rank.StateSource;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.cuda.Devices;
@@ -114,7 +115,7 @@ class OneRankTest {
     }
 
     private static EpochLinks nothingNew() {
-        return new EpochLinks(1, List.of(), List.of(), "");
+        return new EpochLinks(1, List.of(), List.of(), "", PlanRevision.NONE);
     }
 
     /** Else both would hold memory of the device until the next recovery. */
@@ -188,6 +189,7 @@ class OneRankTest {
                 epoch,
                 List.of(new RankLocation(0, 0, MirrorLayout.NOBODY, Optional.empty())),
                 List.of(),
-                "");
+                "",
+                PlanRevision.NONE);
     }
 }

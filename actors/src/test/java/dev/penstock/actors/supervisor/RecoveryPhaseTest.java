@@ -194,7 +194,8 @@ class RecoveryPhaseTest {
     private static RankEvent.Prepared holding(
             int rank, long committed, long ready, HeldState... mirrors) {
         var state = new HeldState(rank, committed, ready);
-        return new RankEvent.Prepared(rank, EPOCH, state, List.of(mirrors), LocationDigests.NONE);
+        return new RankEvent.Prepared(
+                rank, EPOCH, state, List.of(mirrors), LocationDigests.NONE, "");
     }
 
     private static NodeInfo node(int rank) {

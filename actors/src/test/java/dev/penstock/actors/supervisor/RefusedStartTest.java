@@ -19,6 +19,7 @@ import dev.penstock.actors.rank.RankRunner;
 import dev.penstock.actors.rank.RankStatus;
 import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.ForwardingStage;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageGroups;
@@ -88,7 +89,8 @@ class RefusedStartTest {
                                 0,
                                 List.of(apart(0), apart(1)), // blocks of sums between processes
                                 List.of(),
-                                ""));
+                                "",
+                                PlanRevision.NONE));
         return new RankRunner(birth, resources, new RankStatus(), _ -> {}, _ -> new Deaf());
     }
 

@@ -340,7 +340,7 @@ class TakenUpRunTest implements RunListener {
         var state = new RankEvent.HeldState(rank, committed, ready);
         take(
                 coordinator.onRankEvent(
-                        new RankEvent.Prepared(rank, 2, state, List.of(), LocationDigests.NONE),
+                        new RankEvent.Prepared(rank, 2, state, List.of(), LocationDigests.NONE, ""),
                         now));
     }
 

@@ -147,7 +147,7 @@ class ToldLocationsTest {
     private void answers(int rank) {
         var state = new RankEvent.HeldState(rank, 0, -1);
         var digests = known[rank].digests();
-        ranks.prepared(new RankEvent.Prepared(rank, ranks.epoch(), state, List.of(), digests));
+        ranks.prepared(new RankEvent.Prepared(rank, ranks.epoch(), state, List.of(), digests, ""));
     }
 
     private void isTakenUp() {

@@ -126,9 +126,7 @@ public final class NodeProcess {
                 leave(system);
                 return;
             }
-            if (!await(ended, LEAVING)) {
-                LOG.warn("the node's actor system did not end within {}", LEAVING);
-            }
+            awaitEnd(system, ended);
             CoordinatedShutdown.Reason reason =
                     CoordinatedShutdown.get(system)
                             .getShutdownReason()
@@ -166,6 +164,18 @@ public final class NodeProcess {
             end.complete(null); // leaving takes waits of its own, so the flag stays cleared
         } catch (ExecutionException e) {
             LOG.info("this node's part ends", e);
+        }
+    }
+
+    /** Afterwards the node's port is free, unless the system does not end even without sockets. */
+    private static void awaitEnd(ActorSystem<Void> system, CompletableFuture<Done> ended) {
+        if (await(ended, LEAVING)) {
+            return;
+        }
+        LOG.warn("the node's actor system did not end within {}: its sockets are closed", LEAVING);
+        NodeSystems.closeSockets(system);
+        if (!await(ended, LEAVING)) {
+            LOG.warn("the node's actor system did not end without sockets within {}", LEAVING);
         }
     }
 

@@ -1,7 +1,10 @@
 package dev.penstock.runtime.cluster;
 
+import akka.actor.ActorRef;
+import akka.actor.PoisonPill;
 import akka.actor.typed.ActorSystem;
 import akka.actor.typed.Behavior;
+import akka.actor.typed.javadsl.Adapter;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigValueFactory;
@@ -214,6 +217,17 @@ final class NodeSystems {
                                 "akka.remote.warn-about-direct-use",
                                 "off"));
         return start(guardian, config.withFallback(tls(files, address)), address, 0);
+    }
+
+    /**
+     * Closes all sockets of a system that ends. Akka waits there until every connection has said
+     * its farewell, and one with TLS whose peer does not listen to this node any more may never do
+     * so; meanwhile the port stays taken.
+     */
+    static void closeSockets(ActorSystem<?> system) {
+        Adapter.toClassic(system)
+                .actorSelection("/system/IO-TCP")
+                .tell(PoisonPill.getInstance(), ActorRef.noSender());
     }
 
     private static Config identityConfig(Identity identity) {

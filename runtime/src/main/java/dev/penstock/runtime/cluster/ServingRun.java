@@ -5,6 +5,7 @@ import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
+import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
@@ -123,7 +124,8 @@ final class ServingRun implements ClusterRun {
                 RecoveryPolicy.DEFAULT,
                 opened,
                 processes,
-                LinuxVitals.ofThisHost());
+                LinuxVitals.ofThisHost(),
+                PlanReaction.NONE);
     }
 
     @Override

@@ -56,10 +56,10 @@ final class SubmittedRun implements ClusterRun {
     /** A run that a seed kept which is gone, as its journal says. */
     SubmittedRun(RunDirectory directory, RunAssembly assembly, RunLock lock, JournalledRun known) {
         this.directory = directory;
-        this.assembly = assembly;
+        this.assembly = assembly.following(known.revision());
         this.lock = lock;
         this.beginning = new RunBeginning.TakenUp(known, true);
-        this.record = new RunRecord(assembly, directory, true, known.completed());
+        this.record = new RunRecord(this.assembly, directory, true, known.completed());
     }
 
     @Override
@@ -128,7 +128,8 @@ final class SubmittedRun implements ClusterRun {
                 assembly.recoveryPolicy(),
                 opened,
                 processes,
-                LinuxVitals.ofThisHost());
+                LinuxVitals.ofThisHost(),
+                assembly.reaction());
     }
 
     @Override

@@ -40,6 +40,7 @@ public final class EventLog implements RunListener, AutoCloseable {
     private final Pace leases = new Pace();
     private final Pace links = new Pace();
     private List<Long> peaks = List.of();
+    private RunEvent.@Nullable Opened opened;
     private List<RunEvent.Members.Member> members = List.of();
     private @Nullable StepReport unlinked;
     private boolean closed;
@@ -86,7 +87,16 @@ public final class EventLog implements RunListener, AutoCloseable {
 
     @Override
     public void onOpened(List<String> devices, String fingerprint) {
-        lines.append(new RunEvent.Opened(clock.millis(), devices, fingerprint));
+        opened = new RunEvent.Opened(clock.millis(), devices, fingerprint);
+        lines.append(opened);
+    }
+
+    /** The run follows another plan: what readers know of it begins anew. */
+    public void follow(RunEvent.Began began) {
+        lines.append(began);
+        if (opened != null) {
+            lines.append(opened);
+        }
     }
 
     @Override
@@ -175,6 +185,11 @@ public final class EventLog implements RunListener, AutoCloseable {
     @Override
     public void onStall(String report) {
         note(RunEvent.Noted.Kind.STALL, report);
+    }
+
+    @Override
+    public void onPlanNote(String note) {
+        note(RunEvent.Noted.Kind.PLAN, note);
     }
 
     @Override

@@ -200,6 +200,8 @@ public sealed interface RunEvent {
             STALL,
             /** A rank is slower than it should be. */
             STRAGGLER,
+            /** What another plan has won, or why a better one is not taken. */
+            PLAN,
             /** Lines that this log has not: the disk was full, or too slow. */
             LEFT_OUT
         }

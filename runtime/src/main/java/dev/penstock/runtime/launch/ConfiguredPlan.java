@@ -2,6 +2,7 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.StepKind;
@@ -57,7 +58,8 @@ final class ConfiguredPlan {
                 config.recovery().mirror() && !evaluateOnly,
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
-                config.dataPlane().codecs());
+                config.dataPlane().codecs(),
+                PlanRevision.NONE);
     }
 
     /** By rank, the lowest rank that is to live in the same process, on one host. */
@@ -87,7 +89,8 @@ final class ConfiguredPlan {
                 config.recovery().mirror() && !options.evaluateOnly(),
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
-                config.dataPlane().codecs());
+                config.dataPlane().codecs(),
+                PlanRevision.NONE);
     }
 
     private RunSteps steps() {

@@ -80,7 +80,8 @@ public final class PipelineRun {
                             assembly.recoveryPolicy(),
                             journal,
                             processes,
-                            LinuxVitals.ofThisHost());
+                            LinuxVitals.ofThisHost(),
+                            assembly.reaction());
             ActorSystem<Command> system =
                     ActorSystems.remote(
                             PipelineSupervisor.create(
@@ -114,7 +115,8 @@ public final class PipelineRun {
                         ConfiguredRecovery.inOneProcess(assembly.config().recovery()),
                         RunJournal.NONE,
                         ProcessSupply.NONE,
-                        LinuxVitals.ofThisHost());
+                        LinuxVitals.ofThisHost(),
+                        assembly.reaction());
         return PipelineSupervisor.create(assembly.plan(), listener, services, outcome);
     }
 }

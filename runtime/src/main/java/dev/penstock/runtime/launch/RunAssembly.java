@@ -10,22 +10,32 @@ import dev.penstock.actors.fault.ProcessHarm;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.rank.RankResources;
 import dev.penstock.actors.spi.DeviceFactory;
+import dev.penstock.actors.spi.PlanReaction;
+import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.PlanRevisions;
+import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
+import dev.penstock.runtime.adapt.Adaptation;
+import dev.penstock.runtime.adapt.SpeedModel;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointIdentity;
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.checkpoint.Retention;
+import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.CheckpointSection;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.PipelineSection;
 import dev.penstock.runtime.config.run.RankLayout;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.config.run.ScheduleSection;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.launch.devices.KernelMemory;
@@ -33,17 +43,22 @@ import dev.penstock.runtime.launch.devices.LostGpus;
 import dev.penstock.runtime.launch.devices.RankGpus;
 import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsFile;
+import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.schedules.ir.Schedule;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import javax.crypto.SecretKey;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -67,6 +82,9 @@ public final class RunAssembly implements AutoCloseable {
     /** Exit code of a process whose device is lost. */
     private static final int DEVICE_LOST = 5;
 
+    /** Of the plan that the run began with; itself, where this one is. */
+    private final RunAssembly first;
+
     private final RunParts parts;
     private final RunOptions options;
     private final RunPlan plan;
@@ -75,6 +93,8 @@ public final class RunAssembly implements AutoCloseable {
     private final KernelMemory kernels;
     private final CheckpointDirectory checkpoints;
     private final ConfiguredDataPlane dataPlane;
+    private final PipelineMeter meter;
+    private final Optional<Adaptation> adaptation;
 
     /**
      * Puts the parts of a run together.
@@ -90,17 +110,12 @@ public final class RunAssembly implements AutoCloseable {
      * its own.
      */
     RunAssembly(RunParts parts, RunOptions options, ProcessHarm harm) {
+        this.first = this;
         this.parts = parts;
         this.options = options;
         this.plan = ConfiguredPlan.of(parts, options);
         this.faults = ConfiguredFaults.injector(config(), options.directory(), harm);
-        this.stages =
-                new GptStageFactory(
-                                parts.model(),
-                                parts.schedule().budgets(),
-                                parts.data(),
-                                parts.start().parameters())
-                        .following(parts.schedule().passes());
+        this.stages = stages(parts);
         this.kernels = KernelMemory.of(config(), plan, stages);
         this.checkpoints =
                 new CheckpointDirectory(
@@ -113,6 +128,185 @@ public final class RunAssembly implements AutoCloseable {
                         faults.forSaves());
         this.dataPlane =
                 new ConfiguredDataPlane(config().dataPlane(), options.runId(), faults.forFrames());
+        this.meter = new PipelineMeter(plan.training(), plan.grid());
+        this.adaptation = adaptation();
+    }
+
+    /** The same run where it follows another plan: they share all that does not depend on it. */
+    private RunAssembly(RunAssembly first, PlanRevision asked) {
+        this.first = first;
+        this.parts = first.parts.with(asked.settings());
+        this.options = first.options;
+        RunPlan made = ConfiguredPlan.of(parts, options);
+        this.plan =
+                made.as(
+                        new PlanRevision(
+                                asked.number(), asked.settings(), made.hash(), asked.reason()),
+                        first.plan.hash());
+        this.faults = first.faults;
+        this.stages = stages(parts);
+        this.kernels = KernelMemory.of(config(), plan, stages);
+        this.checkpoints = first.checkpoints;
+        this.dataPlane = first.dataPlane;
+        this.meter = first.meter;
+        this.adaptation = first.adaptation;
+    }
+
+    private static GptStageFactory stages(RunParts parts) {
+        return new GptStageFactory(
+                        parts.model(),
+                        parts.schedule().budgets(),
+                        parts.data(),
+                        parts.start().parameters())
+                .following(parts.schedule().passes());
+    }
+
+    private Optional<Adaptation> adaptation() {
+        PipelineSection section = config().pipeline();
+        boolean adapts =
+                section.partition() == PipelineSection.Partition.Rule.MEASURED
+                        || !config().schedule().candidates().isEmpty();
+        if (!adapts || options.evaluateOnly()) {
+            return Optional.empty();
+        }
+        return Optional.of(
+                new Adaptation(
+                        section.adaptEvery(),
+                        section.adaptMargin(),
+                        meter,
+                        speeds(this),
+                        new Reviser(this)));
+    }
+
+    /**
+     * @param first plan of the run, whose configuration says what may change
+     */
+    private SpeedModel speeds(RunAssembly first) {
+        ScheduleSection section = config().schedule();
+        return new SpeedModel(
+                new SpeedModel.Order(
+                        section.kind().word(),
+                        section.costs(),
+                        plan.training(),
+                        parts.schedule().inFlight()),
+                model().partition(),
+                new TrainedParts(model().shape(), model().fineTuning()),
+                first.config().pipeline().partition() == PipelineSection.Partition.Rule.MEASURED,
+                new CandidateOrders(first.parts),
+                plan.steps().last());
+    }
+
+    /** The orders that the configuration names, as far as they have the stages of its own. */
+    private record CandidateOrders(RunParts parts) implements SpeedModel.Candidates {
+        @Override
+        public List<String> kinds() {
+            ScheduleSection section = parts.config().schedule();
+            return section.candidates().isEmpty()
+                    ? List.of()
+                    : Stream.concat(Stream.of(section.kind()), section.candidates().stream())
+                            .map(ScheduleSection.Kind::word)
+                            .distinct()
+                            .toList();
+        }
+
+        @Override
+        public Optional<SpeedModel.Order> order(String kind, List<Integer> costs) {
+            try {
+                ProvedSchedule proved =
+                        parts.schedule(List.of("schedule.kind=" + kind, "schedule.costs=" + costs));
+                Schedule here = parts.schedule().training();
+                Schedule there = proved.training();
+                return here.shape().equals(there.shape())
+                                && here.placement().equals(there.placement())
+                        ? Optional.of(new SpeedModel.Order(kind, costs, there, proved.inFlight()))
+                        : Optional.empty();
+            } catch (ConfigException e) {
+                return Optional.empty(); // it does not run in this shape
+            }
+        }
+    }
+
+    /** Makes plans of a run with other stages. */
+    private record Reviser(RunAssembly first) implements Adaptation.Reviser {
+        @Override
+        public Optional<RunPlan> revise(int number, List<String> settings, String reason) {
+            var changed = settings.stream().filter(first::changes).toList();
+            RunAssembly revised =
+                    first.revisedBy(new PlanRevision(number, changed, "", reason));
+            return revised.fits() ? Optional.of(revised.plan) : Optional.empty();
+        }
+
+        @Override
+        public SpeedModel model(RunPlan plan) {
+            return first.following(plan.revision()).speeds(first);
+        }
+    }
+
+    private boolean changes(String setting) {
+        return !setting.equals("schedule.kind=" + config().schedule().kind().word())
+                && !setting.equals("pipeline.partition=" + model().partition().layersPerStage());
+    }
+
+    /** Whether each rank may hold what this plan needs. */
+    private boolean fits() {
+        Optional<Long> limit = config().device().memoryLimit().map(Bytes::bytes);
+        return plannedMemory().stream()
+                .allMatch(rank -> limit.isEmpty() || rank.total() <= limit.get());
+    }
+
+    /**
+     * The same run where it follows a later plan. They share what does not depend on that: of all
+     * of them, one is closed.
+     *
+     * @throws IllegalStateException if another plan comes of its settings here
+     */
+    public RunAssembly following(PlanRevision revision) {
+        if (revision.equals(plan.revision())) {
+            return this;
+        }
+        if (revision.equals(first.plan.revision())) {
+            return first;
+        }
+        RunAssembly revised = revisedBy(revision);
+        if (!revised.plan.revision().equals(revision)) {
+            throw new IllegalStateException(
+                    "another plan comes of %s here: expected hash %s, got %s; start all nodes with the same version"
+                            .formatted(
+                                    revision.words(),
+                                    revision.hash(),
+                                    revised.plan.revision().hash()));
+        }
+        return revised;
+    }
+
+    /** The run with a later plan, whose hash nobody has said. */
+    RunAssembly revisedBy(PlanRevision asked) {
+        return new RunAssembly(first, asked);
+    }
+
+    private PlanRevisions.Revised revised(PlanRevision revision) {
+        RunAssembly there = following(revision);
+        return new PlanRevisions.Revised(there.plan, there.programs());
+    }
+
+    /** Who may want another plan while the run goes on. */
+    public PlanReaction reaction() {
+        return adaptation.<PlanReaction>map(Function.identity()).orElse(PlanReaction.NONE);
+    }
+
+    /**
+     * Watchers of the run that act on it.
+     *
+     * @param told what they have to say
+     */
+    List<? extends RunListener> reacting(RunListener told) {
+        adaptation.ifPresent(each -> each.tell(told));
+        return adaptation.stream().toList();
+    }
+
+    /** Of the run's steps; shared with whoever looks at them. */
+    PipelineMeter meter() {
+        return meter;
     }
 
     private Retention retention(Path directory) {
@@ -284,7 +478,8 @@ public final class RunAssembly implements AutoCloseable {
                 RankResources.of(plan, devices, programs(), joined, checkpoints)
                         .withFaults(faults)
                         .withTransfers(new TransferRegistry(direct))
-                        .withLibrary(config().library());
+                        .withLibrary(config().library())
+                        .withRevisions(this::revised);
         return devices instanceof RankGpus gpus ? resources.whenDeviceLost(gpus) : resources;
     }
 

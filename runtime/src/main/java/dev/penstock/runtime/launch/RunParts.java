@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.LoadedConfig;
@@ -50,6 +51,36 @@ public record RunParts(
     public static RunParts prepareHere(DraftConfig draft, RunStart start, List<Problem> others) {
         return new PartChecks(draft, start, others, OptionalLong.of(memoryOfThisMachine()))
                 .partsOrThrow();
+    }
+
+    /**
+     * The parts of the same run with other settings, which data, model and start do not depend on.
+     *
+     * @throws ConfigException if the judge refuses its order then
+     */
+    RunParts with(List<String> settings) {
+        LoadedConfig loaded = loaded(settings);
+        ProvedSchedule proved = ProvedSchedule.of(loaded);
+        return new RunParts(
+                loaded.config(),
+                tokenizer,
+                data,
+                proved,
+                ConfiguredModel.settings(loaded.config(), proved),
+                start);
+    }
+
+    /**
+     * The order of the same run with other settings.
+     *
+     * @throws ConfigException if there is none, or the judge refuses it
+     */
+    ProvedSchedule schedule(List<String> settings) {
+        return ProvedSchedule.of(loaded(settings));
+    }
+
+    private LoadedConfig loaded(List<String> settings) {
+        return ConfigLoader.loadOfRun(config.run().name(), config.resolved(), settings);
     }
 
     private static long memoryOfThisMachine() {

@@ -3,6 +3,7 @@ package dev.penstock.runtime.launch;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.dashboard.DashboardServer;
@@ -46,7 +47,11 @@ public final class RunRecord implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(RunRecord.class);
 
     private final RunDirectory directory;
-    private final RunAssembly assembly;
+    private volatile RunAssembly assembly;
+
+    /** Of earlier plans of the run, the most that each rank held. */
+    private volatile List<MemoryPlan> planned = List.of();
+
     private final boolean betweenHosts;
     private final long recorded;
     private final PlacedRanks placed;
@@ -81,7 +86,7 @@ public final class RunRecord implements AutoCloseable {
         this.recorded = recorded;
         this.placed = new PlacedRanks(betweenHosts ? assembly.apart() : assembly.homes());
         this.config = assembly.config();
-        this.meter = new PipelineMeter(assembly.plan().training(), assembly.plan().grid());
+        this.meter = assembly.meter();
         var steps = assembly.plan().steps();
         this.recorder =
                 new RunRecorder(
@@ -149,7 +154,30 @@ public final class RunRecord implements AutoCloseable {
                         assembly.plan().grid(),
                         assembly.shares(),
                         told);
-        return new ListenerFanOut(List.of(told, stragglers));
+        List<RunListener> all =
+                new ArrayList<>(List.of(new Follower(stragglers), told, stragglers));
+        all.addAll(assembly.reacting(told));
+        return new ListenerFanOut(all);
+    }
+
+    /** Follows the run's plan, before all others that are told of it. */
+    private final class Follower implements RunListener {
+        private final StragglerWatch stragglers;
+
+        Follower(StragglerWatch stragglers) {
+            this.stragglers = stragglers;
+        }
+
+        @Override
+        public void onRevised(RunPlan revised, long completed) {
+            planned = memory();
+            assembly = assembly.following(revised.revision());
+            meter.follow(revised.training());
+            recorder.followOther();
+            events.follow(began(completed));
+            stragglers.follow(revised.training(), assembly.shares());
+            LOG.info("from step {} on: {}", completed + 1, revised.revision().words());
+        }
     }
 
     /** The first lines of a run: what is trained, on what, in which order, and where. */
@@ -237,8 +265,16 @@ public final class RunRecord implements AutoCloseable {
         return recorder.unsaved();
     }
 
+    /** The most that each rank holds by any plan that the run has followed. */
     private List<MemoryPlan> memory() {
-        return assembly.plannedMemory(betweenHosts && assembly.mayCrossHosts(), placed.atFirst());
+        List<MemoryPlan> now =
+                assembly.plannedMemory(betweenHosts && assembly.mayCrossHosts(), placed.atFirst());
+        List<MemoryPlan> most = new ArrayList<>();
+        for (int rank = 0; rank < now.size(); rank++) {
+            MemoryPlan before = rank < planned.size() ? planned.get(rank) : now.get(rank);
+            most.add(before.total() > now.get(rank).total() ? before : now.get(rank));
+        }
+        return most;
     }
 
     private RunEvent.Began began(long recorded) {

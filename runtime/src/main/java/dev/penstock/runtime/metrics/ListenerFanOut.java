@@ -3,6 +3,7 @@ package dev.penstock.runtime.metrics;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepReport;
 import java.util.Collections;
 import java.util.IdentityHashMap;
@@ -67,6 +68,11 @@ public final class ListenerFanOut implements RunListener {
     }
 
     @Override
+    public void onRevised(RunPlan revised, long completed) {
+        each(listener -> listener.onRevised(revised, completed));
+    }
+
+    @Override
     public void onMembers(List<RunMember> members) {
         each(listener -> listener.onMembers(members));
     }
@@ -74,6 +80,11 @@ public final class ListenerFanOut implements RunListener {
     @Override
     public void onStall(String report) {
         each(listener -> listener.onStall(report));
+    }
+
+    @Override
+    public void onPlanNote(String note) {
+        each(listener -> listener.onPlanNote(note));
     }
 
     @Override

@@ -14,9 +14,9 @@ public final class PipelineMeter {
     /** Up to this many ops, every step is simulated: well under a millisecond. */
     private static final int OPS_PER_STEP = 4096;
 
-    private final Schedule schedule;
+    private Schedule schedule;
     private final RankGrid grid;
-    private final long stepsPerSimulation;
+    private long stepsPerSimulation;
     private @Nullable StepReport lastReport;
     private @Nullable StepMeasure lastMeasure;
     private long measured;
@@ -28,8 +28,19 @@ public final class PipelineMeter {
     public PipelineMeter(Schedule schedule, RankGrid grid) {
         this.schedule = schedule;
         this.grid = grid;
+        this.stepsPerSimulation = stepsPerSimulation(schedule);
+    }
+
+    private static long stepsPerSimulation(Schedule schedule) {
         long ops = schedule.programs().stream().mapToLong(program -> program.ops().size()).sum();
-        this.stepsPerSimulation = 1 + ops / OPS_PER_STEP;
+        return 1 + ops / OPS_PER_STEP;
+    }
+
+    /** From the next step on, the ranks run this program. */
+    public synchronized void follow(Schedule other) {
+        schedule = other;
+        stepsPerSimulation = stepsPerSimulation(other);
+        measured = 0;
     }
 
     /** A meter for pipeline parallelism alone. */

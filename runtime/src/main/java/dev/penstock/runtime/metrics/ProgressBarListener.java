@@ -73,6 +73,11 @@ final class ProgressBarListener implements ProgressListener {
     }
 
     @Override
+    public void onPlanNote(String note) {
+        above(note);
+    }
+
+    @Override
     public void onStraggler(int rank, long step, double factor) {
         above(Notices.straggler(rank, step, factor));
     }

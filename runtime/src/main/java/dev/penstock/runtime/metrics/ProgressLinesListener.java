@@ -63,6 +63,11 @@ final class ProgressLinesListener implements ProgressListener {
     }
 
     @Override
+    public void onPlanNote(String note) {
+        out.println(note);
+    }
+
+    @Override
     public void onStraggler(int rank, long step, double factor) {
         out.println(Notices.straggler(rank, step, factor));
     }

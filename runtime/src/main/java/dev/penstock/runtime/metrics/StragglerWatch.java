@@ -41,9 +41,9 @@ public final class StragglerWatch implements RunListener {
     /** The factor below which it has recovered. */
     private static final double WELL = 1.25;
 
-    private final Schedule schedule;
+    private Schedule schedule;
     private final RankGrid grid;
-    private final double[] shares;
+    private double[] shares;
     private final RunListener told;
     private final List<Rank> ranks;
     private int ignored;
@@ -70,11 +70,21 @@ public final class StragglerWatch implements RunListener {
         this.ranks = Arrays.stream(shares).mapToObj(_ -> new Rank()).toList();
     }
 
+    /** From the next step on, the ranks run this program and share the work like this. */
+    public void follow(Schedule other, double[] otherShares) {
+        schedule = other;
+        shares = otherShares.clone();
+        ignoreSome();
+    }
+
     @Override
     public void onRecovery(RecoveryReport report) {
-        if (report.replaced().isEmpty()) {
-            return;
+        if (!report.replaced().isEmpty()) {
+            ignoreSome();
         }
+    }
+
+    private void ignoreSome() {
         ignored = WINDOW;
         for (Rank rank : ranks) {
             rank.window.clear();

@@ -103,6 +103,7 @@ public final class HardwareModel {
                         choice,
                         run.pipeline()
                                 .partition()
+                                .layers()
                                 .filter(_ -> modelText.isEmpty())
                                 .orElse(trained.evenPartition(shape.stages())),
                         schedule,

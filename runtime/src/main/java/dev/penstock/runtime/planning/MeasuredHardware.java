@@ -162,7 +162,7 @@ public final class MeasuredHardware {
                         new Hardware(group.name(), List.of(machines), group.inside()),
                         config.batch().sequences() / config.grid().data()),
                 choice,
-                config.pipeline().partition().orElse(model.evenPartition(shape.stages())),
+                config.pipeline().partition().layers().orElse(model.evenPartition(shape.stages())),
                 order,
                 config.schedule().recompute().blocks(model.layers()),
                 1);

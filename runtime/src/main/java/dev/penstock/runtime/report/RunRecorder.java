@@ -128,6 +128,17 @@ public final class RunRecorder implements RunListener {
         events.put("stalls", "%d, the last one: %s".formatted(stalls, report));
     }
 
+    /** From the next step on, ops are those of another program: times of the last are forgotten. */
+    public synchronized void followOther() {
+        recent.clear();
+        kept.clear();
+    }
+
+    @Override
+    public synchronized void onPlanNote(String note) {
+        events.merge("plan", note, (a, b) -> a + "; " + b);
+    }
+
     @Override
     public void onStraggler(int rank, long step, double factor) {
         slow(Notices.straggler(rank, step, factor));

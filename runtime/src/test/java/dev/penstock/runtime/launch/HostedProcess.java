@@ -123,7 +123,8 @@ final class HostedProcess implements ProcessHarm, AutoCloseable {
                 given.library(),
                 given.transfers(),
                 given.fenced(),
-                given.losses());
+                given.losses(),
+                given.revisions());
     }
 
     @Override

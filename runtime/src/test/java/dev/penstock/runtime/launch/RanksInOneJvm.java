@@ -121,7 +121,8 @@ public final class RanksInOneJvm {
                             assembly.recoveryPolicy(),
                             journal,
                             processes,
-                            processes);
+                            processes,
+                            assembly.reaction());
             ActorSystem<Command> system =
                     ActorSystems.local(
                             PipelineSupervisor.create(

@@ -193,7 +193,7 @@ final class MemoryArguments {
 
     private List<Integer> partition(Optional<RunConfig> config, ModelShape trained, int stages) {
         return config.filter(_ -> model == null)
-                .flatMap(c -> c.pipeline().partition())
+                .flatMap(c -> c.pipeline().partition().layers())
                 .orElseGet(() -> trained.evenPartition(stages));
     }
 }

@@ -143,8 +143,13 @@ public record ConfiguredSchedule(
                             config.chunks(),
                             config.microBatchesOfReplica(),
                             section.tokensPerSlice(config.model(), config.parallel().context()));
+            var options = GenerateOptions.defaults().withBackwardOrder(backward);
             return Generators.generate(
-                    kind, shape, GenerateOptions.defaults().withBackwardOrder(backward));
+                    kind,
+                    shape,
+                    section.costs().isEmpty()
+                            ? options
+                            : options.withCosts(section.costsOfRanks()));
         } catch (IllegalArgumentException e) {
             throw new ConfigException(
                     List.of(

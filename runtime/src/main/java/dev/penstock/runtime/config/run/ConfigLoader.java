@@ -140,6 +140,11 @@ public final class ConfigLoader {
         return draftOfRun(file, overrides).orThrow();
     }
 
+    /** Same as {@link #loadOfRun}, of the text itself. */
+    public static LoadedConfig loadOfRun(String name, String text, List<String> overrides) {
+        return new ConfigLoader(Path.of(name), text, overrides, true).read().orThrow();
+    }
+
     private DraftConfig read() {
         reportUnknownKeys();
         Map<String, @Nullable Object> values = new HashMap<>();

@@ -49,6 +49,8 @@ final class Consistency {
         consistency.gpusHaveTheirOwnMemory();
         consistency.ncclIsForGpusWithoutMirrors();
         consistency.everyStageHasWork();
+        consistency.costsAreOfAllRanks();
+        consistency.candidatesAreGenerated();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
         consistency.recomputedBlocksExist();
@@ -506,10 +508,10 @@ final class Consistency {
     }
 
     private void partitionMatches() {
-        if (config.pipeline().partition().isEmpty()) {
+        if (config.pipeline().partition().layers().isEmpty()) {
             return;
         }
-        List<Integer> partition = config.pipeline().partition().get();
+        List<Integer> partition = config.pipeline().partition().layers().get();
         int layers = config.model().layers();
         int stages = config.stages();
         require(
@@ -531,6 +533,29 @@ final class Consistency {
                 partition,
                 "try flops, or " + evenly(layers, stages),
                 "pipeline.partition");
+    }
+
+    private void costsAreOfAllRanks() {
+        int wanted = ScheduleSection.COSTS_OF_RANK * config.pipeline().stages();
+        int got = config.schedule().costs().size();
+        require(
+                got == 0 || got == wanted,
+                "none, or %d numbers: three for each of pipeline.stages = %d ranks"
+                        .formatted(wanted, config.pipeline().stages()),
+                got + " numbers",
+                "leave it out",
+                "schedule.costs",
+                "pipeline.stages");
+    }
+
+    private void candidatesAreGenerated() {
+        require(
+                config.schedule().candidates().isEmpty() || config.schedule().file().isEmpty(),
+                "no candidates beside an order from a file, whose stages they may not have",
+                config.schedule().candidates().stream().map(ScheduleSection.Kind::word).toList(),
+                "name the order's kind in schedule.kind, or leave the candidates out",
+                "schedule.candidates",
+                "schedule.file");
     }
 
     private void slicesFillTheContext() {

@@ -11,9 +11,8 @@ import java.util.Optional;
  *
  * @param stages ranks of the pipeline: one stage each, or {@code chunks}
  * @param chunks stages on each rank; empty: as many as the order's kind is made for
- * @param partition layers of each stage, 0 only for the first (the embedding alone) or the last
- *     (the head alone); empty: cut so that the stages cost about the same FLOPs, as far as they are
- *     trained
+ * @param adaptEvery steps between two looks at what the ranks took, where the plan may change
+ * @param adaptMargin share of a step that another plan must win to be taken
  * @param ranksPerNode most ranks on one node of a cluster; empty: as many as its memory takes,
  *     spread as far as there are nodes
  */
@@ -33,10 +32,26 @@ public record PipelineSection(
                 Optional<Integer> chunks,
         @Setting(
                         is = "flops",
-                        word = "flops",
                         range = "[0, )",
-                        doc = "layers of each stage, such as [3, 1]; flops: balanced by cost")
-                Optional<List<Integer>> partition,
+                        doc =
+                                "layers of each stage, such as [3, 1]; flops: balanced by cost;"
+                                        + " measured: the same, and cut anew when other stages"
+                                        + " would be faster by what the ranks took")
+                Partition partition,
+        @Setting(
+                        is = "10",
+                        range = "[1, )",
+                        doc =
+                                "with partition = measured or schedule.candidates: steps between"
+                                        + " two looks at what the ranks took")
+                int adaptEvery,
+        @Setting(
+                        is = "0.05",
+                        range = "[0, 1)",
+                        doc =
+                                "with the same: share of a step that another plan must win to be"
+                                        + " taken")
+                double adaptMargin,
         @Setting(is = "single", doc = "all stages in one process, or one process each")
                 Processes processes,
         @Setting(
@@ -51,8 +66,39 @@ public record PipelineSection(
     /** Returns how the layers of a model, of which this is trained, are cut into so many stages. */
     public StagePartition partition(TrainedParts parts, int stageCount) {
         return partition
+                .layers()
                 .map(layers -> StagePartition.given(parts.shape(), layers))
                 .orElseGet(() -> StagePartition.byFlops(parts, stageCount));
+    }
+
+    /** Which layers each stage has. */
+    public sealed interface Partition {
+        /** What is said of all stages together. */
+        enum Rule implements Partition {
+            /** Cut so that they cost about the same FLOPs, as far as they are trained. */
+            FLOPS,
+            /** Cut so at first, and anew while the run goes on. */
+            MEASURED
+        }
+
+        /**
+         * Layers by hand.
+         *
+         * @param counts of each stage, 0 only for the first (the embedding alone) or the last (the
+         *     head alone)
+         */
+        record Given(List<Integer> counts) implements Partition {
+            public Given {
+                counts = List.copyOf(counts);
+            }
+        }
+
+        /** The layers of each stage, where they are given. */
+        default Optional<List<Integer>> layers() {
+            return this instanceof Given(List<Integer> counts)
+                    ? Optional.of(counts)
+                    : Optional.empty();
+        }
     }
 
     /** Where stages run. */

@@ -5,6 +5,7 @@ import dev.penstock.runtime.config.reading.Worded;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import java.nio.file.Path;
 import java.util.List;
@@ -20,6 +21,9 @@ import java.util.stream.IntStream;
  * @param sliceLengths how long they are; given lengths also say how many
  * @param recompute what backwards compute a second time instead of keeping it from the forward
  * @param file an order written by hand; it takes the place of {@code kind} and its options
+ * @param candidates kinds that may take the place of {@code kind} while the run goes on
+ * @param costs three for each rank: of a forward, a backward for the input and one for the weights;
+ *     empty: all ops take as long
  */
 public record ScheduleSection(
         @Setting(is = "1f1b", doc = "the order's family") Kind kind,
@@ -46,7 +50,23 @@ public record ScheduleSection(
                         is = "none",
                         word = "none",
                         doc = "an order written by hand, in place of schedule.kind")
-                Optional<Path> file) {
+                Optional<Path> file,
+        @Setting(
+                        is = "[]",
+                        doc =
+                                "kinds that take the place of schedule.kind when a step would be"
+                                        + " faster by what the ranks took")
+                List<Kind> candidates,
+        @Setting(
+                        is = "[]",
+                        range = "[0, )",
+                        doc =
+                                "for kinds that are searched, what a forward, a backward for the"
+                                        + " input and one for the weights take on each rank, one"
+                                        + " rank after the other; empty: all the same")
+                List<Integer> costs) {
+
+    static final int COSTS_OF_RANK = 3;
 
     /** A family of orders that is generated. */
     public enum Kind implements Worded {
@@ -112,6 +132,19 @@ public record ScheduleSection(
                 case TWO -> 2;
             };
         }
+    }
+
+    /** What a rank's ops cost that searched orders are made for; empty: all the same. */
+    public List<OpCosts> costsOfRanks() {
+        return IntStream.range(0, costs.size() / COSTS_OF_RANK)
+                .mapToObj(
+                        rank ->
+                                new OpCosts(
+                                        costs.get(COSTS_OF_RANK * rank),
+                                        costs.get(COSTS_OF_RANK * rank + 1),
+                                        costs.get(COSTS_OF_RANK * rank + 2),
+                                        0))
+                .toList();
     }
 
     /** In which order GPipe runs its backward passes. */

@@ -75,6 +75,15 @@ public record ValueType<T>(
                     SliceLengths.Given::new,
                     given -> given instanceof SliceLengths.Given(var tokens) ? tokens : null,
                     setting);
+        } else if (type == PipelineSection.Partition.class) {
+            return ruleOrList(
+                    PipelineSection.Partition.Rule.values(),
+                    PipelineSection.Partition.Given::new,
+                    given ->
+                            given instanceof PipelineSection.Partition.Given(var counts)
+                                    ? counts
+                                    : null,
+                    setting);
         } else if (type == Recompute.class) {
             return ruleOrList(
                     Recompute.Rule.values(),

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.shape;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.ToDoubleFunction;
@@ -62,15 +63,45 @@ public record StagePartition(List<Integer> layersPerStage) {
      * part costs what its forward and its backwards do.
      */
     public static StagePartition byFlops(TrainedParts parts, int stages) {
-        ModelShape shape = parts.shape();
+        requireFilled(parts.shape(), stages);
+        double[] even = new double[stages];
+        Arrays.fill(even, 1);
+        return bySpeed(parts, even);
+    }
+
+    /**
+     * Same as {@link #byFlops(TrainedParts, int)} on stages of which each computes at a speed of
+     * its own: the one that takes longest takes as little as it can.
+     *
+     * @param speeds entry s is that of stage s, in any unit, above 0
+     */
+    public static StagePartition bySpeed(TrainedParts parts, double[] speeds) {
+        requireFilled(parts.shape(), speeds.length);
+        return new StagePartition(
+                new Search(new TrainedFlops(parts), parts.shape().layers(), speeds.clone()).best());
+    }
+
+    private static void requireFilled(ModelShape shape, int stages) {
         int most = shape.layers() + 2;
         if (stages < 1 || stages > most) {
             throw new IllegalArgumentException(
                     "%d layers can fill 1 to %d stages, got %d; try fewer stages or more layers"
                             .formatted(shape.layers(), most, stages));
         }
-        return new StagePartition(
-                new Search(new TrainedFlops(parts), shape.layers(), stages).best());
+    }
+
+    /** Returns the FLOPs per token of each stage, as far as its parts are trained. */
+    public double[] flopsPerToken(TrainedParts parts) {
+        double[] even = new double[stages()];
+        Arrays.fill(even, 1);
+        var search = new Search(new TrainedFlops(parts), layers(), even);
+        double[] flops = new double[stages()];
+        int before = 0;
+        for (int stage = 0; stage < flops.length; stage++) {
+            flops[stage] = search.stageCost(stage, before, layersPerStage.get(stage));
+            before += layersPerStage.get(stage);
+        }
+        return flops;
     }
 
     public int stages() {
@@ -114,7 +145,18 @@ public record StagePartition(List<Integer> layersPerStage) {
     }
 
     /** Fills stages from the front, keeping for every (stage, layers so far) the best beginning. */
-    private record Search(TrainedFlops flops, int layers, int stages) {
+    private static final class Search {
+        private final TrainedFlops flops;
+        private final int layers;
+        private final double[] speeds;
+        private final int stages;
+
+        Search(TrainedFlops flops, int layers, double[] speeds) {
+            this.flops = flops;
+            this.layers = layers;
+            this.speeds = speeds;
+            this.stages = speeds.length;
+        }
 
         /**
          * A filled beginning of the pipeline: the cost of its busiest stage, and the sum of all
@@ -177,9 +219,11 @@ public record StagePartition(List<Integer> layersPerStage) {
         }
 
         private double stageCost(int stage, int firstLayer, int count) {
-            return (double) flops.perToken(firstLayer, count)
-                    + (stage == 0 ? flops.embedding() : 0)
-                    + (stage == stages - 1 ? flops.head() : 0);
+            double work =
+                    (double) flops.perToken(firstLayer, count)
+                            + (stage == 0 ? flops.embedding() : 0)
+                            + (stage == stages - 1 ? flops.head() : 0);
+            return work / speeds[stage];
         }
     }
 }

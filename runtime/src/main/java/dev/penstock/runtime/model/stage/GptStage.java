@@ -322,6 +322,11 @@ public final class GptStage implements StageProgram {
     }
 
     @Override
+    public int firstLayer() {
+        return role.firstLayer();
+    }
+
+    @Override
     public int boundaryRows(int slice) {
         return settings.shape(role).ownRows(batch.rows(slice));
     }

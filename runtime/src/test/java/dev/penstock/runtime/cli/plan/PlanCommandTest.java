@@ -109,7 +109,7 @@ class PlanCommandTest {
         JsonNode first = answer.at("/plans/0");
         assertThat(config.schedule().kind().word()).isEqualTo(first.get("kind").asText());
         assertThat(config.pipeline().stages()).isEqualTo(first.get("pipeline").asInt());
-        assertThat(config.pipeline().partition().orElseThrow())
+        assertThat(config.pipeline().partition().layers().orElseThrow())
                 .hasSameSizeAs(first.get("partition"));
         assertThat(config.batch().microBatches()).isEqualTo(first.get("microBatches").asInt());
     }

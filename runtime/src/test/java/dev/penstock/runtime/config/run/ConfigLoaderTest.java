@@ -57,7 +57,9 @@ class ConfigLoaderTest {
                                 new PipelineSection(
                                         2,
                                         Optional.empty(),
-                                        Optional.empty(),
+                                        PipelineSection.Partition.Rule.FLOPS,
+                                        10,
+                                        0.05,
                                         PipelineSection.Processes.SINGLE,
                                         Optional.empty()),
                                 new ParallelSection(
@@ -79,7 +81,9 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         SliceLengths.Rule.EQUAL,
                                         Recompute.Rule.NONE,
-                                        Optional.empty()),
+                                        Optional.empty(),
+                                        List.of(),
+                                        List.of()),
                                 new OptimizerSection(
                                         6e-4,
                                         Optional.empty(),
@@ -164,11 +168,13 @@ class ConfigLoaderTest {
             parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
             }, ring-from = 4 MiB, collectives = auto, devices = 18 }
-            pipeline { stages = 3, chunks = 1, partition = [2, 1, 2], processes = per-stage
+            pipeline { stages = 3, chunks = 1, partition = [2, 1, 2]
+                       adapt-every = 20, adapt-margin = 0.1, processes = per-stage
                        ranks-per-node = 2 }
             schedule {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
-              recompute = [0, 3], file = corpus.txt
+              recompute = [0, 3], file = corpus.txt, candidates = []
+              costs = [1, 2, 3, 4, 5, 6, 7, 8, 9]
             }
             optimizer {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
@@ -227,7 +233,9 @@ class ConfigLoaderTest {
                                 new PipelineSection(
                                         3,
                                         Optional.of(1),
-                                        Optional.of(List.of(2, 1, 2)),
+                                        new PipelineSection.Partition.Given(List.of(2, 1, 2)),
+                                        20,
+                                        0.1,
                                         PipelineSection.Processes.PER_STAGE,
                                         Optional.of(2)),
                                 new ParallelSection(
@@ -249,7 +257,9 @@ class ConfigLoaderTest {
                                         Optional.of(3),
                                         new SliceLengths.Given(List.of(40, 32, 24)),
                                         new Recompute.Given(List.of(0, 3)),
-                                        Optional.of(folder.resolve("corpus.txt"))),
+                                        Optional.of(folder.resolve("corpus.txt")),
+                                        List.of(),
+                                        List.of(1, 2, 3, 4, 5, 6, 7, 8, 9)),
                                 new OptimizerSection(
                                         0.01,
                                         Optional.of(1e-5),
@@ -395,7 +405,7 @@ class ConfigLoaderTest {
 
         assertThat(config.run().steps()).isEqualTo(3);
         assertThat(config.schedule().kind()).isEqualTo(ScheduleSection.Kind.TERAPIPE);
-        assertThat(config.pipeline().partition()).hasValue(List.of(3, 1));
+        assertThat(config.pipeline().partition().layers()).hasValue(List.of(3, 1));
     }
 
     @Test

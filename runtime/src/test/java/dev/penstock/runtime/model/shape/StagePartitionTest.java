@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -34,6 +35,34 @@ class StagePartitionTest {
                         .min()
                         .orElseThrow();
         assertThat(busiest(shape, found)).isEqualTo(best);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"2", "3", "4", "5"})
+    void noOtherPartitionIsFasterOnStagesOfUnequalSpeeds(int stages) {
+        ModelShape shape = ModelShape.gpt2(3000, 64, 96, 9, 3, true);
+        var parts = new TrainedParts(shape, FineTuning.FULL);
+        double[] speeds = {1, 0.3, 2.5, 0.8, 1.7};
+        double[] some = Arrays.copyOf(speeds, stages);
+
+        StagePartition found = StagePartition.bySpeed(parts, some);
+
+        assertThat(found.layers()).isEqualTo(9);
+        double best =
+                everyPartition(9, stages).stream()
+                        .mapToDouble(p -> slowest(parts, some, new StagePartition(p)))
+                        .min()
+                        .orElseThrow();
+        assertThat(slowest(parts, some, found)).isEqualTo(best);
+    }
+
+    private static double slowest(TrainedParts parts, double[] speeds, StagePartition partition) {
+        double most = 0;
+        for (int stage = 0; stage < speeds.length; stage++) {
+            double flops = partition.flopsPerToken(parts.shape(), stage);
+            most = Math.max(most, flops / speeds[stage]);
+        }
+        return most;
     }
 
     /** Attention to two tokens, the head of two rows and the embedding cost next to nothing. */

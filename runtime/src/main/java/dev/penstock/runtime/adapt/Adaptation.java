@@ -1,0 +1,170 @@
+package dev.penstock.runtime.adapt;
+
+import dev.penstock.actors.spi.PlanReaction;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.runtime.metrics.PipelineMeter;
+import dev.penstock.schedules.simulate.MeasuredMeans;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Cuts a run's layers into other stages, and takes another order, when its ranks compute at other
+ * speeds than the plan assumes. It looks at the computations of some steps, whose medians ignore a
+ * disturbed step; of what they took follow the speed of every rank and the plan that would suit
+ * these speeds. That is taken if a simulated step wins more than a margin, and all steps left win
+ * more than the change costs.
+ *
+ * <p>Not thread-safe: confined to the listener's thread.
+ */
+public final class Adaptation implements RunListener, PlanReaction {
+    /** After a start and after every recovery: code is not compiled, and caches are cold. */
+    private static final int SETTLING = 5;
+
+    /** No step comes before the recovery with which the ranks follow another plan. */
+    private static final int REVISED = Integer.MAX_VALUE;
+
+    private final int every;
+    private final double margin;
+    private final PipelineMeter meter;
+    private final Reviser reviser;
+    private SpeedModel model;
+    private MeasuredMeans means = new MeasuredMeans();
+    private int looked;
+    private int settling = SETTLING;
+    private long checkpointNanos;
+
+    /** What all ranks took to begin anew, beside their checkpoint. */
+    private long restartNanos = 1_000_000_000L;
+
+    /** Simulated computations of a step before the last change; 0 if nothing has changed. */
+    private long nanosBefore;
+
+    private RunListener told = new RunListener() {};
+    private int revisions;
+    private @Nullable String refused;
+    private @Nullable RunPlan wanted;
+
+    /** Makes other plans of a run. */
+    public interface Reviser {
+        /**
+         * Returns the plan of these settings; empty if ranks cannot hold their parts of it.
+         *
+         * @param number of the plan among those of the run
+         * @param settings as on a command line
+         * @param reason for people
+         */
+        Optional<RunPlan> revise(int number, List<String> settings, String reason);
+
+        /** Returns what is known of a plan's stages. */
+        SpeedModel model(RunPlan plan);
+    }
+
+    /**
+     * @param every steps between two looks
+     * @param margin share of a step that other stages must win
+     * @param meter of the run's steps
+     */
+    public Adaptation(
+            int every, double margin, PipelineMeter meter, SpeedModel model, Reviser reviser) {
+        this.every = every;
+        this.margin = margin;
+        this.meter = meter;
+        this.model = model;
+        this.reviser = reviser;
+    }
+
+    /** Takes who hears what the changes win. */
+    public void tell(RunListener listener) {
+        told = listener;
+    }
+
+    @Override
+    public Optional<RunPlan> wanted() {
+        var told = Optional.ofNullable(wanted);
+        wanted = null;
+        return told;
+    }
+
+    @Override
+    public void onRevised(RunPlan revised, long completed) {
+        model = reviser.model(revised);
+        revisions = revised.revision().number();
+        settling = REVISED;
+    }
+
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        if (settling == REVISED) {
+            restartNanos = report.resumeNanos();
+        }
+        begin();
+    }
+
+    private void begin() {
+        means = new MeasuredMeans();
+        looked = 0;
+        settling = SETTLING;
+    }
+
+    @Override
+    public void onCheckpoint(long step, long bytes, long nanos) {
+        checkpointNanos = nanos;
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        if (settling > 0) {
+            settling--;
+            return;
+        }
+        means.add(meter.measure(report).times().pipelines());
+        looked++;
+        if (looked == every) {
+            look(report.step());
+            means = new MeasuredMeans();
+            looked = 0;
+        }
+    }
+
+    private void look(long step) {
+        SpeedModel.Proposal best = model.propose(means.lines());
+        if (nanosBefore > 0) {
+            told.onPlanNote(
+                    "since the change of plan %d, the computations of a step take %.3f s instead of %.3f s"
+                            .formatted(revisions, best.nanosNow() / 1e9, nanosBefore / 1e9));
+            nanosBefore = 0;
+        }
+        long won = best.nanosNow() - best.nanosThen();
+        double left = model.lastStep() - step;
+        List<String> settings = settings(best);
+        if (settings.toString().equals(refused)
+                || won <= margin * best.nanosNow()
+                || won * left <= 2 * checkpointNanos + restartNanos) {
+            return;
+        }
+        Optional<RunPlan> revised = reviser.revise(revisions + 1, settings, best.words());
+        if (revised.isEmpty()) {
+            told.onPlanNote(best.words() + "; but a rank cannot hold its part");
+            refused = settings.toString();
+        } else {
+            wanted = revised.get();
+            nanosBefore = best.nanosNow();
+        }
+    }
+
+    /** All that differs from the configuration: a later plan does not build on an earlier one. */
+    private static List<String> settings(SpeedModel.Proposal plan) {
+        List<String> settings = new ArrayList<>();
+        settings.add("pipeline.partition=" + plan.partition().layersPerStage());
+        settings.add("schedule.kind=" + plan.order().kind());
+        if (!plan.order().costs().isEmpty()) {
+            settings.add("schedule.costs=" + plan.order().costs());
+        }
+        return settings;
+    }
+}

@@ -1,0 +1,243 @@
+package dev.penstock.runtime.adapt;
+
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.TrainedParts;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.ComputeKind;
+import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.simulate.ProfileCosts;
+import dev.penstock.schedules.simulate.ProfileLine;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/**
+ * What steps of a plan would take with its layers in other stages, and in other orders. The work of
+ * a stage is that of its layers by FLOPs; a rank's speed is the work of its stages over the time
+ * that it took for them.
+ *
+ * @param order that the ranks run
+ * @param partition of its stages
+ * @param parts of the model, as far as they are trained
+ * @param movesLayers whether the stages may be others
+ * @param candidates what else may be run
+ * @param lastStep of the run
+ */
+public record SpeedModel(
+        Order order,
+        StagePartition partition,
+        TrainedParts parts,
+        boolean movesLayers,
+        Candidates candidates,
+        long lastStep) {
+    private static final long NANOS_PER_MICRO = 1_000;
+
+    /**
+     * An order that the judge has proved.
+     *
+     * @param kind its family's name
+     * @param costs that it was searched for, as in {@link Candidates}
+     */
+    public record Order(String kind, List<Integer> costs, Schedule schedule, InFlight inFlight) {
+        public Order {
+            costs = List.copyOf(costs);
+        }
+    }
+
+    /** Orders that may take the place of the present one. */
+    public interface Candidates {
+        /** The names of their families. */
+        List<String> kinds();
+
+        /**
+         * Returns an order with the stages, micro-batches and slices of the present one; empty if
+         * there is none that the judge proves.
+         *
+         * @param costs of a forward, a backward for the input and one for the weights on each rank,
+         *     one rank after the other; empty: all take as long
+         */
+        Optional<Order> order(String kind, List<Integer> costs);
+    }
+
+    /**
+     * The plan that suits the measured speeds best.
+     *
+     * @param nanosNow simulated computations of a step as it is
+     * @param nanosThen the same with these stages in this order
+     * @param slowest speed of the slowest rank over that of the fastest
+     */
+    record Proposal(
+            StagePartition former,
+            StagePartition partition,
+            String formerKind,
+            Order order,
+            long nanosNow,
+            long nanosThen,
+            double slowest) {
+        /** What changes and why, in a line. */
+        String words() {
+            List<String> changes = new ArrayList<>();
+            if (!partition.equals(former)) {
+                changes.add(
+                        "layers %s instead of %s"
+                                .formatted(partition.layersPerStage(), former.layersPerStage()));
+            }
+            if (!order.kind().equals(formerKind) || !order.costs().isEmpty()) {
+                changes.add("%s instead of %s".formatted(order.kind(), formerKind));
+            }
+            return "%s would take %.3f s for the computations of a step instead of %.3f s; the slowest rank computes %.2f times as fast as the fastest"
+                    .formatted(
+                            String.join(" and ", changes),
+                            nanosThen / 1e9,
+                            nanosNow / 1e9,
+                            slowest);
+        }
+    }
+
+    /**
+     * Looks for a better plan.
+     *
+     * @param measured what computations of the present stages took
+     */
+    Proposal propose(List<ProfileLine> measured) {
+        List<ProfileLine> lines = withBothBackwards(measured);
+        double[] work = partition.flopsPerToken(parts);
+        double[] speeds = speeds(measured, work);
+        StagePartition best = movesLayers ? StagePartition.bySpeed(parts, speeds) : partition;
+        List<ProfileLine> then = moved(lines, work, best.flopsPerToken(parts));
+        long now = simulated(order, lines).orElseThrow();
+        Order chosen = order;
+        long least = simulated(order, then).orElseThrow();
+        for (String kind : candidates.kinds()) {
+            for (List<Integer> costs : List.of(List.<Integer>of(), costs(then))) {
+                Optional<Order> other = candidates.order(kind, costs);
+                long nanos = other.flatMap(each -> simulated(each, then)).orElse(Long.MAX_VALUE);
+                if (nanos < least) {
+                    least = nanos;
+                    chosen = other.orElseThrow();
+                }
+            }
+        }
+        var all = Arrays.stream(speeds).summaryStatistics();
+        return new Proposal(
+                partition, best, order.kind(), chosen, now, least, all.getMin() / all.getMax());
+    }
+
+    /** Of every stage, that of its rank. */
+    private double[] speeds(List<ProfileLine> lines, double[] work) {
+        double[] nanos = new double[work.length];
+        for (ProfileLine line : lines) {
+            if (line instanceof ProfileLine.Computation(_, int stage, _, long took)) {
+                nanos[stage] += took;
+            }
+        }
+        double[] speeds = new double[work.length];
+        for (int stage = 0; stage < work.length; stage++) {
+            int rank = order.schedule().placement().rankOf(stage);
+            double done = 0;
+            double took = 0;
+            for (int each : order.schedule().placement().stagesOf(rank)) {
+                done += work[each];
+                took += nanos[each];
+            }
+            speeds[stage] = done / Math.max(1, took);
+        }
+        return speeds;
+    }
+
+    /** A stage with more work takes longer by as much: layers are alike. */
+    private static List<ProfileLine> moved(List<ProfileLine> lines, double[] work, double[] then) {
+        List<ProfileLine> moved = new ArrayList<>();
+        for (ProfileLine line : lines) {
+            moved.add(
+                    line
+                                    instanceof
+                                    ProfileLine.Computation(
+                                            var kind,
+                                            int stage,
+                                            int slice,
+                                            long took)
+                            ? new ProfileLine.Computation(
+                                    kind,
+                                    stage,
+                                    slice,
+                                    Math.round(took * then[stage] / Math.max(1, work[stage])))
+                            : line);
+        }
+        return moved;
+    }
+
+    /** Orders differ in whether backwards are split; what was not measured is half, or the sum. */
+    private static List<ProfileLine> withBothBackwards(List<ProfileLine> lines) {
+        Map<Integer, Map<Integer, Map<ComputeKind, Long>>> known = new TreeMap<>();
+        for (ProfileLine line : lines) {
+            if (line
+                    instanceof ProfileLine.Computation(var kind, int stage, int slice, long took)) {
+                known.computeIfAbsent(stage, _ -> new TreeMap<>())
+                        .computeIfAbsent(slice, _ -> new EnumMap<>(ComputeKind.class))
+                        .put(kind, took);
+            }
+        }
+        List<ProfileLine> all = new ArrayList<>(lines);
+        known.forEach(
+                (stage, slices) ->
+                        slices.forEach(
+                                (slice, kinds) ->
+                                        otherBackward(kinds)
+                                                .forEach(
+                                                        (kind, took) ->
+                                                                all.add(
+                                                                        new ProfileLine.Computation(
+                                                                                kind, stage, slice,
+                                                                                took)))));
+        return all;
+    }
+
+    private static Map<ComputeKind, Long> otherBackward(Map<ComputeKind, Long> known) {
+        Map<ComputeKind, Long> other = new EnumMap<>(ComputeKind.class);
+        Long whole = known.get(ComputeKind.BACKWARD);
+        long input = known.getOrDefault(ComputeKind.BACKWARD_INPUT, 0L);
+        long weight = known.getOrDefault(ComputeKind.BACKWARD_WEIGHT, 0L);
+        if (whole == null) {
+            other.put(ComputeKind.BACKWARD, input + weight);
+        } else if (input == 0) {
+            other.put(ComputeKind.BACKWARD_INPUT, whole / 2);
+            other.put(ComputeKind.BACKWARD_WEIGHT, whole - whole / 2);
+        }
+        return other;
+    }
+
+    /** Microseconds of every rank's ops, of its stages and slices together. */
+    private List<Integer> costs(List<ProfileLine> lines) {
+        int ranks = order.schedule().shape().ranks();
+        List<ComputeKind> kinds =
+                List.of(
+                        ComputeKind.FORWARD,
+                        ComputeKind.BACKWARD_INPUT,
+                        ComputeKind.BACKWARD_WEIGHT);
+        long[] nanos = new long[ranks * kinds.size()];
+        for (ProfileLine line : lines) {
+            if (line instanceof ProfileLine.Computation(var kind, int stage, _, long took)
+                    && kinds.contains(kind)) {
+                int rank = order.schedule().placement().rankOf(stage);
+                nanos[rank * kinds.size() + kinds.indexOf(kind)] += took;
+            }
+        }
+        return Arrays.stream(nanos).mapToObj(n -> Math.toIntExact(n / NANOS_PER_MICRO)).toList();
+    }
+
+    /** Empty if the order computes what nobody has measured. */
+    private static Optional<Long> simulated(Order order, List<ProfileLine> lines) {
+        var costs = new ProfileCosts(lines);
+        return costs.missing(order.schedule()).isEmpty()
+                ? Optional.of(
+                        ScheduleSimulator.simulate(order.schedule(), costs, order.inFlight())
+                                .makespanNanos())
+                : Optional.empty();
+    }
+}

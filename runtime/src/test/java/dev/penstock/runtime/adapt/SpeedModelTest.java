@@ -1,0 +1,107 @@
+package dev.penstock.runtime.adapt;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.penstock.runtime.model.shape.FineTuning;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.TrainedParts;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.simulate.ComputeKind;
+import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.simulate.ProfileLine;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** Layers of equal work, of which head and embedding cost next to nothing. */
+class SpeedModelTest {
+    private static final int MICRO_BATCHES = 64;
+
+    private static final SpeedModel.Candidates NO_OTHERS =
+            new SpeedModel.Candidates() {
+                @Override
+                public List<String> kinds() {
+                    return List.of();
+                }
+
+                @Override
+                public Optional<SpeedModel.Order> order(String kind, List<Integer> costs) {
+                    return Optional.empty();
+                }
+            };
+
+    private static SpeedModel model(Integer... layers) {
+        Schedule order =
+                Lowering.lower(
+                        Generators.generate(
+                                "1f1b", PipelineShape.of(layers.length, MICRO_BATCHES)));
+        return new SpeedModel(
+                new SpeedModel.Order("1f1b", List.of(), order, InFlight.auto(order)),
+                new StagePartition(List.of(layers)),
+                new TrainedParts(
+                        ModelShape.gpt2(
+                                2, 2, 96, Arrays.stream(layers).mapToInt(n -> n).sum(), 3, true),
+                        FineTuning.FULL),
+                true,
+                NO_OTHERS,
+                1_000);
+    }
+
+    /** A layer takes a rank of speed 1 a million nanoseconds forward and two backward. */
+    private static List<ProfileLine> lines(List<Integer> layers, double... speeds) {
+        List<ProfileLine> lines = new ArrayList<>();
+        for (int stage = 0; stage < speeds.length; stage++) {
+            long nanos = Math.round(1e6 * layers.get(stage) / speeds[stage]);
+            lines.add(new ProfileLine.Computation(ComputeKind.FORWARD, stage, 0, nanos));
+            lines.add(new ProfileLine.Computation(ComputeKind.BACKWARD, stage, 0, 2 * nanos));
+        }
+        return lines;
+    }
+
+    @Test
+    void ranksOfOneSpeedKeepTheirLayers() {
+        SpeedModel.Proposal same = model(4, 4).propose(lines(List.of(4, 4), 1, 1));
+
+        assertThat(same.partition().layersPerStage()).containsExactly(4, 4);
+        assertThat(same.nanosThen()).isEqualTo(same.nanosNow());
+    }
+
+    /** The steps of 1F1B: all micro-batches on the slowest stage, and one of the others. */
+    @Test
+    void aRankOfAThirdOfTheSpeedGetsAThirdOfTheLayersOfTheOther() {
+        SpeedModel.Proposal found = model(4, 4).propose(lines(List.of(4, 4), 1, 1.0 / 3));
+
+        assertThat(found.partition().layersPerStage()).containsExactly(6, 2);
+        double before = MICRO_BATCHES * 36e6 + 12e6;
+        double after = MICRO_BATCHES * 18e6 + 18e6;
+        assertThat((double) found.nanosNow()).isCloseTo(before, within(0.01 * before));
+        assertThat((double) found.nanosThen()).isCloseTo(after, within(0.01 * after));
+        assertThat(found.slowest()).isCloseTo(1.0 / 3, within(0.01));
+    }
+
+    /** The bound for 7 ranks of speed 1 and one of 2/3 is 91 %; layers are whole. */
+    @Test
+    void ofWhatAStageCostsThatIsSlowerByAHalfMoreThanFourFifthsComeBack() {
+        Integer[] even = new Integer[8];
+        Arrays.fill(even, 16);
+        double[] speeds = new double[8];
+        Arrays.fill(speeds, 1);
+        SpeedModel model = model(even);
+        double usual = model.propose(lines(List.of(even), speeds)).nanosNow();
+        speeds[3] = 1 / 1.5;
+
+        SpeedModel.Proposal found = model.propose(lines(List.of(even), speeds));
+
+        assertThat(found.partition().layersPerStage().get(3)).isBetween(9, 11);
+        double lost = found.nanosNow() - usual;
+        double back = found.nanosNow() - found.nanosThen();
+        assertThat(back / lost).isBetween(0.8, 0.91);
+    }
+}

@@ -1,0 +1,72 @@
+package dev.penstock.runtime.launch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a run becomes when it follows another plan. */
+class LaterPlansTest {
+    @TempDir Path folder;
+
+    private RunAssembly first() throws IOException {
+        Training.onText(folder);
+        return RunAssembly.of(
+                ConfigLoader.loadWithOrigins(
+                        folder.resolve("tiny.conf"), List.of("model.layers=4")),
+                new RunOptions(
+                        "run",
+                        folder.resolve("run"),
+                        Optional.empty(),
+                        Optional.empty(),
+                        Optional.empty(),
+                        false));
+    }
+
+    private static PlanRevision revision(int number, String setting, String hash) {
+        return new PlanRevision(number, List.of(setting), hash, "a test");
+    }
+
+    /** The hash that another process must find. */
+    private static String hash(RunAssembly run, String setting) {
+        return run.revisedBy(revision(1, setting, "")).plan().revision().hash();
+    }
+
+    @Test
+    void aLaterPlanStartsFromTheFirstWhateverCameBetween() throws IOException {
+        try (RunAssembly first = first()) {
+            String layers = "pipeline.partition=[3,1]";
+            String order = "schedule.kind=zb-h1";
+
+            RunAssembly second = first.following(revision(1, layers, hash(first, layers)));
+            RunAssembly third = second.following(revision(2, order, hash(first, order)));
+
+            assertThat(second.model().partition().layersPerStage()).containsExactly(3, 1);
+            assertThat(third.model().partition().layersPerStage()).containsExactly(2, 2);
+            assertThat(third.plan().training().name()).isEqualTo("zb-h1");
+            assertThat(third.plan().hash()).isEqualTo(first.plan().hash());
+            assertThat(third.following(PlanRevision.NONE)).isSameAs(first);
+        }
+    }
+
+    @Test
+    void aProcessThatFindsAnotherPlanSaysSo() throws IOException {
+        try (RunAssembly first = first()) {
+            assertThatThrownBy(
+                            () ->
+                                    first.following(
+                                            revision(1, "pipeline.partition=[3,1]", "c0ffee")))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("pipeline.partition=[3,1] (a test)")
+                    .hasMessageContaining("expected hash c0ffee");
+        }
+    }
+}
