@@ -133,3 +133,124 @@ extern "C" __global__ void decodeBytes(ConstWords coded, Floats x, int rows, int
 extern "C" __global__ void decodeHalfBytes(ConstWords coded, Floats x, int rows, int columns) {
     decodeIntegers<8>(coded, x, rows, columns);
 }
+
+// ---- the largest elements of a row: Java's TopK --------------------------------------------------------
+
+// What elements are compared by; what is no number is above the infinite.
+__device__ __forceinline__ unsigned magnitudeOf(float value) {
+    return min(__float_as_uint(value) & 0x7fffffffu, 0x7f800001u);
+}
+
+__device__ __forceinline__ void setHalf(unsigned* words, int i, unsigned half) {
+    reinterpret_cast<unsigned short*>(words)[i] = static_cast<unsigned short>(half);
+}
+
+__device__ __forceinline__ int warpCount(int count) {
+    for (int bits = 16; bits > 0; bits >>= 1) {
+        count += __shfl_xor_sync(ALL_LANES, count, bits);
+    }
+    return count;
+}
+
+// A row by a warp. Halving finds the least magnitude that travels, then each 32 columns are written in order.
+extern "C" __global__ void encodeLargest(ConstFloats x, Words coded, int rows, int columns, int kept, int words, int bitmap) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= rows) {
+        return;
+    }
+    int lane = threadIdx.x % 32;
+    const float* from = x.row(row);
+    unsigned* to = coded.row(row);
+    unsigned largest = 0;
+    for (int j = lane; j < columns; j += 32) {
+        largest = max(largest, magnitudeOf(from[j]));
+    }
+    for (int bits = 16; bits > 0; bits >>= 1) {
+        largest = max(largest, __shfl_xor_sync(ALL_LANES, largest, bits));
+    }
+    unsigned least = 0;
+    unsigned above = largest + 1;
+    int countAbove = 0;
+    while (above - least > 1) {
+        unsigned middle = (least + above) >> 1;
+        int count = 0;
+        for (int j = lane; j < columns; j += 32) {
+            count += magnitudeOf(from[j]) >= middle;
+        }
+        count = warpCount(count);
+        if (count >= kept) {
+            least = middle;
+        }
+        if (count <= kept) {
+            above = middle;
+            countAbove = count;
+        }
+    }
+    unsigned scale = largest >= 0x7f800000u ? 0x3f800000u : min(max(largest & 0x7f800000u, 1u << 23), 253u << 23);
+    float inverse = __uint_as_float((254u << 23) - scale);
+    for (int j = lane; j < words - 1; j += 32) {
+        to[j] = 0;
+    }
+    __syncwarp();
+    unsigned before = (1u << lane) - 1;
+    int ties = kept - countAbove;
+    int at = 0;
+    for (int first = 0; first < columns; first += 32) {
+        int j = first + lane;
+        unsigned magnitude = j < columns ? magnitudeOf(from[j]) : 0;
+        bool tie = j < columns && magnitude + 1 == above && ties > 0;
+        unsigned tied = __ballot_sync(ALL_LANES, tie);
+        bool travels = j < columns && (magnitude >= above || (tie && __popc(tied & before) < ties));
+        unsigned all = __ballot_sync(ALL_LANES, travels);
+        if (travels) {
+            int i = at + __popc(all & before);
+            setHalf(to, i, toHalf(from[j] * inverse));
+            if (bitmap == 0) {
+                setHalf(to, kept + i, j);
+            }
+        }
+        if (bitmap != 0 && lane == 0) {
+            to[bitmap + first / 32] = all;
+        }
+        at += __popc(all);
+        ties -= min(ties, __popc(tied));
+    }
+    if (lane == 0) {
+        to[words - 1] = scale;
+    }
+}
+
+extern "C" __global__ void decodeLargest(ConstWords coded, Floats x, int rows, int columns, int kept, int words, int bitmap) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= rows) {
+        return;
+    }
+    int lane = threadIdx.x % 32;
+    const unsigned* from = coded.row(row);
+    const unsigned short* halves = reinterpret_cast<const unsigned short*>(from);
+    float* to = x.row(row);
+    float scale = __uint_as_float(from[words - 1]);
+    if (bitmap != 0) {
+        unsigned before = (1u << lane) - 1;
+        int at = 0;
+        for (int first = 0; first < columns; first += 32) {
+            unsigned marked = from[bitmap + first / 32];
+            int i = at + __popc(marked & before);
+            if (first + lane < columns) {
+                to[first + lane] = marked >> lane & 1 && i < kept ? fromHalf(halves[i]) * scale : 0;
+            }
+            at += __popc(marked);
+        }
+        return;
+    }
+    for (int j = lane; j < columns; j += 32) {
+        to[j] = 0;
+    }
+    __syncwarp();
+    for (int i = lane; i < kept; i += 32) {
+        int column = halves[kept + i];
+        if (column < columns) { // whatever came
+            to[column] = fromHalf(halves[i]) * scale;
+        }
+    }
+}

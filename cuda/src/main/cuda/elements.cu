@@ -369,6 +369,22 @@ extern "C" __global__ void unfoldGradient(View<const long long> sum, Floats grad
     eachElement(rows, columns, [&](int i, int j) { gradient.at(i, j) = static_cast<float>(sum.at(i, j)) * 0x1p-44f; });
 }
 
+// y -= x
+extern "C" __global__ void subtract(ConstFloats x, Floats y, int rows, int columns) {
+    eachFour(
+        rows, columns, isAligned(x) && isAligned(y),
+        [&](int i, int j, auto rest) {
+            auto less = rest.at(&x.at(i, j));
+            rest = rest.at(&y.at(i, j));
+#pragma unroll
+            for (int n = 0; n < rest.COUNT; n++) {
+                rest.of[n] -= less.of[n];
+            }
+            return rest;
+        },
+        [&](int i, int j, auto rest) { rest.storeAt(&y.at(i, j)); });
+}
+
 // y = x, elements of 4 bytes
 extern "C" __global__ void copyWords(View<const unsigned> x, View<unsigned> y, int rows, int columns) {
     eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = x.at(i, j); });

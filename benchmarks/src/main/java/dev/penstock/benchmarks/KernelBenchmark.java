@@ -10,14 +10,18 @@ import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.runtime.speed.DeviceRates;
 import dev.penstock.runtime.speed.Repeated;
 import java.io.PrintStream;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 
 /**
@@ -84,7 +88,9 @@ public final class KernelBenchmark {
     private void codecs() {
         Tensor x = normals(n, d);
         Tensor back = normals(n, d);
-        for (WireCodec codec : WireCodec.values()) {
+        var codecs = new ArrayList<RowCodec>(List.of(WireCodec.values()));
+        codecs.add(new TopK(0.1));
+        for (RowCodec codec : codecs) {
             Tensor coded =
                     device.memory().tensor("coded as " + codec, DType.I32, n, codec.words(d));
             bytes("encode " + codec, 4.0 * n * d, () -> k.encode(codec, x, coded));

@@ -10,12 +10,16 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -138,7 +142,10 @@ final class KernelAllocations {
         Tensor sum = device.memory().tensor("sum", DType.I64, n, d);
         ops.put("foldGradient", () -> k.foldGradient(y, sum, 1, true));
         ops.put("unfoldGradient", () -> k.unfoldGradient(sum, y));
-        for (WireCodec codec : WireCodec.values()) {
+        var codecs = new ArrayList<RowCodec>(List.of(WireCodec.values()));
+        codecs.add(new TopK(0.1));
+        codecs.add(new TopK(0.03));
+        for (RowCodec codec : codecs) {
             Tensor coded =
                     device.memory().tensor("coded as " + codec, DType.I32, n, codec.words(d));
             ops.put("encode " + codec, () -> k.encode(codec, x, coded));
@@ -158,6 +165,7 @@ final class KernelAllocations {
         ops.put("softmaxPart", () -> k.softmaxPart(x, ids, tokens, part, true));
         ops.put("crossEntropy", () -> k.crossEntropy(part, 0, x, ids, tokens, mean, 1e-3f));
         ops.put("add", () -> k.add(x, y));
+        ops.put("subtract", () -> k.subtract(x, y));
         ops.put("squaredNorm", () -> k.squaredNorm(x));
         ops.put("allFinite", () -> k.allFinite(x));
         ops.put("adamW", () -> k.adamW(x, y, z, squares, step));

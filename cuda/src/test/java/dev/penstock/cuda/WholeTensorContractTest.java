@@ -56,6 +56,25 @@ class WholeTensorContractTest extends KernelContract {
     }
 
     @Test
+    void subtractRoundsOnce() {
+        for (int[] s : SHAPES) {
+            Tensor x = normalsWithGaps(s[0], s[1]);
+            Tensor y = normalsWithGaps(s[0], s[1]);
+            double[][] of = values(x);
+            double[][] truth = values(y);
+            for (int i = 0; i < s[0]; i++) {
+                for (int j = 0; j < s[1]; j++) {
+                    truth[i][j] = (float) (truth[i][j] - of[i][j]); // rounded once
+                }
+            }
+
+            kernels.subtract(x, y);
+
+            assertClose("difference", y, truth, 0);
+        }
+    }
+
+    @Test
     void conversionToBFloat16RoundsToNearestEven() {
         for (int[] s : SHAPES) {
             Tensor x = normals(s[0], s[1]);

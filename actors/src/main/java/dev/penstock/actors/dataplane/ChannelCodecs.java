@@ -1,6 +1,6 @@
 package dev.penstock.actors.dataplane;
 
-import dev.penstock.cuda.device.WireCodec;
+import dev.penstock.cuda.device.RowCodec;
 import java.util.Optional;
 
 /**
@@ -11,15 +11,19 @@ import java.util.Optional;
  * @param gradients of their gradients; empty: as they are
  * @param fromStage links from this stage on are coded: of stages k and k + 1 where k is this or
  *     more
+ * @param errorFeedback whether what coded gradients lose is added to those of the next step
  */
 public record ChannelCodecs(
-        Optional<WireCodec> activations, Optional<WireCodec> gradients, int fromStage) {
+        Optional<RowCodec> activations,
+        Optional<RowCodec> gradients,
+        int fromStage,
+        boolean errorFeedback) {
     /** All tensors travel as they are. */
     public static final ChannelCodecs NONE =
-            new ChannelCodecs(Optional.empty(), Optional.empty(), 0);
+            new ChannelCodecs(Optional.empty(), Optional.empty(), 0, false);
 
     /** Returns how tensors of a channel travel; empty: as they are. */
-    public Optional<WireCodec> of(ChannelKey channel) {
+    public Optional<RowCodec> of(ChannelKey channel) {
         if (Math.min(channel.fromStage(), channel.stage()) < fromStage) {
             return Optional.empty();
         }
@@ -28,6 +32,11 @@ public record ChannelCodecs(
             case GRADIENT -> gradients;
             case SHARED_GRADIENT, MIRROR, COLLECTIVE -> Optional.empty();
         };
+    }
+
+    /** Whether what a channel's tensors lose is kept for those of the next step. */
+    public boolean feedsBack(ChannelKey channel) {
+        return errorFeedback && channel.kind() == FrameKind.GRADIENT && of(channel).isPresent();
     }
 
     /** Returns the bytes of a tensor on its way. */

@@ -14,8 +14,8 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
-import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -56,12 +56,14 @@ final class BoundaryBuffers {
     private final Map<ChannelKey, Deque<DeviceBuffer>> decoded = new HashMap<>();
     private final ChannelCodecs codecs;
     private final Kernels kernels;
+    private final EncodingLosses losses;
     private final List<Inbound> inbound = new ArrayList<>();
     private final List<Outbound> outbound = new ArrayList<>();
 
     /**
      * Allocates everything.
      *
+     * @param losses what encoding has lost so far
      * @param keepsSent whether the data plane reads sent tensors until they are verified
      */
     BoundaryBuffers(
@@ -70,12 +72,14 @@ final class BoundaryBuffers {
             Map<Integer, StageProgram> programs,
             DeviceScope scope,
             Kernels kernels,
+            EncodingLosses losses,
             boolean keepsSent) {
         this.rank = rank;
         this.programs = programs;
         this.slices = plan.training().shape().slices();
         this.codecs = plan.codecs();
         this.kernels = kernels;
+        this.losses = losses;
         var needs = BufferNeeds.of(rank, plan);
         var topology = new Topology(plan.training());
         for (StageProgram program : programs.values()) {
@@ -166,15 +170,26 @@ final class BoundaryBuffers {
         return codecs.of(channel).isPresent();
     }
 
-    /** Returns what is sent of a computed tensor: its coded rows where its channel has a codec. */
+    /**
+     * Returns what is sent of a computed tensor: its coded rows where its channel has a codec, and
+     * then the tensor may be overwritten.
+     */
     Tensor encode(ChannelKey channel, WorkUnit unit, Tensor computed) {
-        Optional<WireCodec> codec = codecs.of(channel);
+        Optional<RowCodec> codec = codecs.of(channel);
         if (codec.isEmpty()) {
             return computed;
         }
         DeviceBuffer buffer = known(sendable, channel).pop();
         Tensor coded = coded(unit.stage(), buffer, unit, codec.get());
+        boolean feedsBack = codecs.feedsBack(channel);
+        if (feedsBack) {
+            losses.addTo(computed, unit, kernels);
+        }
         kernels.encode(codec.get(), computed, coded);
+        if (feedsBack) {
+            kernels.decode(codec.get(), coded, computed);
+            losses.take(computed, unit, kernels);
+        }
         return coded;
     }
 
@@ -223,7 +238,7 @@ final class BoundaryBuffers {
         return Tensor.of(buffer, DType.F32, program.boundaryRows(unit), program.boundaryColumns());
     }
 
-    private Tensor coded(int stage, DeviceBuffer buffer, WorkUnit unit, WireCodec codec) {
+    private Tensor coded(int stage, DeviceBuffer buffer, WorkUnit unit, RowCodec codec) {
         StageProgram program = known(programs, stage);
         int words = codec.words(program.boundaryColumns());
         return Tensor.of(buffer, DType.I32, program.boundaryRows(unit), words);

@@ -35,6 +35,7 @@ public final class BoundaryMemory {
      *
      * @param rows of the largest boundary tensor
      * @param columns of every boundary tensor
+     * @param rowsOfStep of all boundary tensors of a kind in a training step
      * @param sharedGradientElements elements of the gradient that stages share, 0 if they share
      *     none
      * @param keepsSent whether sent tensors are kept until they are verified
@@ -45,6 +46,7 @@ public final class BoundaryMemory {
             RunPlan plan,
             int rows,
             int columns,
+            long rowsOfStep,
             long sharedGradientElements,
             boolean keepsSent,
             boolean staged) {
@@ -73,7 +75,9 @@ public final class BoundaryMemory {
                         sizes.received(needs, BoundaryBuffers.gradient(stage), Use.OUTPUT_GRADIENT);
             }
         }
+        long lost = EncodingLosses.sending(plan, plan.stagesOf(rank)).size() * 2L;
         return bytes
+                + lost * rowsOfStep * columns * Float.BYTES
                 + exchanges(plan.grid().placeOf(rank).pipeline(), plan.training())
                         * SharedGradientExchange.slotBytes(sharedGradientElements, staged);
     }

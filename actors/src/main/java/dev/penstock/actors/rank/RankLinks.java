@@ -46,6 +46,7 @@ final class RankLinks implements AutoCloseable {
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**
+     * @param losses what encoding has lost so far
      * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
      */
     RankLinks(
@@ -55,6 +56,7 @@ final class RankLinks implements AutoCloseable {
             RankResources resources,
             Device device,
             Map<Integer, StageProgram> stages,
+            EncodingLosses losses,
             Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
             FrameListener listener,
@@ -84,6 +86,7 @@ final class RankLinks implements AutoCloseable {
                             stages,
                             boundary,
                             device.kernels(),
+                            losses,
                             dataPlane.keepsSentTensors());
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());

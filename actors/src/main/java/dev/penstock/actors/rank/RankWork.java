@@ -34,6 +34,7 @@ import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.TreeMap;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,6 +50,7 @@ public final class RankWork implements AutoCloseable {
     private final Device device;
     private final Map<Integer, StageProgram> stages = new TreeMap<>();
     private RankMirrors mirrors;
+    private EncodingLosses losses = EncodingLosses.NONE;
     private @Nullable RankLinks links;
     private long restoredStep;
     private long readyStep = NOTHING;
@@ -138,6 +140,7 @@ public final class RankWork implements AutoCloseable {
         closeStages();
         programs.createAll(ownStages(), resources.plan().grid().placeOf(rank), device)
                 .forEach(stage -> stages.put(stage.stage(), stage));
+        losses = EncodingLosses.build(rank, resources.plan(), stages.values(), device, programs);
     }
 
     private List<TrainedState> trained() {
@@ -195,6 +198,7 @@ public final class RankWork implements AutoCloseable {
                         resources,
                         device,
                         stages,
+                        losses,
                         scope -> mirrors.connect(layout, trained(), scope),
                         faults,
                         listener,
@@ -333,6 +337,7 @@ public final class RankWork implements AutoCloseable {
     void update(long committedStep, double clipFactor) {
         faults.at(StepMoment.OPTIMIZER, committedStep);
         stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
+        losses.commit();
         mirrors.update(committedStep, clipFactor);
         faults.at(StepMoment.UPDATED, committedStep);
     }
@@ -343,7 +348,9 @@ public final class RankWork implements AutoCloseable {
         List<CheckpointStore.ShardFile> files = new ArrayList<>();
         for (StageProgram stage : stages.values()) {
             List<NamedTensor> state =
-                    stage.state().stream().filter(held -> held.piece().elements() > 0).toList();
+                    Stream.concat(stage.state().stream(), losses.state(stage.stage()).stream())
+                            .filter(held -> held.piece().elements() > 0)
+                            .toList();
             if (!state.isEmpty()) {
                 files.add(
                         resources
@@ -365,6 +372,8 @@ public final class RankWork implements AutoCloseable {
     }
 
     private void closeStages() {
+        losses.close();
+        losses = EncodingLosses.NONE;
         List<StageProgram> built = new ArrayList<>(stages.values());
         stages.clear();
         built.reversed().forEach(StageProgram::close);

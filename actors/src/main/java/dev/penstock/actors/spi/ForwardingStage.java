@@ -28,6 +28,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public int firstLayer() {
+        return stage.firstLayer();
+    }
+
+    @Override
     public int boundaryRows(int slice) {
         return stage.boundaryRows(slice);
     }
@@ -35,6 +40,11 @@ public abstract class ForwardingStage implements StageProgram {
     @Override
     public int boundaryRows(WorkUnit unit) {
         return stage.boundaryRows(unit);
+    }
+
+    @Override
+    public int boundarySequences() {
+        return stage.boundarySequences();
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.penstock.actors.spi;
 
 import dev.penstock.cuda.device.Device;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -35,6 +36,19 @@ public interface StageBuilder {
             built.reversed().forEach(StageProgram::close);
             throw e;
         }
+    }
+
+    /**
+     * Copies state that belongs to a rank's links, not to a stage, from where first values come
+     * from.
+     *
+     * @param name under which it was saved
+     * @param piece what the rank holds of it
+     * @param destination receives its elements as F32, dense
+     * @return false if there is no such tensor: it starts from zero
+     */
+    default boolean fill(String name, TensorPiece piece, MemorySegment destination) {
+        return false;
     }
 
     /**

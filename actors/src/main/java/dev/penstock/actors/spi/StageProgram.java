@@ -23,6 +23,11 @@ public interface StageProgram extends AutoCloseable {
     /** The global index of this stage. */
     int stage();
 
+    /** The first layer of this stage, which changes where a run cuts its layers anew. */
+    default int firstLayer() {
+        return stage();
+    }
+
     /** Rows of a boundary tensor of this token slice, at most. */
     int boundaryRows(int slice);
 
@@ -33,6 +38,14 @@ public interface StageProgram extends AutoCloseable {
      */
     default int boundaryRows(WorkUnit unit) {
         return boundaryRows(unit.slice());
+    }
+
+    /**
+     * Sequences of a micro-batch, whose rows follow each other in a boundary tensor; 1 where a rank
+     * has parts of them.
+     */
+    default int boundarySequences() {
+        return 1;
     }
 
     /** Columns of every boundary tensor. */

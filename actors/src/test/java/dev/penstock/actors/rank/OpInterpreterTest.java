@@ -134,7 +134,9 @@ class OpInterpreterTest {
             opened.add(device);
             var scope = device.memory().child("boundary", Long.MAX_VALUE);
             opened.add(scope);
-            var buffers = new BoundaryBuffers(rank, plan, held, scope, device.kernels(), false);
+            var buffers =
+                    new BoundaryBuffers(
+                            rank, plan, held, scope, device.kernels(), EncodingLosses.NONE, false);
             links.open(buffers.inbound());
             List<Integer> homes = IntStream.range(0, plan.ranks()).boxed().toList();
             var direct = new DirectTransfers(new TransferRegistry(false), rank, 1, homes, NOBODY);

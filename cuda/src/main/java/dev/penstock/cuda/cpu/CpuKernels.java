@@ -5,6 +5,7 @@ import dev.penstock.cuda.cpu.vector.CodecKernels;
 import dev.penstock.cuda.cpu.vector.FixedPointKernels;
 import dev.penstock.cuda.cpu.vector.Int8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
+import dev.penstock.cuda.cpu.vector.TopKKernels;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
@@ -12,9 +13,11 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.cuda.kernels.IndexRules;
 
@@ -40,6 +43,7 @@ final class CpuKernels implements Kernels {
     private final Int8Kernels integers;
     private final CodecKernels codecs;
     private final FixedPointKernels fixedPoint;
+    private final TopKKernels largest;
     private double[] partialSums = new double[1];
 
     /** What the threads found in the call under way. */
@@ -68,6 +72,7 @@ final class CpuKernels implements Kernels {
         this.integers = new Int8Kernels(lanes);
         this.codecs = new CodecKernels(lanes);
         this.fixedPoint = new FixedPointKernels(lanes);
+        this.largest = new TopKKernels(lanes);
     }
 
     private static long row(Tensor tensor, long address, int row) {
@@ -555,7 +560,7 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
-    public void encode(WireCodec codec, Tensor x, Tensor coded) {
+    public void encode(RowCodec codec, Tensor x, Tensor coded) {
         long from = x.address();
         long to = coded.address();
         int n = x.columns();
@@ -567,21 +572,23 @@ final class CpuKernels implements Kernels {
                     long row = row(x, from, i);
                     long words = row(coded, to, i);
                     switch (codec) {
-                        case FP16, BF16 -> {
+                        case TopK topK -> largest.encode(topK, row, words, n);
+                        case WireCodec.FP16 -> {
                             Addresses.setInt(words + end - 4, 0); // an odd row leaves half of it
-                            if (codec == WireCodec.FP16) {
-                                codecs.toHalves(row, words, n);
-                            } else {
-                                bfloats.narrow(row, words, n);
-                            }
+                            codecs.toHalves(row, words, n);
                         }
-                        case INT8, INT4 -> codecs.toIntegers(codec, row, words, n, words + end - 4);
+                        case WireCodec.BF16 -> {
+                            Addresses.setInt(words + end - 4, 0);
+                            bfloats.narrow(row, words, n);
+                        }
+                        case WireCodec scaled ->
+                                codecs.toIntegers(scaled, row, words, n, words + end - 4);
                     }
                 });
     }
 
     @Override
-    public void decode(WireCodec codec, Tensor coded, Tensor x) {
+    public void decode(RowCodec codec, Tensor coded, Tensor x) {
         long from = coded.address();
         long to = x.address();
         int n = x.columns();
@@ -593,11 +600,12 @@ final class CpuKernels implements Kernels {
                     long words = row(coded, from, i);
                     long row = row(x, to, i);
                     switch (codec) {
-                        case FP16 -> codecs.fromHalves(words, row, n);
-                        case BF16 -> bfloats.widen(words, row, n);
-                        case INT8, INT4 -> {
+                        case TopK topK -> largest.decode(topK, words, row, n);
+                        case WireCodec.FP16 -> codecs.fromHalves(words, row, n);
+                        case WireCodec.BF16 -> bfloats.widen(words, row, n);
+                        case WireCodec scaled -> {
                             float scale = Addresses.getFloat(words + end - 4);
-                            codecs.fromIntegers(codec, words, row, n, scale);
+                            codecs.fromIntegers(scaled, words, row, n, scale);
                         }
                     }
                 });
@@ -635,6 +643,11 @@ final class CpuKernels implements Kernels {
         } else {
             split.runs(x, y, (_, from, to, n) -> elements.add(from, to, n));
         }
+    }
+
+    @Override
+    public void subtract(Tensor x, Tensor y) {
+        split.runs(x, y, (_, from, to, n) -> elements.subtract(from, to, n));
     }
 
     @Override

@@ -35,6 +35,23 @@ final class ElementKernels {
         }
     }
 
+    /** {@code y -= x}. */
+    void subtract(long x, long y, int n) {
+        int step = lanes.count();
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
+            long at = 4L * i;
+            lanes.load(y + at)
+                    .sub(lanes.load(x + at))
+                    .intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
+        }
+        if (whole < n) {
+            VectorMask<Float> rest = lanes.first(n - whole);
+            long at = 4L * whole;
+            lanes.store(lanes.load(y + at, rest).sub(lanes.load(x + at, rest)), y + at, rest);
+        }
+    }
+
     private void sumRest(long a, long b, long y, int n) {
         VectorMask<Float> rest = lanes.first(n);
         lanes.store(lanes.load(a, rest).add(lanes.load(b, rest)), y, rest);

@@ -435,15 +435,16 @@ public interface Kernels {
      * @param x F32 {@code [n, d]}
      * @param coded I32 {@code [n, codec.words(d)]}; bits that belong to no element become 0
      */
-    void encode(WireCodec codec, Tensor x, Tensor coded);
+    void encode(RowCodec codec, Tensor x, Tensor coded);
 
     /**
-     * Turns coded rows into floats: of scaled ones {@code integer * scale}, rounded once.
+     * Turns coded rows into floats: of scaled ones {@code element * scale}, rounded once. Elements
+     * that did not travel become 0.
      *
      * @param coded as {@link #encode} wrote it, perhaps on another device
      * @param x F32 {@code [n, d]}
      */
-    void decode(WireCodec codec, Tensor coded, Tensor x);
+    void decode(RowCodec codec, Tensor coded, Tensor x);
 
     // ---- exact sums of gradients ------------------------------------------------------------
 
@@ -478,6 +479,9 @@ public interface Kernels {
 
     /** {@code y += x}, same shape; both F32 or both I64. */
     void add(Tensor x, Tensor y);
+
+    /** {@code y -= x}, same shape. */
+    void subtract(Tensor x, Tensor y);
 
     /**
      * {@code y = x}, same shape; F32 to BF16 and back, and where the host computes F32 to I8,

@@ -1,9 +1,8 @@
 package dev.penstock.cuda.device;
 
 /**
- * Forms in which rows of floats travel in fewer bits. A row is coded by itself, so that parts of a
- * tensor, cut between rows, have the bits of the whole. Coded rows are I32 words: elements first,
- * then the row's scale where there is one.
+ * Forms in which all elements of a row travel, each in fewer bits. In a coded row are the elements
+ * first, then the row's scale where there is one.
  *
  * <pre>
  *   7 elements   FP16, BF16   01 23 45 6-
@@ -11,7 +10,7 @@ package dev.penstock.cuda.device;
  *                INT4         1032547-.6 scale      element 2j in the upper half of byte j
  * </pre>
  */
-public enum WireCodec {
+public enum WireCodec implements RowCodec {
     /** IEEE half precision, rounded to nearest even; from 65,520 on infinite. */
     FP16(16),
     /** The upper half of a float, rounded to nearest even. */
@@ -42,7 +41,7 @@ public enum WireCodec {
         return (1 << (bits - 1)) - 1;
     }
 
-    /** Words of a coded row of so many elements. */
+    @Override
     public int words(int columns) {
         return Math.ceilDiv(columns * bits, Integer.SIZE) + (isScaled() ? 1 : 0);
     }

@@ -43,6 +43,7 @@ final class GpuElements {
     private final GpuModule.Function add;
     private final GpuModule.Function addLongs;
     private final GpuModule.Function unfoldGradient;
+    private final GpuModule.Function subtract;
     private final GpuModule.Function copyWords;
     private final GpuModule.Function copyHalves;
     private final GpuModule.Function narrow;
@@ -72,6 +73,7 @@ final class GpuElements {
         add = module.function("add");
         addLongs = module.function("addLongs");
         unfoldGradient = module.function("unfoldGradient");
+        subtract = module.function("subtract");
         copyWords = module.function("copyWords");
         copyHalves = module.function("copyHalves");
         narrow = module.function("narrow");
@@ -162,6 +164,10 @@ final class GpuElements {
 
     void unfoldGradient(Tensor sum, Tensor gradient) {
         both(unfoldGradient, sum, gradient);
+    }
+
+    void subtract(Tensor x, Tensor y) {
+        both(subtract, x, y);
     }
 
     void copy(Tensor x, Tensor y) {

@@ -8,10 +8,10 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
-import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.cuda.kernels.IndexRules;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -378,12 +378,12 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
-    public void encode(WireCodec codec, Tensor x, Tensor coded) {
+    public void encode(RowCodec codec, Tensor x, Tensor coded) {
         codecs.encode(codec, x, coded);
     }
 
     @Override
-    public void decode(WireCodec codec, Tensor coded, Tensor x) {
+    public void decode(RowCodec codec, Tensor coded, Tensor x) {
         codecs.decode(codec, coded, x);
     }
 
@@ -405,6 +405,11 @@ final class GpuKernels implements Kernels {
     @Override
     public void add(Tensor x, Tensor y) {
         elements.add(x, y);
+    }
+
+    @Override
+    public void subtract(Tensor x, Tensor y) {
+        elements.subtract(x, y);
     }
 
     @Override

@@ -18,10 +18,10 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
-import dev.penstock.cuda.device.WireCodec;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -545,14 +545,14 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
-    public void encode(WireCodec codec, Tensor x, Tensor coded) {
+    public void encode(RowCodec codec, Tensor x, Tensor coded) {
         type("encode", "x", x, DType.F32);
         matrix("encode", "coded", coded, DType.I32, x.rows(), codec.words(x.columns()));
         kernels.encode(codec, x, coded);
     }
 
     @Override
-    public void decode(WireCodec codec, Tensor coded, Tensor x) {
+    public void decode(RowCodec codec, Tensor coded, Tensor x) {
         type("decode", "x", x, DType.F32);
         matrix("decode", "coded", coded, DType.I32, x.rows(), codec.words(x.columns()));
         kernels.decode(codec, coded, x);
@@ -589,6 +589,13 @@ public final class CheckedKernels implements Kernels {
         }
         matrix("add", "x", x, y.type(), y.rows(), y.columns());
         kernels.add(x, y);
+    }
+
+    @Override
+    public void subtract(Tensor x, Tensor y) {
+        type("subtract", "y", y, DType.F32);
+        matrix("subtract", "x", x, y.rows(), y.columns());
+        kernels.subtract(x, y);
     }
 
     @Override

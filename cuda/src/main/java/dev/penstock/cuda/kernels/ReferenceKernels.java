@@ -8,10 +8,10 @@ import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.FixedPoint;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
-import dev.penstock.cuda.device.WireCodec;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
@@ -404,7 +404,7 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
-    public void encode(WireCodec codec, Tensor x, Tensor coded) {
+    public void encode(RowCodec codec, Tensor x, Tensor coded) {
         HostMatrix from = HostMatrix.of(x);
         HostMatrix to = HostMatrix.of(coded);
         for (int i = 0; i < x.rows(); i++) {
@@ -416,7 +416,7 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
-    public void decode(WireCodec codec, Tensor coded, Tensor x) {
+    public void decode(RowCodec codec, Tensor coded, Tensor x) {
         HostMatrix from = HostMatrix.of(coded);
         HostMatrix to = HostMatrix.of(x);
         int[] words = new int[coded.columns()];
@@ -482,6 +482,17 @@ public final class ReferenceKernels implements Kernels {
             float[] row = out.row(i);
             addTo(row, in.row(i));
             out.setRow(i, row);
+        }
+    }
+
+    @Override
+    public void subtract(Tensor x, Tensor y) {
+        HostMatrix in = HostMatrix.of(x);
+        HostMatrix out = HostMatrix.of(y);
+        for (int i = 0; i < x.rows(); i++) {
+            for (int j = 0; j < x.columns(); j++) {
+                out.set(i, j, out.get(i, j) - in.get(i, j));
+            }
         }
     }
 

@@ -7,10 +7,10 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
-import dev.penstock.cuda.device.WireCodec;
 import org.jspecify.annotations.Nullable;
 
 /** Kernels that hold nothing for themselves; to be extended by those that do. */
@@ -194,10 +194,10 @@ public class SilentKernels implements CountedKernels {
             Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {}
 
     @Override
-    public void encode(WireCodec codec, Tensor x, Tensor coded) {}
+    public void encode(RowCodec codec, Tensor x, Tensor coded) {}
 
     @Override
-    public void decode(WireCodec codec, Tensor coded, Tensor x) {}
+    public void decode(RowCodec codec, Tensor coded, Tensor x) {}
 
     @Override
     public boolean foldGradient(Tensor gradient, Tensor sum, float limit, boolean accumulate) {
@@ -212,6 +212,9 @@ public class SilentKernels implements CountedKernels {
 
     @Override
     public void add(Tensor x, Tensor y) {}
+
+    @Override
+    public void subtract(Tensor x, Tensor y) {}
 
     @Override
     public void copy(Tensor x, Tensor y) {}

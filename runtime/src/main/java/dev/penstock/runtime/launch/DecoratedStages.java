@@ -5,7 +5,9 @@ import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.Device;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.function.BiFunction;
 
@@ -36,6 +38,11 @@ record DecoratedStages(
     }
 
     @Override
+    public boolean fill(String name, TensorPiece piece, MemorySegment destination) {
+        return stages.fill(name, piece, destination);
+    }
+
+    @Override
     public StageBuilder blank() {
         return new Decorated(stages.blank(), decorator);
     }
@@ -61,6 +68,11 @@ record DecoratedStages(
         @Override
         public StageMirror mirror(int stage, RankPlace place, Device device) {
             return stages.mirror(stage, place, device);
+        }
+
+        @Override
+        public boolean fill(String name, TensorPiece piece, MemorySegment destination) {
+            return stages.fill(name, piece, destination);
         }
     }
 }

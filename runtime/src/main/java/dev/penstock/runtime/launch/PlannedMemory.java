@@ -113,6 +113,7 @@ record PlannedMemory(
                         plan,
                         model.boundaryRows(),
                         model.shape().width(),
+                        model.boundaryRowsOfStep(),
                         model.sharedGradientElements(place),
                         keepsSent,
                         staged);

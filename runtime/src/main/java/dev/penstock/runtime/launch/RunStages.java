@@ -6,6 +6,7 @@ import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StageProgramFactory;
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
@@ -13,6 +14,7 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -37,6 +39,11 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
     @Override
     public StageMirror mirror(int stage, RankPlace place, Device device) {
         return stages.mirror(stage, place, device);
+    }
+
+    @Override
+    public boolean fill(String name, TensorPiece piece, MemorySegment destination) {
+        return stages.fill(name, piece, destination);
     }
 
     /**
@@ -96,6 +103,11 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
         @Override
         public StageMirror mirror(int stage, RankPlace place, Device device) {
             return reading(from -> from.mirror(stage, place, device));
+        }
+
+        @Override
+        public boolean fill(String name, TensorPiece piece, MemorySegment destination) {
+            return reading(from -> from.fill(name, piece, destination));
         }
 
         private <T> T reading(Function<GptStageFactory, T> build) {

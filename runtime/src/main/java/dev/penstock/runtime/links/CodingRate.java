@@ -1,5 +1,7 @@
 package dev.penstock.runtime.links;
 
+import dev.penstock.cuda.device.RowCodec;
+import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 
 /**
@@ -10,7 +12,14 @@ import dev.penstock.cuda.device.WireCodec;
  * @param decodedPerSecond bytes of floats that it makes of coded ones
  */
 record CodingRate(double encodedPerSecond, double decodedPerSecond) {
-    static CodingRate of(WireCodec codec) {
+    static CodingRate of(RowCodec codec) {
+        return switch (codec) {
+            case WireCodec floatsOrIntegers -> of(floatsOrIntegers);
+            case TopK _ -> new CodingRate(1.2e9, 8e9);
+        };
+    }
+
+    private static CodingRate of(WireCodec codec) {
         return switch (codec) {
             case FP16, BF16 -> new CodingRate(17e9, 17e9);
             case INT8 -> new CodingRate(10e9, 22e9);

@@ -6,7 +6,7 @@ import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.dataplane.emulated.EmulatedLink;
 import dev.penstock.actors.dataplane.emulated.EmulatedLinks;
 import dev.penstock.actors.spi.RankGrid;
-import dev.penstock.cuda.device.WireCodec;
+import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
@@ -175,7 +175,7 @@ public final class LinkCosts implements CostModel {
                 .orElse(0L);
     }
 
-    private Optional<WireCodec> codec(Channel channel) {
+    private Optional<RowCodec> codec(Channel channel) {
         return codecs.of(key(channel));
     }
 

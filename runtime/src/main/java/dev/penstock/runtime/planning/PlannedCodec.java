@@ -55,7 +55,7 @@ public final class PlannedCodec {
     }
 
     private static ChannelCodecs codecs(Codec codec) {
-        return new ChannelCodecs(codec.wire(), codec.wire(), 0);
+        return new ChannelCodecs(codec.ofWholeRows(), codec.ofWholeRows(), 0, false);
     }
 
     private static CostModel coded(

@@ -64,6 +64,7 @@ final class Consistency {
         consistency.framesFitTheLog();
         consistency.emulatedLinksAreBetweenRanks();
         consistency.tasksHaveCheckpoints();
+        consistency.linksKeepWhatTheyLose();
         consistency.theBestCheckpointIsKnown();
         return consistency.conflicts;
     }
@@ -357,6 +358,27 @@ final class Consistency {
                         + " NCCL's sums depend on who lives where",
                 "parallel.collectives",
                 "recovery.mirror");
+    }
+
+    /** What links keep has no mirror, and its places are those of equal micro-batches. */
+    private void linksKeepWhatTheyLose() {
+        boolean keeps = config.dataPlane().keepsLosses();
+        require(
+                !keeps || !config.recovery().mirror(),
+                "false where recovery.mirror = true",
+                true,
+                "mirrors do not have what links keep: without them a run goes on from a checkpoint,"
+                        + " which has it",
+                "data-plane.error-feedback",
+                "recovery.mirror");
+        require(
+                !keeps || config.data().packing() != DataSection.Packing.LENGTHS,
+                "false where data.packing = lengths",
+                true,
+                "micro-batches of unequal lengths have other places in every step: try data.packing"
+                        + " = padded",
+                "data-plane.error-feedback",
+                "data.packing");
     }
 
     /** Files mapped into memory are the processor's alone. */

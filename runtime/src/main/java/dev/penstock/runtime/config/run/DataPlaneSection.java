@@ -3,16 +3,20 @@ package dev.penstock.runtime.config.run;
 import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.emulated.EmulatedLink;
 import dev.penstock.actors.dataplane.emulated.EmulatedLinks;
+import dev.penstock.cuda.device.RowCodec;
+import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.runtime.config.links.Bandwidth;
 import dev.penstock.runtime.config.links.FrameLoss;
 import dev.penstock.runtime.config.links.LinkEntry;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Setting;
+import java.math.BigDecimal;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -48,6 +52,8 @@ import java.util.stream.Collectors;
  *     until then as they are
  * @param gradientCodec form of their gradients; empty: the same
  * @param codecFromStage links between stages before this one carry tensors as they are
+ * @param topK share of each row's elements that {@link Codec#TOP_K} sends
+ * @param errorFeedback whether what coded gradients lose is added to those of the next step
  */
 public record DataPlaneSection(
         @Setting(
@@ -168,9 +174,10 @@ public record DataPlaneSection(
                         word = "auto",
                         doc =
                                 "form in which activations and their gradients travel from rank to"
-                                        + " rank: as they are, 16-bit floats, or integers of 8 or 4"
-                                        + " bits with a scale per token; auto: what makes the"
-                                        + " simulated step fastest, none, fp16 or int8")
+                                        + " rank: as they are, 16-bit floats, integers of 8 or 4"
+                                        + " bits with a scale per token, or only each token's"
+                                        + " largest elements; auto: what makes the simulated step"
+                                        + " fastest, none, fp16 or int8")
                 Optional<Codec> codec,
         @Setting(is = "auto", word = "auto", doc = "the same for gradients; auto: as codec")
                 Optional<Codec> gradientCodec,
@@ -178,7 +185,20 @@ public record DataPlaneSection(
                         is = "0",
                         range = "[0, )",
                         doc = "links between stages before this one carry tensors as they are")
-                int codecFromStage) {
+                int codecFromStage,
+        @Setting(
+                        is = "0.1",
+                        range = "(0, 1]",
+                        doc = "share of a token's elements that codec top-k sends")
+                double topK,
+        @Setting(
+                        is = "false",
+                        doc =
+                                "add what the encoding of a gradient loses to the gradient of the"
+                                        + " next step at its place")
+                boolean errorFeedback) {
+
+    private static final double USUAL_SHARE = 0.1;
 
     public DataPlaneSection {
         emulateBetween = emulateBetween.map(sites -> sites.stream().map(List::copyOf).toList());
@@ -208,7 +228,11 @@ public record DataPlaneSection(
 
     /** Returns in which form boundary tensors travel. */
     public ChannelCodecs codecs() {
-        return new ChannelCodecs(ofActivations().wire(), ofGradients().wire(), codecFromStage);
+        return new ChannelCodecs(
+                ofActivations().wire(topK),
+                ofGradients().wire(topK),
+                codecFromStage,
+                errorFeedback);
     }
 
     /**
@@ -222,8 +246,11 @@ public record DataPlaneSection(
         return coded && codecFromStage < links(ranks, chunks)
                 ? Optional.of(
                         "activations %s, gradients %s, from stage %d on"
-                                .formatted(
-                                        word(ofActivations()), word(ofGradients()), codecFromStage))
+                                        .formatted(
+                                                words(ofActivations()),
+                                                words(ofGradients()),
+                                                codecFromStage)
+                                + (keepsLosses() ? ", with error feedback" : ""))
                 : Optional.empty();
     }
 
@@ -235,8 +262,22 @@ public record DataPlaneSection(
         return gradientCodec.orElse(ofActivations());
     }
 
+    /** Whether something of gradients is lost, and kept for the next step. */
+    boolean keepsLosses() {
+        return errorFeedback && codecs().gradients().isPresent();
+    }
+
+    private String words(Codec codec) {
+        return switch (codec) {
+            case NONE -> "as they are";
+            case TOP_K ->
+                    "%s of %s".formatted(word(codec), BigDecimal.valueOf(topK).toPlainString());
+            case FP16, BF16, INT8, INT4 -> word(codec);
+        };
+    }
+
     private static String word(Codec codec) {
-        return codec == Codec.NONE ? "as they are" : codec.name().toLowerCase(Locale.ROOT);
+        return codec.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
     /** Links between stages; none where a single rank has all of them. */
@@ -289,7 +330,25 @@ public record DataPlaneSection(
     }
 
     /** Returns what is said of codecs and has no effect, for people. */
-    Optional<String> unusedNote(int ranks, int chunks) {
+    List<String> unusedNotes(int ranks, int chunks) {
+        List<String> notes = new ArrayList<>();
+        unusedCodecs(ranks, chunks).ifPresent(notes::add);
+        boolean sendsLargest =
+                ofActivations() == Codec.TOP_K
+                        || gradientCodec.filter(c -> c == Codec.TOP_K).isPresent();
+        if (topK != USUAL_SHARE && !sendsLargest) {
+            notes.add(
+                    "data-plane.top-k = %s has no effect: no codec is top-k"
+                            .formatted(BigDecimal.valueOf(topK).toPlainString()));
+        }
+        if (errorFeedback && codecs().gradients().isEmpty()) {
+            notes.add(
+                    "data-plane.error-feedback = true has no effect: gradients travel as they are");
+        }
+        return notes;
+    }
+
+    private Optional<String> unusedCodecs(int ranks, int chunks) {
         boolean coded = codecs().activations().isPresent() || codecs().gradients().isPresent();
         if (!coded) {
             return codecFromStage == 0
@@ -340,7 +399,9 @@ public record DataPlaneSection(
                 1,
                 Optional.of(Codec.NONE),
                 Optional.empty(),
-                0);
+                0,
+                USUAL_SHARE,
+                false);
     }
 
     /** Whether a host was named that other machines can reach, for tensors to come in at. */
@@ -368,17 +429,32 @@ public record DataPlaneSection(
         UDP
     }
 
-    /** In which form tensors travel: {@link WireCodec}. */
+    /** In which form tensors travel: {@link WireCodec}, {@link TopK}. */
     public enum Codec {
         NONE,
         FP16,
         BF16,
         INT8,
-        INT4;
+        INT4,
+        TOP_K;
 
-        /** Returns the codec; empty for none. */
-        public Optional<WireCodec> wire() {
-            return this == NONE ? Optional.empty() : Optional.of(WireCodec.valueOf(name()));
+        /** Returns the codec, of those that send all elements; empty for none. */
+        public Optional<RowCodec> ofWholeRows() {
+            return wire(1);
+        }
+
+        /**
+         * @param share of elements that {@link #TOP_K} sends
+         */
+        Optional<RowCodec> wire(double share) {
+            return switch (this) {
+                case NONE -> Optional.empty();
+                case FP16 -> Optional.of(WireCodec.FP16);
+                case BF16 -> Optional.of(WireCodec.BF16);
+                case INT8 -> Optional.of(WireCodec.INT8);
+                case INT4 -> Optional.of(WireCodec.INT4);
+                case TOP_K -> Optional.of(new TopK(share));
+            };
         }
     }
 

@@ -28,6 +28,8 @@ public final class LayoutChanges {
                     "data-plane.codec",
                     "data-plane.gradient-codec",
                     "data-plane.codec-from-stage",
+                    "data-plane.top-k",
+                    "data-plane.error-feedback",
                     "fine-tune.frozen",
                     "optimizer.gradient-sum");
 

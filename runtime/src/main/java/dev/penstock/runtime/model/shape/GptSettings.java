@@ -303,6 +303,14 @@ public record GptSettings(
         return batchOfPart().largestRows() / (sequence ? grid.tensor() : 1);
     }
 
+    /** Returns the rows of all boundary tensors of a rank in a training step. */
+    public long boundaryRowsOfStep() {
+        BatchShape ofPart = batchOfPart();
+        return (long) ofPart.microBatches()
+                * ofPart.microBatchRows()
+                / (sequence ? grid.tensor() : 1);
+    }
+
     /** Returns the tokens of one step over all replicas. */
     public int tokensPerStep() {
         return Math.multiplyExact(batch.tokensPerStep(), grid.data());

@@ -321,6 +321,11 @@ public final class GptStage implements StageProgram {
     }
 
     @Override
+    public int firstLayer() {
+        return role.firstLayer();
+    }
+
+    @Override
     public int boundaryRows(int slice) {
         return settings.shape(role).ownRows(batch.rows(slice));
     }
@@ -328,6 +333,11 @@ public final class GptStage implements StageProgram {
     @Override
     public int boundaryRows(WorkUnit unit) {
         return shape(unit).ownRows();
+    }
+
+    @Override
+    public int boundarySequences() {
+        return boundaryRows(0) == batch.rows(0) ? batch.sequences() : 1;
     }
 
     @Override

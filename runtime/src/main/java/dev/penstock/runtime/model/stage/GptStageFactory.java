@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageBuilder;
 import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
@@ -19,6 +20,7 @@ import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.function.Predicate;
 
@@ -113,6 +115,11 @@ public final class GptStageFactory implements StageBuilder {
                 Sharding.of(settings, place),
                 device,
                 source);
+    }
+
+    @Override
+    public boolean fill(String name, TensorPiece piece, MemorySegment destination) {
+        return source.fill(name, piece, destination);
     }
 
     /** Returns the same stages without first values of what is trained. */

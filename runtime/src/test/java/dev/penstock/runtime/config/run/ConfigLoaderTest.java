@@ -146,7 +146,9 @@ class ConfigLoaderTest {
                                         1,
                                         Optional.of(DataPlaneSection.Codec.NONE),
                                         Optional.empty(),
-                                        0),
+                                        0,
+                                        0.1,
+                                        false),
                                 new TimeoutSection(
                                         Duration.ofSeconds(3),
                                         Duration.ofSeconds(5),
@@ -209,7 +211,8 @@ class ConfigLoaderTest {
                 bandwidth = 100 Mbit/s, latency = 20 ms, loss = 0.5 %, seed = 7
                 between = [[0, 1], [2]], links = [{ from = 0, to = 2, bandwidth = 1.5 MB/s, loss = 0 }]
               }
-              device-copies = false, codec = int4, gradient-codec = int8, codec-from-stage = 2
+              device-copies = false, codec = int4, gradient-codec = top-k, codec-from-stage = 2
+              top-k = 0.25, error-feedback = false
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
             recovery {
@@ -345,8 +348,10 @@ class ConfigLoaderTest {
                                                         Optional.of(new FrameLoss(0)))),
                                         7,
                                         Optional.of(DataPlaneSection.Codec.INT4),
-                                        Optional.of(DataPlaneSection.Codec.INT8),
-                                        2),
+                                        Optional.of(DataPlaneSection.Codec.TOP_K),
+                                        2,
+                                        0.25,
+                                        false),
                                 new TimeoutSection(
                                         Duration.ofMillis(500),
                                         Duration.ofMinutes(1),

@@ -1,0 +1,241 @@
+package dev.penstock.actors.rank;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StageBuilder;
+import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.WorkUnit;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the gradients that a rank sends have lost by their encoding, to be added to those of the
+ * next step at the same place: the same element of the same token of the same sequence of a step.
+ * State of the run as parameters are, and saved with them.
+ *
+ * <pre>
+ *   sent = encoded(gradient + lost)        lost of the next step = gradient + lost - decoded(sent)
+ * </pre>
+ *
+ * <p>Like parameters, what was lost changes when a step is committed: a step that is not committed
+ * may be left out or done again. The shard's thread only.
+ */
+final class EncodingLosses implements AutoCloseable {
+    /** Of a run whose links keep nothing. */
+    static final EncodingLosses NONE = new EncodingLosses();
+
+    private final @Nullable DeviceScope scope;
+    private final Map<Integer, Lost> ofStages = new TreeMap<>();
+
+    private EncodingLosses() {
+        scope = null;
+    }
+
+    private EncodingLosses(DeviceScope scope) {
+        this.scope = scope;
+    }
+
+    /**
+     * Allocates what a rank's stages have lost and fills it.
+     *
+     * @param source where the stages have their first values from; what is not there is zero
+     */
+    static EncodingLosses build(
+            int rank,
+            RunPlan plan,
+            Collection<StageProgram> stages,
+            Device device,
+            StageBuilder source) {
+        List<Integer> sending = sending(plan, plan.stagesOf(rank));
+        if (sending.isEmpty()) {
+            return NONE;
+        }
+        var losses = new EncodingLosses(device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE));
+        try {
+            for (StageProgram stage : stages) {
+                if (sending.contains(stage.stage())) {
+                    losses.add(stage, plan, plan.grid().placeOf(rank), device.kernels(), source);
+                }
+            }
+            return losses;
+        } catch (RuntimeException e) {
+            losses.close();
+            throw e;
+        }
+    }
+
+    /** Returns those of some stages of a rank that send gradients of which something gets lost. */
+    static List<Integer> sending(RunPlan plan, List<Integer> stages) {
+        var topology = new Topology(plan.training());
+        return stages.stream()
+                .filter(stage -> stage > 0 && !topology.isLocal(stage - 1, stage))
+                .filter(topology::passesGradient)
+                .filter(stage -> plan.codecs().feedsBack(BoundaryBuffers.gradient(stage - 1)))
+                .toList();
+    }
+
+    private void add(
+            StageProgram stage,
+            RunPlan plan,
+            RankPlace place,
+            Kernels kernels,
+            StageBuilder source) {
+        int slices = plan.training().shape().slices();
+        int[] columns = new int[slices + 1];
+        int sequences = stage.boundarySequences();
+        for (int slice = 0; slice < slices; slice++) {
+            int elements = stage.boundaryRows(slice) * stage.boundaryColumns();
+            columns[slice + 1] = columns[slice] + elements / sequences;
+        }
+        int rows = plan.training().shape().microBatches() * sequences;
+        List<Integer> whole = List.of(plan.grid().data() * rows, columns[slices]);
+        var strip = new TensorPiece.Strip(place.data() * rows, rows, 0, columns[slices]);
+        DeviceScope memory = requireNonNull(scope);
+        var lost =
+                new Lost(
+                        name(stage, plan, place, whole),
+                        TensorPiece.strips(whole, List.of(strip)),
+                        sequences,
+                        columns,
+                        tensor(memory, stage.stage(), 0, rows, columns[slices]),
+                        tensor(memory, stage.stage(), 1, rows, columns[slices]));
+        lost.fill(source, kernels);
+        ofStages.put(stage.stage(), lost);
+    }
+
+    private static Tensor tensor(DeviceScope memory, int stage, int i, int rows, int columns) {
+        return memory.tensor("stage %d lost %d".formatted(stage, i), DType.F32, rows, columns);
+    }
+
+    /** A run that is laid out otherwise has other places, and finds nothing by their name. */
+    private static String name(
+            StageProgram stage, RunPlan plan, RankPlace place, List<Integer> whole) {
+        return "optimizer.lost.stage-%d.layer-%d.part-%d-of-%d.shard-%d-of-%d.%dx%d"
+                .formatted(
+                        stage.stage(),
+                        stage.firstLayer(),
+                        place.context(),
+                        plan.grid().context(),
+                        place.tensor(),
+                        plan.grid().tensor(),
+                        whole.getFirst(),
+                        whole.getLast());
+    }
+
+    /** Adds what was lost at a unit's place to its gradient, which is encoded next. */
+    void addTo(Tensor gradient, WorkUnit unit, Kernels kernels) {
+        Lost lost = lost(unit);
+        kernels.add(lost.at(lost.committed, unit), lost.bySequences(gradient));
+        kernels.copy(lost.bySequences(gradient), lost.at(lost.pending, unit));
+    }
+
+    /**
+     * Keeps what is lost.
+     *
+     * @param decoded what {@link #addTo} made, after encoding and decoding
+     */
+    void take(Tensor decoded, WorkUnit unit, Kernels kernels) {
+        Lost lost = lost(unit);
+        kernels.subtract(lost.bySequences(decoded), lost.at(lost.pending, unit));
+    }
+
+    private Lost lost(WorkUnit unit) {
+        return requireNonNull(
+                ofStages.get(unit.stage()), () -> "nothing is kept of what is sent for " + unit);
+    }
+
+    /** A step was committed, in which all units have sent. */
+    void commit() {
+        ofStages.values().forEach(Lost::commit);
+    }
+
+    /** What a checkpoint of a stage has of this rank. */
+    List<NamedTensor> state(int stage) {
+        Lost lost = ofStages.get(stage);
+        return lost == null
+                ? List.of()
+                : List.of(new NamedTensor(lost.name, lost.piece, lost.committed));
+    }
+
+    @Override
+    public void close() {
+        if (scope != null) {
+            scope.close();
+        }
+    }
+
+    /**
+     * Of a stage: a row for each sequence of a step, in it the tokens of one slice after another.
+     */
+    private static final class Lost {
+        private final String name;
+        private final TensorPiece piece;
+        private final int sequences;
+
+        /** Where a slice begins in a row. */
+        private final int[] columns;
+
+        private Tensor committed;
+        private Tensor pending;
+
+        Lost(
+                String name,
+                TensorPiece piece,
+                int sequences,
+                int[] columns,
+                Tensor committed,
+                Tensor pending) {
+            this.name = name;
+            this.piece = piece;
+            this.sequences = sequences;
+            this.columns = columns;
+            this.committed = committed;
+            this.pending = pending;
+        }
+
+        void fill(StageBuilder source, Kernels kernels) {
+            kernels.zero(committed);
+            kernels.zero(pending);
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment first = arena.allocate(committed.bytes(), Long.BYTES);
+                if (source.fill(name, piece, first)) {
+                    committed.write(first);
+                }
+            }
+        }
+
+        Tensor at(Tensor all, WorkUnit unit) {
+            int first = columns[unit.slice()];
+            return all.rows(unit.microBatch() * sequences, sequences)
+                    .columns(first, columns[unit.slice() + 1] - first);
+        }
+
+        /** The same elements as rows of sequences. */
+        Tensor bySequences(Tensor unit) {
+            int width = unit.rows() * unit.columns() / sequences;
+            return new Tensor(
+                    unit.buffer(), unit.offsetBytes(), unit.type(), sequences, width, width);
+        }
+
+        void commit() {
+            Tensor before = committed;
+            committed = pending;
+            pending = before;
+        }
+    }
+}
