@@ -12,8 +12,7 @@ import java.util.List;
  * @param hash of the plan that comes of them
  * @param reason for people, in a line
  */
-public record PlanRevision(
-        int number, List<String> settings, String hash, String reason) {
+public record PlanRevision(int number, List<String> settings, String hash, String reason) {
     /** The plan that a run begins with. */
     public static final PlanRevision NONE = new PlanRevision(0, List.of(), "", "");
 

@@ -236,8 +236,7 @@ public final class RunAssembly implements AutoCloseable {
         @Override
         public Optional<RunPlan> revise(int number, List<String> settings, String reason) {
             var changed = settings.stream().filter(first::changes).toList();
-            RunAssembly revised =
-                    first.revisedBy(new PlanRevision(number, changed, "", reason));
+            RunAssembly revised = first.revisedBy(new PlanRevision(number, changed, "", reason));
             return revised.fits() ? Optional.of(revised.plan) : Optional.empty();
         }
 
