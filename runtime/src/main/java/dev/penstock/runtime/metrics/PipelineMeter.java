@@ -38,9 +38,7 @@ public final class PipelineMeter {
      * @param links adds that time to the costs of a program's computations
      */
     public PipelineMeter(
-            Schedule schedule,
-            RankGrid grid,
-            BiFunction<CostModel, Schedule, CostModel> links) {
+            Schedule schedule, RankGrid grid, BiFunction<CostModel, Schedule, CostModel> links) {
         this.schedule = schedule;
         this.grid = grid;
         this.links = links;
@@ -78,8 +76,7 @@ public final class PipelineMeter {
         IdealStep ideal =
                 last != null && measured % stepsPerSimulation != 0
                         ? last.ideal()
-                        : IdealStep.of(
-                                times.pipelines(), costs -> links.apply(costs, schedule));
+                        : IdealStep.of(times.pipelines(), costs -> links.apply(costs, schedule));
         StepMeasure measure = new StepMeasure(times, ideal);
         measured++;
         lastReport = report;

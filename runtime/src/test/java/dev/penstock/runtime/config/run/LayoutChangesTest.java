@@ -43,9 +43,7 @@ class LayoutChangesTest {
 
         assertThat(changes.layout())
                 .containsExactly("optimizer.gradient-sum float32 -> fixed-point");
-        assertThat(
-                        new LayoutChanges(BEFORE, "optimizer { gradient-sum = float32 }")
-                                .layout())
+        assertThat(new LayoutChanges(BEFORE, "optimizer { gradient-sum = float32 }").layout())
                 .isEmpty();
     }
 
