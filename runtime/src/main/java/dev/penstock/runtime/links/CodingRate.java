@@ -15,7 +15,7 @@ record CodingRate(double encodedPerSecond, double decodedPerSecond) {
     static CodingRate of(RowCodec codec) {
         return switch (codec) {
             case WireCodec floatsOrIntegers -> of(floatsOrIntegers);
-            case TopK _ -> new CodingRate(1.2e9, 8e9);
+            case TopK _ -> new CodingRate(1.4e9, 3.2e9);
         };
     }
 
