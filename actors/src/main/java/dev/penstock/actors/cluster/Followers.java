@@ -63,6 +63,7 @@ final class Followers {
                     RunNews.Recovering _,
                     RunNews.Recovery _,
                     RunNews.Straggler _,
+                    RunNews.Revised _,
                     RunNews.PlanNote _,
                     RunNews.Members _, // told again soon
                     RunNews.Stall _ ->

@@ -6,6 +6,9 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.ir.ScheduleTextException;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -54,11 +57,24 @@ public final class NewsReader {
             case RunNews.Recovery(RecoveryReport report) -> listener.onRecovery(report);
             case RunNews.Straggler(int rank, long after, double factor) ->
                     listener.onStraggler(rank, after, factor);
+            case RunNews.Revised revised -> onRevised(revised);
             case RunNews.PlanNote(String note) -> listener.onPlanNote(note);
             case RunNews.Members(List<RunMember> members) -> listener.onMembers(members);
             case RunNews.Stall(String report) -> listener.onStall(report);
             case RunNews.Ended(RunOutcome outcome, String summary) ->
                     reader.onEnded(outcome, summary);
+        }
+    }
+
+    private void onRevised(RunNews.Revised revised) {
+        if (revised.order().isEmpty()) {
+            return;
+        }
+        try {
+            Schedule training = ScheduleText.parse(revised.order());
+            listener.onRevised(revised.revision(), training, revised.completed());
+        } catch (ScheduleTextException e) {
+            throw new IllegalArgumentException("no order: " + revised, e);
         }
     }
 

@@ -1,15 +1,21 @@
 package dev.penstock.actors.cluster;
 
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
 import java.util.List;
 import java.util.function.Consumer;
 
 /** Makes news of what a listener is told; {@link NewsReader} is its inverse. */
 public final class NewsWriter implements RunListener {
+    /** A frame of the control plane has 2 MiB. */
+    private static final int MOST_CHARACTERS = 1 << 20;
+
     private final Consumer<RunNews> news;
 
     /**
@@ -73,6 +79,14 @@ public final class NewsWriter implements RunListener {
     @Override
     public void onStraggler(int rank, long step, double factor) {
         news.accept(new RunNews.Straggler(rank, step, factor));
+    }
+
+    /** Whoever follows a run cannot measure steps of an order that is longer than a message. */
+    @Override
+    public void onRevised(PlanRevision revision, Schedule training, long completed) {
+        String order = ScheduleText.print(training);
+        boolean fits = order.length() <= MOST_CHARACTERS;
+        news.accept(new RunNews.Revised(revision, fits ? order : "", completed));
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.penstock.actors.cluster;
 
 import dev.penstock.actors.serialization.WireMessage;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunMember;
@@ -57,6 +58,13 @@ public sealed interface RunNews extends WireMessage {
 
     /** See {@link dev.penstock.actors.spi.RunListener#onStraggler}. */
     record Straggler(int rank, long step, double factor) implements RunNews {}
+
+    /**
+     * See {@link dev.penstock.actors.spi.RunListener#onRevised}.
+     *
+     * @param order as text; empty if it is too long to be told
+     */
+    record Revised(PlanRevision revision, String order, long completed) implements RunNews {}
 
     /** See {@link dev.penstock.actors.spi.RunListener#onPlanNote}. */
     record PlanNote(String note) implements RunNews {}

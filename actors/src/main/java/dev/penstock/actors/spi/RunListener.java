@@ -1,5 +1,6 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 
 /**
@@ -45,10 +46,10 @@ public interface RunListener {
      * The run follows another plan of its own from the next step on; {@link #onRecovering} and
      * {@link #onRecovery} follow, since all ranks begin anew from a checkpoint.
      *
-     * @param revised its ranks are those of the plan before, with the stages that they have
+     * @param training what a step runs from now on
      * @param completed the newest step that followed the plan before
      */
-    default void onRevised(RunPlan revised, long completed) {}
+    default void onRevised(PlanRevision revision, Schedule training, long completed) {}
 
     /**
      * Who takes part: when that changes, and every few seconds with the age of the leases.

@@ -247,7 +247,8 @@ final class RecoveryCauses {
         String cause = "the plan changes to " + revised.revision().words();
         out.add(new Effect.Journal(new JournalRecord.Revised(revised.revision())));
         long completed = driver.completed();
-        out.notify(listener -> listener.onRevised(revised, completed));
+        out.notify(
+                listener -> listener.onRevised(revised.revision(), revised.training(), completed));
         follow(revised);
         return recovery.raise(recovery.begin(new Reason.GoBack(), cause, now), cause, now);
     }

@@ -7,6 +7,7 @@ import akka.serialization.Serialization;
 import akka.serialization.SerializationExtension;
 import dev.penstock.actors.dataplane.LinkTraffic;
 import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RecoveryReport;
@@ -15,6 +16,10 @@ import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.Lowering;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
@@ -67,6 +72,12 @@ class NewsTest {
                         }
                     });
 
+    private static final PlanRevision REVISION =
+            new PlanRevision(1, List.of("pipeline.partition=[3, 1]"), "0a", "rank 1 is slow");
+
+    private static final Schedule ORDER =
+            Lowering.lower(Generators.generate("1f1b", PipelineShape.of(2, 2)));
+
     @Test
     void everyEventArrivesAsItWas() {
         NewsWriter writer = new NewsWriter(reader::read);
@@ -80,6 +91,8 @@ class NewsTest {
         writer.onRecovering(2, "rank 1 died");
         writer.onRecovery(RECOVERY);
         writer.onStraggler(1, 20, 1.75);
+        writer.onRevised(REVISION, ORDER, 20);
+        writer.onPlanNote("it has won much");
         writer.onMembers(List.of(SPARE));
         writer.onStall("rank 0 waits");
 
@@ -94,6 +107,8 @@ class NewsTest {
                         "onRecovering[2, rank 1 died]",
                         "onRecovery[" + RECOVERY + "]",
                         "onStraggler[1, 20, 1.75]",
+                        "onRevised[%s, %s, 20]".formatted(REVISION, ORDER),
+                        "onPlanNote[it has won much]",
                         "onMembers[[" + SPARE + "]]",
                         "onStall[rank 0 waits]");
     }

@@ -1,11 +1,13 @@
 package dev.penstock.runtime.adapt;
 
 import dev.penstock.actors.spi.PlanReaction;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.PipelineMeter;
+import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,7 +63,7 @@ public final class Adaptation implements RunListener, PlanReaction {
         Optional<RunPlan> revise(int number, List<String> settings, String reason);
 
         /** Returns what is known of a plan's stages. */
-        SpeedModel model(RunPlan plan);
+        SpeedModel model(PlanRevision plan);
     }
 
     /**
@@ -91,9 +93,9 @@ public final class Adaptation implements RunListener, PlanReaction {
     }
 
     @Override
-    public void onRevised(RunPlan revised, long completed) {
-        model = reviser.model(revised);
-        revisions = revised.revision().number();
+    public void onRevised(PlanRevision revision, Schedule training, long completed) {
+        model = reviser.model(revision);
+        revisions = revision.number();
         settling = REVISED;
     }
 

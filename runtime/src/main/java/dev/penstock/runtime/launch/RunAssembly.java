@@ -242,8 +242,8 @@ public final class RunAssembly implements AutoCloseable {
         }
 
         @Override
-        public SpeedModel model(RunPlan plan) {
-            return first.following(plan.revision()).speeds(first);
+        public SpeedModel model(PlanRevision plan) {
+            return first.following(plan).speeds(first);
         }
     }
 

@@ -1,9 +1,9 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.dashboard.DashboardServer;
@@ -25,6 +25,7 @@ import dev.penstock.runtime.report.RunEnding;
 import dev.penstock.runtime.report.RunFacts;
 import dev.penstock.runtime.report.RunRecorder;
 import dev.penstock.runtime.report.RunReport;
+import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.simulate.InFlight;
 import java.io.IOException;
@@ -169,14 +170,14 @@ public final class RunRecord implements AutoCloseable {
         }
 
         @Override
-        public void onRevised(RunPlan revised, long completed) {
+        public void onRevised(PlanRevision revision, Schedule training, long completed) {
             planned = memory();
-            assembly = assembly.following(revised.revision());
-            meter.follow(revised.training());
+            assembly = assembly.following(revision);
+            meter.follow(training);
             recorder.followOther();
             events.follow(began(completed));
-            stragglers.follow(revised.training(), assembly.shares());
-            LOG.info("from step {} on: {}", completed + 1, revised.revision().words());
+            stragglers.follow(training, assembly.shares());
+            LOG.info("from step {} on: {}", completed + 1, revision.words());
         }
     }
 

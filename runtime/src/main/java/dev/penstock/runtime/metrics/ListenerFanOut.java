@@ -1,10 +1,11 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;
-import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.schedules.ir.Schedule;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -68,8 +69,8 @@ public final class ListenerFanOut implements RunListener {
     }
 
     @Override
-    public void onRevised(RunPlan revised, long completed) {
-        each(listener -> listener.onRevised(revised, completed));
+    public void onRevised(PlanRevision revision, Schedule training, long completed) {
+        each(listener -> listener.onRevised(revision, training, completed));
     }
 
     @Override

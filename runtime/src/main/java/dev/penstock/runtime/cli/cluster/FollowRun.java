@@ -2,6 +2,7 @@ package dev.penstock.runtime.cli.cluster;
 
 import dev.penstock.actors.cluster.ClusterRuns;
 import dev.penstock.actors.cluster.NewsReader;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.cli.command.ExitCode;
@@ -95,6 +96,7 @@ final class FollowRun implements NewsReader.Reader {
     private void onBegan(ClusterRuns.Following known, Schedule schedule) {
         known.banner().forEach(out::println);
         out.flush();
+        var meter = new PipelineMeter(schedule, known.grid());
         ProgressListener shown =
                 ProgressListener.of(
                         out,
@@ -104,9 +106,19 @@ final class FollowRun implements NewsReader.Reader {
                         known.firstStep(),
                         known.lastStep(),
                         known.tokens(),
-                        new PipelineMeter(schedule, known.grid()));
+                        meter);
         progress = shown;
-        reader = new NewsReader(new ListenerFanOut(List.of(shown, lastSave)), this);
+        reader =
+                new NewsReader(
+                        new ListenerFanOut(List.of(new Order(meter), shown, lastSave)), this);
+    }
+
+    /** What the run's ranks run, for whoever measures their steps. */
+    private record Order(PipelineMeter meter) implements RunListener {
+        @Override
+        public void onRevised(PlanRevision revision, Schedule training, long completed) {
+            meter.follow(training);
+        }
     }
 
     /** Why the newest checkpoint is not the one that was last asked for. */
