@@ -63,6 +63,18 @@ public final class RankWork implements AutoCloseable {
 
     private boolean mirrored;
 
+    /** Opens the device; there are no stages until {@link #restore}, and no links until then. */
+    RankWork(int rank, RankResources resources) {
+        this.rank = rank;
+        this.resources = resources;
+        this.faults =
+                resources
+                        .faults()
+                        .forRank(rank, resources.plan().grid().placeOf(rank), ownStages());
+        this.device = resources.devices().open(rank);
+        this.mirrors = new RankMirrors(rank, resources.plan(), device, resources.mirrors());
+    }
+
     /**
      * Follows a plan of the run: stages and mirrors of another one are gone, and {@link #restore}
      * builds them anew. Call it only without links.
@@ -83,18 +95,6 @@ public final class RankWork implements AutoCloseable {
     /** The plan that this rank follows. */
     RunPlan plan() {
         return resources.plan();
-    }
-
-    /** Opens the device; there are no stages until {@link #restore}, and no links until then. */
-    RankWork(int rank, RankResources resources) {
-        this.rank = rank;
-        this.resources = resources;
-        this.faults =
-                resources
-                        .faults()
-                        .forRank(rank, resources.plan().grid().placeOf(rank), ownStages());
-        this.device = resources.devices().open(rank);
-        this.mirrors = new RankMirrors(rank, resources.plan(), device, resources.mirrors());
     }
 
     private List<Integer> ownStages() {

@@ -51,6 +51,9 @@ public final class Adaptation implements RunListener, PlanReaction {
     private @Nullable String refused;
     private @Nullable RunPlan wanted;
 
+    /** The same as {@link #nanosBefore}, of a change that may not come: nothing may be saved. */
+    private long nanosWanted;
+
     /** Makes other plans of a run. */
     public interface Reviser {
         /**
@@ -68,7 +71,7 @@ public final class Adaptation implements RunListener, PlanReaction {
 
     /**
      * @param every steps between two looks
-     * @param margin share of a step that other stages must win
+     * @param margin share of a step that another plan must win
      * @param meter of the run's steps
      */
     public Adaptation(
@@ -80,9 +83,20 @@ public final class Adaptation implements RunListener, PlanReaction {
         this.reviser = reviser;
     }
 
-    /** Takes who hears what the changes win. */
-    public void tell(RunListener listener) {
+    /**
+     * Begins to watch a run, which another process may have led before.
+     *
+     * @param listener hears what the changes win
+     * @param revision the plan that the run follows
+     */
+    public void begin(RunListener listener, PlanRevision revision) {
         told = listener;
+        follow(revision);
+    }
+
+    private void follow(PlanRevision revision) {
+        model = reviser.model(revision);
+        revisions = revision.number();
     }
 
     @Override
@@ -94,8 +108,8 @@ public final class Adaptation implements RunListener, PlanReaction {
 
     @Override
     public void onRevised(PlanRevision revision, Schedule training, long completed) {
-        model = reviser.model(revision);
-        revisions = revision.number();
+        follow(revision);
+        nanosBefore = nanosWanted;
         settling = REVISED;
     }
 
@@ -155,7 +169,7 @@ public final class Adaptation implements RunListener, PlanReaction {
             refused = settings.toString();
         } else {
             wanted = revised.get();
-            nanosBefore = best.nanosNow();
+            nanosWanted = best.nanosNow();
         }
     }
 

@@ -78,7 +78,7 @@ public record SpeedModel(
     record Proposal(
             StagePartition former,
             StagePartition partition,
-            String formerKind,
+            Order formerOrder,
             Order order,
             long nanosNow,
             long nanosThen,
@@ -91,8 +91,10 @@ public record SpeedModel(
                         "layers %s instead of %s"
                                 .formatted(partition.layersPerStage(), former.layersPerStage()));
             }
-            if (!order.kind().equals(formerKind) || !order.costs().isEmpty()) {
-                changes.add("%s instead of %s".formatted(order.kind(), formerKind));
+            if (!order.kind().equals(formerOrder.kind())) {
+                changes.add("%s instead of %s".formatted(order.kind(), formerOrder.kind()));
+            } else if (!order.costs().equals(formerOrder.costs())) {
+                changes.add(order.kind() + " made for what its ops take now");
             }
             return "%s would take %.3f s for the computations of a step instead of %.3f s; the slowest rank computes %.2f times as fast as the fastest"
                     .formatted(
@@ -129,7 +131,7 @@ public record SpeedModel(
         }
         var all = Arrays.stream(speeds).summaryStatistics();
         return new Proposal(
-                partition, best, order.kind(), chosen, now, least, all.getMin() / all.getMax());
+                partition, best, order, chosen, now, least, all.getMin() / all.getMax());
     }
 
     /** Of every stage, that of its rank. */

@@ -305,7 +305,8 @@ public final class RunAssembly implements AutoCloseable {
      * @param told what they have to say
      */
     List<? extends RunListener> reacting(RunListener told) {
-        adaptation.ifPresent(each -> each.tell(told));
+        meter.follow(plan.training()); // another process may have led the run to this plan
+        adaptation.ifPresent(each -> each.begin(told, plan.revision()));
         return adaptation.stream().toList();
     }
 

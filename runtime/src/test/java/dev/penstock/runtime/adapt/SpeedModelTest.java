@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 class SpeedModelTest {
     private static final int MICRO_BATCHES = 64;
 
-    private static final SpeedModel.Candidates NO_OTHERS =
+    static final SpeedModel.Candidates NO_OTHERS =
             new SpeedModel.Candidates() {
                 @Override
                 public List<String> kinds() {

@@ -1,0 +1,135 @@
+package dev.penstock.runtime.adapt;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.runtime.metrics.PipelineMeter;
+import dev.penstock.runtime.metrics.SimulatedRun;
+import dev.penstock.runtime.model.shape.FineTuning;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.TrainedParts;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.simulate.InFlight;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** When a run wants another plan; its stages compute at different speeds. */
+class AdaptationTest {
+    private final SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 8));
+    private final List<String> notes = new ArrayList<>();
+    private final List<PlanRevision> wished = new ArrayList<>();
+    private final Adaptation adaptation =
+            new Adaptation(5, 0.01, new PipelineMeter(run.schedule()), model(), new Plans());
+    private long step;
+
+    private SpeedModel model() {
+        return new SpeedModel(
+                new SpeedModel.Order(
+                        "1f1b", List.of(), run.schedule(), InFlight.auto(run.schedule())),
+                new StagePartition(List.of(20, 20)),
+                new TrainedParts(ModelShape.gpt2(2, 2, 96, 40, 3, true), FineTuning.FULL),
+                true,
+                SpeedModelTest.NO_OTHERS,
+                (costs, _) -> costs,
+                1_000_000);
+    }
+
+    /** Every plan fits. */
+    private final class Plans implements Adaptation.Reviser {
+        @Override
+        public Optional<RunPlan> revise(int number, List<String> settings, String reason) {
+            var revision = new PlanRevision(number, settings, "hash", reason);
+            wished.add(revision);
+            var plan =
+                    new RunPlan(
+                            "run",
+                            "first",
+                            run.schedule(),
+                            run.schedule(),
+                            RankGrid.pipeline(2),
+                            Map.of(),
+                            new RunSteps(0, 1_000_000, 0, 0, 0, 0),
+                            Timeouts.DEFAULT,
+                            false,
+                            false,
+                            Long.MAX_VALUE);
+            return Optional.of(plan.as(revision, plan.hash()));
+        }
+
+        @Override
+        public SpeedModel model(PlanRevision plan) {
+            return AdaptationTest.this.model();
+        }
+    }
+
+    private void begin(PlanRevision revision) {
+        adaptation.begin(
+                new RunListener() {
+                    @Override
+                    public void onPlanNote(String note) {
+                        notes.add(note);
+                    }
+                },
+                revision);
+    }
+
+    private Optional<RunPlan> wantedAfter(int steps) {
+        Optional<RunPlan> wanted = Optional.empty();
+        for (int i = 0; i < steps; i++) {
+            adaptation.onStep(run.perfect(++step));
+            wanted = adaptation.wanted();
+        }
+        return wanted;
+    }
+
+    @Test
+    void aWishThatNobodyFollowsHasWonNothing() {
+        begin(PlanRevision.NONE);
+
+        assertThat(wantedAfter(10)).isPresent();
+        assertThat(wantedAfter(5)).as("the run could not be saved; it is wished again").isPresent();
+
+        assertThat(notes).isEmpty();
+    }
+
+    @Test
+    void whatAChangeHasWonIsToldOnceTheRanksAreBackAndSettled() {
+        begin(PlanRevision.NONE);
+        PlanRevision revision = wantedAfter(10).orElseThrow().revision();
+        adaptation.onRevised(revision, run.schedule(), step);
+        adaptation.onRecovery(
+                new RecoveryReport(
+                        "the plan changes",
+                        2,
+                        List.of(),
+                        RecoveryReport.Restart.CHECKPOINT,
+                        0,
+                        1,
+                        0,
+                        step));
+
+        var _ = wantedAfter(9);
+        assertThat(notes).isEmpty();
+        var _ = wantedAfter(1);
+        assertThat(notes).singleElement().asString().startsWith("since the change of plan 1,");
+    }
+
+    /** Another supervisor led the run to its third plan and died. */
+    @Test
+    void whoTakesARunUpCountsItsPlansOn() {
+        begin(new PlanRevision(3, List.of("pipeline.partition=[21, 19]"), "hash", "it was faster"));
+
+        assertThat(wantedAfter(10).orElseThrow().revision().number()).isEqualTo(4);
+        assertThat(wished).hasSize(1);
+    }
+}
