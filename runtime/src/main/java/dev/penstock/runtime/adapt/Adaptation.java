@@ -7,6 +7,7 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.PipelineMeter;
+import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import java.util.ArrayList;
@@ -35,6 +36,10 @@ public final class Adaptation implements RunListener, PlanReaction {
     private final PipelineMeter meter;
     private final Reviser reviser;
     private SpeedModel model;
+
+    /** The most layers of each stage, as far as plans were too large for it. */
+    private List<Integer> room;
+
     private MeasuredMeans means = new MeasuredMeans();
     private int looked;
     private int settling = SETTLING;
@@ -57,16 +62,27 @@ public final class Adaptation implements RunListener, PlanReaction {
     /** Makes other plans of a run. */
     public interface Reviser {
         /**
-         * Returns the plan of these settings; empty if ranks cannot hold their parts of it.
+         * Returns the plan of these settings.
          *
          * @param number of the plan among those of the run
          * @param settings as on a command line
          * @param reason for people
          */
-        Optional<RunPlan> revise(int number, List<String> settings, String reason);
+        Revised revise(int number, List<String> settings, String reason);
 
         /** Returns what is known of a plan's stages. */
         SpeedModel model(PlanRevision plan);
+    }
+
+    /**
+     * A plan that may be followed if there is room for it.
+     *
+     * @param crowded the stages of ranks that cannot hold their part, rising
+     */
+    public record Revised(RunPlan plan, List<Integer> crowded) {
+        public Revised {
+            crowded = List.copyOf(crowded);
+        }
     }
 
     /**
@@ -80,6 +96,7 @@ public final class Adaptation implements RunListener, PlanReaction {
         this.margin = margin;
         this.meter = meter;
         this.model = model;
+        this.room = model.anyLayers();
         this.reviser = reviser;
     }
 
@@ -148,29 +165,49 @@ public final class Adaptation implements RunListener, PlanReaction {
     }
 
     private void look(long step) {
-        SpeedModel.Proposal best = model.propose(means.lines());
+        SpeedModel.Proposal best = model.propose(means.lines(), room);
         if (nanosBefore > 0) {
             told.onPlanNote(
                     "since the change of plan %d, the computations of a step take %.3f s instead of %.3f s"
                             .formatted(revisions, best.nanosNow() / 1e9, nanosBefore / 1e9));
             nanosBefore = 0;
         }
+        while (isWorthIt(best, step)) {
+            Revised revised = reviser.revise(revisions + 1, settings(best), best.words());
+            if (revised.crowded().isEmpty()) {
+                wanted = revised.plan();
+                nanosWanted = best.nanosNow();
+                return;
+            }
+            List<Integer> less = roomBeside(best.partition(), revised.crowded());
+            if (less.equals(room)) { // it is not the layers
+                told.onPlanNote(best.words() + "; but a rank cannot hold its part");
+                refused = settings(best).toString();
+                return;
+            }
+            room = less;
+            best = model.propose(means.lines(), room);
+        }
+    }
+
+    private boolean isWorthIt(SpeedModel.Proposal best, long step) {
         long won = best.nanosNow() - best.nanosThen();
         double left = model.lastStep() - step;
-        List<String> settings = settings(best);
-        if (settings.toString().equals(refused)
-                || won <= margin * best.nanosNow()
-                || won * left <= 2 * checkpointNanos + restartNanos) {
-            return;
+        return !settings(best).toString().equals(refused)
+                && won > margin * best.nanosNow()
+                && won * left > 2 * checkpointNanos + restartNanos;
+    }
+
+    /** What is left of the room if these stages have none for what this partition gives them. */
+    private List<Integer> roomBeside(StagePartition tooLarge, List<Integer> crowded) {
+        List<Integer> less = new ArrayList<>(room);
+        for (int stage : crowded) {
+            int given = tooLarge.layersPerStage().get(stage);
+            if (given > model.partition().layersPerStage().get(stage)) {
+                less.set(stage, Math.min(less.get(stage), given - 1));
+            }
         }
-        Optional<RunPlan> revised = reviser.revise(revisions + 1, settings, best.words());
-        if (revised.isEmpty()) {
-            told.onPlanNote(best.words() + "; but a rank cannot hold its part");
-            refused = settings.toString();
-        } else {
-            wanted = revised.get();
-            nanosWanted = best.nanosNow();
-        }
+        return less;
     }
 
     /** All that differs from the configuration: a later plan does not build on an earlier one. */

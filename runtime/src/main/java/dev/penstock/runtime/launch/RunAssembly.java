@@ -235,10 +235,10 @@ public final class RunAssembly implements AutoCloseable {
     /** Makes plans of a run with other stages. */
     private record Reviser(RunAssembly first) implements Adaptation.Reviser {
         @Override
-        public Optional<RunPlan> revise(int number, List<String> settings, String reason) {
+        public Adaptation.Revised revise(int number, List<String> settings, String reason) {
             var changed = settings.stream().filter(first::changes).toList();
             RunAssembly revised = first.revisedBy(new PlanRevision(number, changed, "", reason));
-            return revised.fits() ? Optional.of(revised.plan) : Optional.empty();
+            return new Adaptation.Revised(revised.plan, revised.crowded());
         }
 
         @Override
@@ -252,11 +252,17 @@ public final class RunAssembly implements AutoCloseable {
                 && !setting.equals("pipeline.partition=" + model().partition().layersPerStage());
     }
 
-    /** Whether each rank may hold what this plan needs. */
-    private boolean fits() {
+    /** The stages of ranks that may not hold what this plan needs, rising. */
+    private List<Integer> crowded() {
         Optional<Long> limit = config().device().memoryLimit().map(Bytes::bytes);
-        return plannedMemory().stream()
-                .allMatch(rank -> limit.isEmpty() || rank.total() <= limit.get());
+        List<MemoryPlan> planned = limit.isPresent() ? plannedMemory() : List.of();
+        return IntStream.range(0, planned.size())
+                .filter(rank -> planned.get(rank).total() > limit.orElseThrow())
+                .flatMap(rank -> plan.stagesOf(rank).stream().mapToInt(stage -> stage))
+                .distinct()
+                .sorted()
+                .boxed()
+                .toList();
     }
 
     /**
