@@ -192,7 +192,7 @@ public record StagePartition(List<Integer> layersPerStage) {
 
         Optional<List<Integer>> best() {
             Beginning fastest = fill(Double.POSITIVE_INFINITY, Beginning::most);
-            return fastest == Beginning.IMPOSSIBLE
+            return fastest.layers().isEmpty()
                     ? Optional.empty()
                     : Optional.of(fill(fastest.most(), Beginning::squares).layers());
         }
