@@ -9,7 +9,6 @@ import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -175,12 +174,9 @@ public final class Adaptation implements RunListener, PlanReaction {
 
     /** All that differs from the configuration: a later plan does not build on an earlier one. */
     private static List<String> settings(SpeedModel.Proposal plan) {
-        List<String> settings = new ArrayList<>();
-        settings.add("pipeline.partition=" + plan.partition().layersPerStage());
-        settings.add("schedule.kind=" + plan.order().kind());
-        if (!plan.order().costs().isEmpty()) {
-            settings.add("schedule.costs=" + plan.order().costs());
-        }
-        return settings;
+        return List.of(
+                "pipeline.partition=" + plan.partition().layersPerStage(),
+                "schedule.kind=" + plan.order().kind(),
+                "schedule.costs=" + plan.order().costs());
     }
 }

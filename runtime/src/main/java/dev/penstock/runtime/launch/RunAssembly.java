@@ -168,10 +168,7 @@ public final class RunAssembly implements AutoCloseable {
 
     private Optional<Adaptation> adaptation() {
         PipelineSection section = config().pipeline();
-        boolean adapts =
-                section.partition() == PipelineSection.Partition.Rule.MEASURED
-                        || !config().schedule().candidates().isEmpty();
-        if (!adapts || options.evaluateOnly()) {
+        if (!config().adapts() || options.evaluateOnly()) {
             return Optional.empty();
         }
         return Optional.of(
@@ -196,7 +193,7 @@ public final class RunAssembly implements AutoCloseable {
                         parts.schedule().inFlight()),
                 model().partition(),
                 new TrainedParts(model().shape(), model().fineTuning()),
-                first.config().pipeline().partition() == PipelineSection.Partition.Rule.MEASURED,
+                first.config().pipeline().measured(),
                 new CandidateOrders(first.parts),
                 (costs, order) -> LinkCosts.of(costs, order, config()),
                 plan.steps().last());
@@ -218,14 +215,9 @@ public final class RunAssembly implements AutoCloseable {
         @Override
         public Optional<SpeedModel.Order> order(String kind, List<Integer> costs) {
             try {
-                ProvedSchedule proved =
-                        parts.schedule(List.of("schedule.kind=" + kind, "schedule.costs=" + costs));
-                Schedule here = parts.schedule().training();
-                Schedule there = proved.training();
-                return here.shape().equals(there.shape())
-                                && here.placement().equals(there.placement())
-                        ? Optional.of(new SpeedModel.Order(kind, costs, there, proved.inFlight()))
-                        : Optional.empty();
+                ProvedSchedule proved = parts.candidate(kind, costs);
+                return Optional.of(
+                        new SpeedModel.Order(kind, costs, proved.training(), proved.inFlight()));
             } catch (ConfigException e) {
                 return Optional.empty(); // it does not run in this shape
             }
@@ -249,6 +241,7 @@ public final class RunAssembly implements AutoCloseable {
 
     private boolean changes(String setting) {
         return !setting.equals("schedule.kind=" + config().schedule().kind().word())
+                && !setting.equals("schedule.costs=" + config().schedule().costs())
                 && !setting.equals("pipeline.partition=" + model().partition().layersPerStage());
     }
 
@@ -341,6 +334,11 @@ public final class RunAssembly implements AutoCloseable {
     /** Why tensors travel in the form in which they do; empty where the configuration says it. */
     Optional<String> codecReason() {
         return parts.codec().map(chosen -> chosen.reason(config()));
+    }
+
+    /** What the configuration says and has no effect, for people. */
+    List<String> notes() {
+        return parts.notes();
     }
 
     public RunOptions options() {

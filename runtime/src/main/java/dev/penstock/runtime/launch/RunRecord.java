@@ -207,7 +207,7 @@ public final class RunRecord implements AutoCloseable {
         assembly.data().counted().stream()
                 .flatMap(counted -> counted.notes().stream())
                 .forEach(note -> lines.add(2, "note: " + note));
-        config.unusedNotes().forEach(note -> lines.add(2, "note: " + note));
+        assembly.notes().forEach(note -> lines.add(2, "note: " + note));
         ConfiguredModel.tuningWords(config)
                 .ifPresent(words -> lines.add(1, "fine-tuning: " + words));
         config.dataPlane()
