@@ -133,7 +133,7 @@ public final class RunAssembly implements AutoCloseable {
                 new PipelineMeter(
                         plan.training(),
                         plan.grid(),
-                        (costs, order) -> LinkCosts.of(costs, order, config()));
+                        LinkCosts.adding(config()));
         this.adaptation = adaptation();
     }
 
@@ -195,7 +195,7 @@ public final class RunAssembly implements AutoCloseable {
                 new TrainedParts(model().shape(), model().fineTuning()),
                 first.config().pipeline().measured(),
                 new CandidateOrders(first.parts),
-                (costs, order) -> LinkCosts.of(costs, order, config()),
+                LinkCosts.adding(config()),
                 plan.steps().last());
     }
 
