@@ -56,7 +56,7 @@ public final class Adaptation implements RunListener, PlanReaction {
     /** Makes other plans of a run. */
     public interface Reviser {
         /**
-         * Returns the plan of these settings; empty if ranks cannot hold their parts of it.
+         * Returns the plan of these settings; empty if there is no room for what ranks would hold.
          *
          * @param number of the plan among those of the run
          * @param settings as on a command line
@@ -164,7 +164,7 @@ public final class Adaptation implements RunListener, PlanReaction {
         }
         Optional<RunPlan> revised = reviser.revise(revisions + 1, settings, best.words());
         if (revised.isEmpty()) {
-            told.onPlanNote(best.words() + "; but a rank cannot hold its part");
+            told.onPlanNote(best.words() + "; but there is no room for what its ranks would hold");
             refused = settings.toString();
         } else {
             wanted = revised.get();

@@ -56,6 +56,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.LongSummaryStatistics;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.IntStream;
@@ -245,11 +246,16 @@ public final class RunAssembly implements AutoCloseable {
                 && !setting.equals("pipeline.partition=" + model().partition().layersPerStage());
     }
 
-    /** Whether each rank may hold what this plan needs. */
-    private boolean fits() {
-        Optional<Long> limit = config().device().memoryLimit().map(Bytes::bytes);
-        return plannedMemory().stream()
-                .allMatch(rank -> limit.isEmpty() || rank.total() <= limit.get());
+    /** Whether each rank may hold what this plan needs, and their machine all of it. */
+    boolean fits() {
+        long limit = config().device().memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE);
+        long machine =
+                config().device().kind().isCuda()
+                        ? Long.MAX_VALUE
+                        : parts.machineBytes().orElse(Long.MAX_VALUE);
+        LongSummaryStatistics ranks =
+                plannedMemory().stream().mapToLong(MemoryPlan::total).summaryStatistics();
+        return ranks.getMax() <= limit && ranks.getSum() <= machine;
     }
 
     /**

@@ -30,6 +30,7 @@ import java.util.stream.IntStream;
  *
  * @param start where the run begins; open, closed by the assembly that takes these parts
  * @param codec what was chosen for the links, where the configuration left it open
+ * @param machineBytes memory that all ranks share; empty: they live somewhere else
  */
 public record RunParts(
         RunConfig config,
@@ -38,7 +39,8 @@ public record RunParts(
         ProvedSchedule schedule,
         GptSettings model,
         StartingPoint start,
-        Optional<CodecChoice> codec) {
+        Optional<CodecChoice> codec,
+        OptionalLong machineBytes) {
     /** Steps whose lengths stand for all. */
     private static final int SIMULATED_STEPS = 8;
 
@@ -76,7 +78,8 @@ public record RunParts(
                 proved,
                 ConfiguredModel.settings(loaded.config(), proved),
                 start,
-                codec);
+                codec,
+                machineBytes);
     }
 
     /**
