@@ -10,7 +10,6 @@ import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -77,9 +76,10 @@ public final class Adaptation implements RunListener, PlanReaction {
     /**
      * A plan that may be followed if there is room for it.
      *
+     * @param fits whether there is room for what its ranks would hold
      * @param crowded the stages of ranks that cannot hold their part, rising
      */
-    public record Revised(RunPlan plan, List<Integer> crowded) {
+    public record Revised(RunPlan plan, boolean fits, List<Integer> crowded) {
         public Revised {
             crowded = List.copyOf(crowded);
         }
@@ -174,14 +174,14 @@ public final class Adaptation implements RunListener, PlanReaction {
         }
         while (isWorthIt(best, step)) {
             Revised revised = reviser.revise(revisions + 1, settings(best), best.words());
-            if (revised.crowded().isEmpty()) {
+            if (revised.fits()) {
                 wanted = revised.plan();
                 nanosWanted = best.nanosNow();
                 return;
             }
             List<Integer> less = roomBeside(best.partition(), revised.crowded());
             if (less.equals(room)) { // it is not the layers
-                told.onPlanNote(best.words() + "; but a rank cannot hold its part");
+                told.onPlanNote(best.words() + "; but there is no room for what its ranks would hold");
                 refused = settings(best).toString();
                 return;
             }
@@ -212,12 +212,9 @@ public final class Adaptation implements RunListener, PlanReaction {
 
     /** All that differs from the configuration: a later plan does not build on an earlier one. */
     private static List<String> settings(SpeedModel.Proposal plan) {
-        List<String> settings = new ArrayList<>();
-        settings.add("pipeline.partition=" + plan.partition().layersPerStage());
-        settings.add("schedule.kind=" + plan.order().kind());
-        if (!plan.order().costs().isEmpty()) {
-            settings.add("schedule.costs=" + plan.order().costs());
-        }
-        return settings;
+        return List.of(
+                "pipeline.partition=" + plan.partition().layersPerStage(),
+                "schedule.kind=" + plan.order().kind(),
+                "schedule.costs=" + plan.order().costs());
     }
 }

@@ -56,6 +56,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.LongSummaryStatistics;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.IntStream;
@@ -133,7 +134,7 @@ public final class RunAssembly implements AutoCloseable {
                 new PipelineMeter(
                         plan.training(),
                         plan.grid(),
-                        (costs, order) -> LinkCosts.of(costs, order, config()));
+                        LinkCosts.adding(config()));
         this.adaptation = adaptation();
     }
 
@@ -168,10 +169,7 @@ public final class RunAssembly implements AutoCloseable {
 
     private Optional<Adaptation> adaptation() {
         PipelineSection section = config().pipeline();
-        boolean adapts =
-                section.partition() == PipelineSection.Partition.Rule.MEASURED
-                        || !config().schedule().candidates().isEmpty();
-        if (!adapts || options.evaluateOnly()) {
+        if (!config().adapts() || options.evaluateOnly()) {
             return Optional.empty();
         }
         return Optional.of(
@@ -196,9 +194,9 @@ public final class RunAssembly implements AutoCloseable {
                         parts.schedule().inFlight()),
                 model().partition(),
                 new TrainedParts(model().shape(), model().fineTuning()),
-                first.config().pipeline().partition() == PipelineSection.Partition.Rule.MEASURED,
+                first.config().pipeline().measured(),
                 new CandidateOrders(first.parts),
-                (costs, order) -> LinkCosts.of(costs, order, config()),
+                LinkCosts.adding(config()),
                 plan.steps().last());
     }
 
@@ -218,14 +216,9 @@ public final class RunAssembly implements AutoCloseable {
         @Override
         public Optional<SpeedModel.Order> order(String kind, List<Integer> costs) {
             try {
-                ProvedSchedule proved =
-                        parts.schedule(List.of("schedule.kind=" + kind, "schedule.costs=" + costs));
-                Schedule here = parts.schedule().training();
-                Schedule there = proved.training();
-                return here.shape().equals(there.shape())
-                                && here.placement().equals(there.placement())
-                        ? Optional.of(new SpeedModel.Order(kind, costs, there, proved.inFlight()))
-                        : Optional.empty();
+                ProvedSchedule proved = parts.candidate(kind, costs);
+                return Optional.of(
+                        new SpeedModel.Order(kind, costs, proved.training(), proved.inFlight()));
             } catch (ConfigException e) {
                 return Optional.empty(); // it does not run in this shape
             }
@@ -238,7 +231,7 @@ public final class RunAssembly implements AutoCloseable {
         public Adaptation.Revised revise(int number, List<String> settings, String reason) {
             var changed = settings.stream().filter(first::changes).toList();
             RunAssembly revised = first.revisedBy(new PlanRevision(number, changed, "", reason));
-            return new Adaptation.Revised(revised.plan, revised.crowded());
+            return new Adaptation.Revised(revised.plan, revised.fits(), revised.crowded());
         }
 
         @Override
@@ -249,7 +242,20 @@ public final class RunAssembly implements AutoCloseable {
 
     private boolean changes(String setting) {
         return !setting.equals("schedule.kind=" + config().schedule().kind().word())
+                && !setting.equals("schedule.costs=" + config().schedule().costs())
                 && !setting.equals("pipeline.partition=" + model().partition().layersPerStage());
+    }
+
+    /** Whether each rank may hold what this plan needs, and their machine all of it. */
+    boolean fits() {
+        long limit = config().device().memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE);
+        long machine =
+                config().device().kind().isCuda()
+                        ? Long.MAX_VALUE
+                        : parts.machineBytes().orElse(Long.MAX_VALUE);
+        LongSummaryStatistics ranks =
+                plannedMemory().stream().mapToLong(MemoryPlan::total).summaryStatistics();
+        return ranks.getMax() <= limit && ranks.getSum() <= machine;
     }
 
     /** The stages of ranks that may not hold what this plan needs, rising. */
@@ -347,6 +353,11 @@ public final class RunAssembly implements AutoCloseable {
     /** Why tensors travel in the form in which they do; empty where the configuration says it. */
     Optional<String> codecReason() {
         return parts.codec().map(chosen -> chosen.reason(config()));
+    }
+
+    /** What the configuration says and has no effect, for people. */
+    List<String> notes() {
+        return parts.notes();
     }
 
     public RunOptions options() {

@@ -95,7 +95,14 @@ public record RunConfig(
         notes.addAll(batch.unusedNotes(data.packing(), model.context()));
         notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
+        notes.addAll(pipeline.unusedNotes(schedule, run.steps()));
+        notes.addAll(schedule.unusedNotes());
         return notes;
+    }
+
+    /** Whether the run may change its plan while it goes on. */
+    public boolean adapts() {
+        return pipeline.measured() || !schedule.candidates().isEmpty();
     }
 
     /** This configuration with another codec. */
