@@ -56,10 +56,14 @@ final class ConfiguredPlan {
                 new RunSteps(0, 1, 0, 0, 0, 0),
                 Timeouts.DEFAULT,
                 config.recovery().mirror() && !evaluateOnly,
-                config.parallel().zeroStage() == 0,
+                wholeReplicas(config),
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
                 PlanRevision.NONE);
+    }
+
+    private static boolean wholeReplicas(RunConfig config) {
+        return config.parallel().zeroStage() == 0 && config.parallel().outer().isEmpty();
     }
 
     /** By rank, the lowest rank that is to live in the same process, on one host. */
@@ -99,7 +103,7 @@ final class ConfiguredPlan {
                         timeouts.start(),
                         timeouts.stop()),
                 config.recovery().mirror() && !options.evaluateOnly(),
-                config.parallel().zeroStage() == 0,
+                wholeReplicas(config),
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
                 PlanRevision.NONE);
