@@ -56,14 +56,11 @@ final class ConfiguredPlan {
                 new RunSteps(0, 1, 0, 0, 0, 0),
                 Timeouts.DEFAULT,
                 config.recovery().mirror() && !evaluateOnly,
-                wholeReplicas(config),
+                config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
+                config.parallel().outerEvery().isPresent(),
                 PlanRevision.NONE);
-    }
-
-    private static boolean wholeReplicas(RunConfig config) {
-        return config.parallel().zeroStage() == 0 && config.parallel().outer().isEmpty();
     }
 
     /** By rank, the lowest rank that is to live in the same process, on one host. */
@@ -103,9 +100,10 @@ final class ConfiguredPlan {
                         timeouts.start(),
                         timeouts.stop()),
                 config.recovery().mirror() && !options.evaluateOnly(),
-                wholeReplicas(config),
+                config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
+                config.parallel().outerEvery().isPresent(),
                 PlanRevision.NONE);
     }
 

@@ -5,13 +5,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Runs whose replicas take steps alone: continued, dying, and refused. */
 class OuterRunTest {
@@ -66,6 +69,27 @@ class OuterRunTest {
         assertThat(ended.recoveries()).hasSize(1);
         assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
         assertThat(ended.validationBits()).isEqualTo(whole.validationBits());
+    }
+
+    /** Three exchanges of everything, of which the second is between a step and its evaluation. */
+    @ParameterizedTest
+    @ValueSource(strings = {"none", "int8"})
+    void whatIsSentIsWhatWasPredicted(String codec) throws IOException {
+        String outer = "outer={every=3, codec=%s}".formatted(codec);
+        for (Trained ended :
+                List.of(
+                        apart(outer, "evaluation.every=6").complete(),
+                        RanksInOneJvm.complete(apart(outer, "evaluation.every=6")))) {
+            for (int rank = 0; rank < 4; rank++) {
+                int of = rank;
+                long sent =
+                        ended.sentBytes().stream()
+                                .mapToLong(step -> step.get(of).path("outer gradients").asLong())
+                                .sum();
+                JsonNode predicted = ended.summary().get("ranks").get(rank).get("predictedSentBytes");
+                assertThat(sent).isEqualTo(3 * predicted.get("outer gradients").asLong());
+            }
+        }
     }
 
     @Test

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.cuda.device.DType;
@@ -34,8 +35,7 @@ import org.jspecify.annotations.Nullable;
 public final class OuterState {
     private static final String PREFIX = "optimizer.outer.";
 
-    /** Elements that have one scale where they are coded; a multiple of a line. */
-    private static final int ROW = 256;
+    private static final int ROW = OuterSettings.ROW;
 
     private final OuterSettings settings;
     private final StageParameters parameters;
@@ -305,7 +305,7 @@ public final class OuterState {
         kernels.encode(
                 codec, inRows(differences, ROW), inRows(part(all, group.index(), words), codec));
         kernels.finish();
-        return group.allGather(all, new ShardMap(all.elements(), replicas, words));
+        return group.allGather(all, exchange(fragment).map());
     }
 
     private static Tensor part(Tensor all, int index, long words) {
@@ -376,15 +376,21 @@ public final class OuterState {
         }
     }
 
-    /** Elements that each replica contributes to the mean of a fragment, in whole rows. */
-    public long contributed(int fragment) {
-        return rows(fragment) * ROW;
-    }
+    /**
+     * A collective of a fragment.
+     *
+     * @param map of elements of 4 bytes
+     */
+    public record Exchange(CollectiveKind kind, ShardMap map) {}
 
-    /** Bytes that each replica contributes where it codes them. */
-    public long codedBytes(int fragment) {
-        return settings.codec()
-                .map(codec -> rows(fragment) * codec.words(ROW) * Integer.BYTES)
-                .orElse(0L);
+    /** Returns what replicas do together when it is a fragment's turn. */
+    public Exchange exchange(int fragment) {
+        long words = settings.codec().map(codec -> rows(fragment) * codec.words(ROW)).orElse(0L);
+        return words == 0
+                ? new Exchange(
+                        CollectiveKind.ALL_REDUCE, new ShardMap(rows(fragment) * ROW, replicas))
+                : new Exchange(
+                        CollectiveKind.ALL_GATHER,
+                        new ShardMap(replicas * words, replicas, words));
     }
 }

@@ -37,6 +37,9 @@ public record OuterSettings(
         double momentum,
         double mixing,
         Optional<RowCodec> codec) {
+    /** Elements that have one scale where they are coded. */
+    public static final int ROW = 256;
+
     public OuterSettings {
         if (every < 1 || fragments < 1 || fragments > every || lag < 0) {
             throw new IllegalArgumentException(
@@ -81,6 +84,21 @@ public record OuterSettings(
 
     private int offset(int fragment) {
         return (int) ((long) fragment * every / fragments);
+    }
+
+    /**
+     * Returns the bytes that outer parameters, their momentum, and the exchange of a fragment of
+     * equal ones take.
+     *
+     * @param trained elements that are trained
+     */
+    public long bytes(long trained, int replicas) {
+        long whole = trained * (momentum == 0 ? 1 : 2);
+        long fragment = Math.ceilDiv(trained, (long) fragments);
+        long exchanged = 2 * fragment;
+        long coded =
+                codec.map(c -> fragment + replicas * fragment * c.words(ROW) / ROW).orElse(0L);
+        return Float.BYTES * (whole + exchanged + coded);
     }
 
     /** Returns the share of a replica's own parameters that stay. */
