@@ -22,6 +22,7 @@ import java.util.stream.IntStream;
  */
 public final class OuterBenchmark {
     private static final int BANDWIDTHS = 50;
+    private static final double NONE_ENOUGH = Double.POSITIVE_INFINITY;
     private static final double[] UTILISATIONS = {0.5, 0.8, 0.9, 0.95, 0.99};
 
     /** The papers' tables have two bytes for a parameter in mind; this fits best. */
@@ -72,7 +73,7 @@ public final class OuterBenchmark {
                 together(LLAMA, 50, 3.6, 13.3, 28.1, 59.6, 184.2),
                 together(LLAMA, 100, 2.0, 7.5, 16.0, 33.9, 126.5),
                 together(LLAMA, 300, 0.7, 3.0, 6.2, 13.3, 59.6),
-                together(DEEPSEEK, 1, 323.8, 569.0, 686.6, 686.6, 1000),
+                together(DEEPSEEK, 1, 323.8, 569.0, 686.6, 686.6, NONE_ENOUGH),
                 together(DEEPSEEK, 10, 49.4, 152.6, 268.3, 390.7, 686.6),
                 together(DEEPSEEK, 50, 7.5, 33.9, 72.0, 126.5, 390.7),
                 together(DEEPSEEK, 100, 4.3, 16.0, 41.0, 72.0, 268.3),
@@ -158,6 +159,8 @@ public final class OuterBenchmark {
     }
 
     private static int nearest(double gigabits) {
-        return (int) Math.round((Math.log10(gigabits) + 1) * (BANDWIDTHS - 1) / 4);
+        return gigabits == NONE_ENOUGH
+                ? BANDWIDTHS
+                : (int) Math.round((Math.log10(gigabits) + 1) * (BANDWIDTHS - 1) / 4);
     }
 }

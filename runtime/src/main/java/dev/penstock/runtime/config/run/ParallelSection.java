@@ -122,19 +122,19 @@ public record ParallelSection(
                 OuterOptimizer outerOptimizer,
         @Setting(
                         name = "outer.learning-rate",
-                        is = "0.7",
+                        is = "" + USUAL_RATE,
                         range = "(0, )",
                         doc = "of the outer optimizer")
                 double outerLearningRate,
         @Setting(
                         name = "outer.momentum",
-                        is = "0.9",
+                        is = "" + USUAL_MOMENTUM,
                         range = "[0, 1)",
                         doc = "of the outer optimizer")
                 double outerMomentum,
         @Setting(
                         name = "outer.mixing",
-                        is = "0.5",
+                        is = "" + USUAL_MIXING,
                         range = "[0, 1)",
                         doc = "share of its own parameters that a replica keeps after a lag")
                 double outerMixing,
@@ -166,6 +166,10 @@ public record ParallelSection(
                                 "devices that there are, one for each rank; auto:"
                                         + " pipeline.stages x tensor x context x data")
                 Optional<Integer> devices) {
+
+    private static final double USUAL_RATE = 0.7;
+    private static final double USUAL_MOMENTUM = 0.9;
+    private static final double USUAL_MIXING = 0.5;
 
     /** How long gathered parameters stay. */
     public enum Residency {
@@ -228,6 +232,26 @@ public record ParallelSection(
                                 outerCodec == OuterCodec.NONE
                                         ? Optional.empty()
                                         : Optional.of(WireCodec.valueOf(outerCodec.name()))));
+    }
+
+    /** Returns what is said of an exchange and has no effect, for people. */
+    Optional<String> unusedNote() {
+        if (outerEvery.isPresent()) {
+            return outerLag > 0 || outerMixing == USUAL_MIXING
+                    ? Optional.empty()
+                    : Optional.of("parallel.outer.mixing has no effect: parallel.outer.lag = 0");
+        }
+        boolean said =
+                outerLag > 0
+                        || outerFragments > 1
+                        || outerOptimizer != OuterOptimizer.NESTEROV
+                        || outerLearningRate != USUAL_RATE
+                        || outerMomentum != USUAL_MOMENTUM
+                        || outerMixing != USUAL_MIXING
+                        || outerCodec != OuterCodec.NONE;
+        return said
+                ? Optional.of("parallel.outer has no effect: parallel.outer.every = none")
+                : Optional.empty();
     }
 
     /** {@link #ringFrom} in bytes; {@link CollectiveForm#NEVER} for none. */
