@@ -25,6 +25,8 @@ import java.util.stream.Collectors;
  * @param ringFromBytes sums and gathers between processes of tensors of so many bytes or more go
  *     round; {@link CollectiveForm#NEVER} for none
  * @param codecs in which form boundary tensors travel
+ * @param apart whether replicas take steps alone, so that they hold different parameters and exchange
+ *     outer gradients
  * @param revision which of the run's plans this is; the hash is that of the first one
  */
 public record RunPlan(
@@ -40,6 +42,7 @@ public record RunPlan(
         boolean wholeReplicas,
         long ringFromBytes,
         ChannelCodecs codecs,
+        boolean apart,
         PlanRevision revision) {
     public RunPlan {
         inFlight = Map.copyOf(inFlight);
@@ -76,6 +79,7 @@ public record RunPlan(
                 wholeReplicas,
                 ringFromBytes,
                 ChannelCodecs.NONE,
+                false,
                 PlanRevision.NONE);
     }
 
@@ -118,6 +122,7 @@ public record RunPlan(
                 wholeReplicas,
                 ringFromBytes,
                 codecs,
+                apart,
                 later);
     }
 
@@ -143,7 +148,7 @@ public record RunPlan(
     }
 
     private boolean replicasAreCopies() {
-        return mirrors && wholeReplicas;
+        return mirrors && wholeReplicas && !apart;
     }
 
     /** The stages that a rank holds, rising. */

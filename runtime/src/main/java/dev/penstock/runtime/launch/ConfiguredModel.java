@@ -106,7 +106,8 @@ public final class ConfiguredModel {
                 config.parallel().sequence(),
                 tuning,
                 section.dropout(),
-                config.optimizer().gradientSum());
+                config.optimizer().gradientSum(),
+                config.parallel().outer());
     }
 
     /**

@@ -59,6 +59,7 @@ final class ConfiguredPlan {
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
+                config.parallel().outerEvery().isPresent(),
                 PlanRevision.NONE);
     }
 
@@ -102,6 +103,7 @@ final class ConfiguredPlan {
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
+                config.parallel().outerEvery().isPresent(),
                 PlanRevision.NONE);
     }
 

@@ -66,6 +66,7 @@ final class Consistency {
         consistency.tasksHaveCheckpoints();
         consistency.linksKeepWhatTheyLose();
         consistency.theBestCheckpointIsKnown();
+        consistency.conflicts.addAll(OuterChecks.of(config));
         return consistency.conflicts;
     }
 

@@ -93,6 +93,7 @@ public record RunConfig(
         List<String> notes = new ArrayList<>();
         data.unusedNote().ifPresent(notes::add);
         notes.addAll(batch.unusedNotes(data.packing(), model.context()));
+        parallel.unusedNote().ifPresent(notes::add);
         notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
         notes.addAll(pipeline.unusedNotes(schedule, run.steps()));

@@ -22,6 +22,8 @@ import java.util.stream.IntStream;
  * @param dropout probability with which an element of the embeddings, or of what a branch of a
  *     block adds, is dropped in training
  * @param gradientSum how gradients of micro-batches are added up
+ * @param outer how replicas that take steps alone are brought together; empty where they add up
+ *     their gradients in every step
  */
 public record GptSettings(
         ModelShape shape,
@@ -36,7 +38,8 @@ public record GptSettings(
         boolean sequence,
         FineTuning fineTuning,
         double dropout,
-        GradientSum gradientSum) {
+        GradientSum gradientSum,
+        Optional<OuterSettings> outer) {
     private static final String TOKEN_TABLE = "wte.weight";
 
     public GptSettings {
@@ -118,7 +121,8 @@ public record GptSettings(
                 sequence,
                 FineTuning.FULL,
                 0,
-                GradientSum.FLOAT32);
+                GradientSum.FLOAT32,
+                Optional.empty());
     }
 
     /** Returns these settings with other parameters trained. */
@@ -136,7 +140,8 @@ public record GptSettings(
                 sequence,
                 other,
                 dropout,
-                gradientSum);
+                gradientSum,
+                outer);
     }
 
     /** Returns these settings with another dropout. */
@@ -154,7 +159,8 @@ public record GptSettings(
                 sequence,
                 fineTuning,
                 other,
-                gradientSum);
+                gradientSum,
+                outer);
     }
 
     /** Returns these settings with gradients added up in another way. */
@@ -172,7 +178,27 @@ public record GptSettings(
                 sequence,
                 fineTuning,
                 dropout,
-                other);
+                other,
+                outer);
+    }
+
+    /** Returns these settings with replicas that take steps alone. */
+    public GptSettings apart(OuterSettings other) {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                sequence,
+                fineTuning,
+                dropout,
+                gradientSum,
+                Optional.of(other));
     }
 
     /** Returns how many gradients are added up at most to one of a step. */
@@ -295,7 +321,8 @@ public record GptSettings(
                 sequence,
                 fineTuning,
                 dropout,
-                gradientSum);
+                gradientSum,
+                outer);
     }
 
     /** Returns the rows of the largest tensor that is sent from stage to stage. */

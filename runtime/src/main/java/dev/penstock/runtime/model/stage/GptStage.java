@@ -12,6 +12,7 @@ import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TensorNorm;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
@@ -43,6 +44,7 @@ import dev.penstock.runtime.model.layers.TensorShards;
 import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.layers.WholeAttention;
 import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.OuterState;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.ParameterInit;
 import dev.penstock.runtime.model.parameters.ParameterSource;
@@ -102,6 +104,7 @@ public final class GptStage implements StageProgram {
 
     private final ParameterStream stream;
     private final Sharding sharding;
+    private final @Nullable OuterAverage outer;
     private CollectiveGroup replicas = SoloGroup.GROUP;
 
     /**
@@ -186,6 +189,15 @@ public final class GptStage implements StageProgram {
                         ? null
                         : new NormGradients(
                                 kernels, shards, shape, parameters, buffers.normGradients());
+        OuterState apart = buffers.outer();
+        outer =
+                apart == null
+                        ? null
+                        : new OuterAverage(
+                                settings.outer().orElseThrow(),
+                                apart,
+                                place.data(),
+                                kernels);
     }
 
     private static PackedRows packed(GptSettings settings) {
@@ -272,6 +284,11 @@ public final class GptStage implements StageProgram {
                                 place,
                                 batches));
             }
+            for (GptStage stage : stages) {
+                if (stage.outer != null) {
+                    stage.outer.fill(source);
+                }
+            }
             return stages;
         } catch (RuntimeException e) {
             scopes.reversed().forEach(StageScopes::close);
@@ -348,7 +365,11 @@ public final class GptStage implements StageProgram {
     @Override
     public void connect(StageGroups newGroups) {
         shards.connect(newGroups.tensor());
-        replicas = newGroups.replicas();
+        if (outer == null) {
+            replicas = newGroups.replicas();
+        } else {
+            outer.connect(newGroups.replicas());
+        }
         if (replicas.size() != sharding.replicas()) {
             throw new IllegalArgumentException(
                     "stage %d expected %d replicas, got a group of %d"
@@ -361,6 +382,11 @@ public final class GptStage implements StageProgram {
     @Override
     public void beginStep(StepKind newKind, long step) {
         begin(newKind, step);
+        if (outer != null && kind == StepKind.TRAIN) {
+            outer.beginTraining(step);
+        } else if (outer != null) {
+            outer.beginEvaluation();
+        }
         data.read(kind, step);
         if (dropout != null && kind == StepKind.TRAIN) {
             dropout.draw(
@@ -420,6 +446,9 @@ public final class GptStage implements StageProgram {
     }
 
     private void at(WorkUnit unit) {
+        if (outer != null) {
+            outer.advance();
+        }
         guard.atUnit(unit);
         if (packed != null) {
             packed.at(unit.microBatch());
@@ -725,18 +754,43 @@ public final class GptStage implements StageProgram {
             }
         }
         gradients.complete();
-        return new StepResult(loss, gradients.norms());
+        return new StepResult(loss, norms());
+    }
+
+    /**
+     * Returns the norms of the gradients. Those of replicas that take steps alone are of the means
+     * of their own tokens, and count so that the run's norm is the root of the mean of their
+     * squares.
+     */
+    private List<TensorNorm> norms() {
+        List<TensorNorm> norms = gradients.norms();
+        return outer == null
+                ? norms
+                : norms.stream()
+                        .map(
+                                norm ->
+                                        new TensorNorm(
+                                                norm.parameter(),
+                                                settings.grid().data() * norm.squaredNorm()))
+                        .toList();
     }
 
     @Override
     public void update(long step, double clipFactor) {
-        optimizer.update(step, clipFactor);
+        // gradients are divided by the tokens of all replicas
+        optimizer.update(step, outer == null ? clipFactor : clipFactor * settings.grid().data());
         gradients.end();
+        if (outer != null) {
+            outer.afterUpdate(step);
+        }
         kernels.finish();
     }
 
     @Override
     public List<NamedTensor> state() {
+        if (outer != null) {
+            return outer.tensors();
+        }
         return sharding.speaks()
                 ? buffers.parameters().counted().stream().flatMap(p -> p.state().stream()).toList()
                 : List.of();
@@ -744,7 +798,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public List<NamedTensor> gradients() {
-        return gradients.tensors();
+        return outer == null || place.data() == 0 ? gradients.tensors() : List.of();
     }
 
     /** Returns all parameters of which this rank holds something. */
