@@ -7,6 +7,7 @@ import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.RunPlan;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -80,6 +81,7 @@ final class RankTable {
     private final Row[] rows;
     private int epoch = 1;
     private PlanRevision revision = PlanRevision.NONE;
+    private String layout = "";
 
     /** Answers that each of all orders needs; empty since a rank came to a node or left it. */
     private Optional<List<PeerAddress>> addresses = Optional.empty();
@@ -108,8 +110,14 @@ final class RankTable {
     }
 
     /** Which of the run's plans the ranks follow from the next epoch on. */
-    void follow(PlanRevision other) {
-        revision = other;
+    void follow(RunPlan other) {
+        revision = other.revision();
+        layout = other.layout();
+    }
+
+    /** Of the plan that ranks follow: stages of another one are of no use to it. */
+    String layout() {
+        return layout;
     }
 
     PlanRevision revision() {

@@ -110,6 +110,7 @@ public final class RunCoordinator {
             RunPlan plan, RecoveryPolicy policy, int epoch, long worldClockMs, long now) {
         this.plan = plan;
         this.ranks = new RankTable(plan.ranks());
+        ranks.follow(plan);
         ranks.enter(epoch);
         this.out = new Outbox(ranks);
         this.placer = new Placer(ranks);

@@ -10,6 +10,7 @@ import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;

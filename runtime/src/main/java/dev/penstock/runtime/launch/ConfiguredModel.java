@@ -89,11 +89,12 @@ public final class ConfiguredModel {
         var batch =
                 new BatchShape(
                         config.batch().sequencesPerMicroBatch(),
-                        config.microBatchesOfReplica(),
+                        schedule.training().shape().microBatches(),
                         schedule.sliceTokens(),
                         config.device().reductionBlock(),
                         logits(config.device()));
-        return new GptSettings(
+        var settings =
+                new GptSettings(
                 shape,
                 partition,
                 batch,
@@ -108,6 +109,7 @@ public final class ConfiguredModel {
                 section.dropout(),
                 config.optimizer().gradientSum(),
                 config.parallel().outer());
+        return schedule.training().shape().peers() > 1 ? settings.sharingBatch() : settings;
     }
 
     /**
