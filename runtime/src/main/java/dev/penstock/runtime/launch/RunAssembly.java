@@ -51,7 +51,6 @@ import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-import dev.penstock.schedules.ir.Schedule;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -130,11 +129,7 @@ public final class RunAssembly implements AutoCloseable {
                         faults.forSaves());
         this.dataPlane =
                 new ConfiguredDataPlane(config().dataPlane(), options.runId(), faults.forFrames());
-        this.meter =
-                new PipelineMeter(
-                        plan.training(),
-                        plan.grid(),
-                        LinkCosts.adding(config()));
+        this.meter = new PipelineMeter(plan.training(), plan.grid(), LinkCosts.adding(config()));
         this.adaptation = adaptation();
     }
 
