@@ -51,7 +51,6 @@ import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-import dev.penstock.schedules.ir.Schedule;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;

@@ -128,7 +128,7 @@ public record RunParts(
 
     private Optional<String> leftOut(ScheduleSection.Kind kind) {
         try {
-            candidate(kind.word(), List.of());
+            var _ = candidate(kind.word(), List.of());
             return Optional.empty();
         } catch (ConfigException e) {
             Problem first = e.problems().getFirst();

@@ -71,8 +71,7 @@ public final class RunReport {
                 RunCurves.read(directory.metrics()),
                 recorder,
                 TypicalStep.of(facts.schedule(), facts.grid(), recorder, facts.links()),
-                Prediction.of(
-                        facts.schedule(), facts.grid(), recorder.recent(), facts.links()));
+                Prediction.of(facts.schedule(), facts.grid(), recorder.recent(), facts.links()));
     }
 
     private void writeFiles(RunFindings findings, List<String> problems) {

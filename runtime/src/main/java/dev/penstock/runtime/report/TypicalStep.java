@@ -45,8 +45,7 @@ record TypicalStep(
                                 new TypicalStep(
                                         report,
                                         recorder.size(),
-                                        new PipelineMeter(schedule, grid, links)
-                                                .measure(report),
+                                        new PipelineMeter(schedule, grid, links).measure(report),
                                         schedule,
                                         grid));
     }

@@ -51,7 +51,9 @@ class PredictionTest {
     void aRankThatBecameSlowerIsNamedWithItsOpsAndWithWhoWaitsForIt() {
         List<StepReport> steps = List.of(step(1, 1, 1), step(2, 1, 1.25), step(3, 1, 1));
 
-        Prediction prediction = Prediction.of(schedule, RankGrid.pipeline(2), steps, (costs, _) -> costs).orElseThrow();
+        Prediction prediction =
+                Prediction.of(schedule, RankGrid.pipeline(2), steps, (costs, _) -> costs)
+                        .orElseThrow();
 
         long slow = prediction.median().makespanNanos();
         long foretold = prediction.simulated().makespanNanos();
@@ -97,7 +99,8 @@ class PredictionTest {
             steps.add(new StepReport(step, 1, 1, 1, 0, 1, ranks));
         }
 
-        Prediction prediction = Prediction.of(schedule, grid, steps, (costs, _) -> costs).orElseThrow();
+        Prediction prediction =
+                Prediction.of(schedule, grid, steps, (costs, _) -> costs).orElseThrow();
 
         assertThat(prediction.median().makespanNanos()).isEqualTo(90_000_000L);
         assertThat(prediction.simulated().makespanNanos())
@@ -109,7 +112,13 @@ class PredictionTest {
 
     @Test
     void oneStepForetellsNothing() {
-        assertThat(Prediction.of(schedule, RankGrid.pipeline(2), List.of(step(1, 1, 1)), (costs, _) -> costs)).isEmpty();
+        assertThat(
+                        Prediction.of(
+                                schedule,
+                                RankGrid.pipeline(2),
+                                List.of(step(1, 1, 1)),
+                                (costs, _) -> costs))
+                .isEmpty();
     }
 
     /** A step in which the ops of each rank take so many times the usual; transfers are free. */

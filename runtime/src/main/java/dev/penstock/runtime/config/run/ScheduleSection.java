@@ -214,7 +214,8 @@ public record ScheduleSection(
     }
 
     private boolean someKind(Predicate<Kind> wanted) {
-        return file.isEmpty() && Stream.concat(Stream.of(kind), candidates.stream()).anyMatch(wanted);
+        return file.isEmpty()
+                && Stream.concat(Stream.of(kind), candidates.stream()).anyMatch(wanted);
     }
 
     private String unused(String key, Object value, String why) {

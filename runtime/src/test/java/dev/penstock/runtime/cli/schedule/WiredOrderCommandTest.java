@@ -61,14 +61,20 @@ class WiredOrderCommandTest {
                         """);
     }
 
-    /** A file says all of an order: who asks for a rank less would read the figures of all ranks. */
+    /**
+     * A file says all of an order: who asks for a rank less would read the figures of all ranks.
+     */
     @Test
     void optionsOfAGeneratedOrderAreRefusedBesideAFile() {
         String file = folder.resolve("order.txt").toString();
         Cli generate = schedule("generate", "wired-zb", "--compute-only", "--output", file);
         Cli beside =
                 schedule(
-                        "simulate", file, "--without=1", "--ranks=4", "--set=batch.micro-batches=2");
+                        "simulate",
+                        file,
+                        "--without=1",
+                        "--ranks=4",
+                        "--set=batch.micro-batches=2");
         Cli configured = schedule("show", "../sample-configs/quickstart.conf", "--peers=2");
         Cli kind = schedule("show", "--kind=1f1b", "--set=pipeline.stages=3");
 
