@@ -16,6 +16,7 @@ import dev.penstock.schedules.ir.Schedule;
 import java.nio.IntBuffer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -128,7 +129,8 @@ class KeptInBf16Test {
                 s.sequence(),
                 s.fineTuning(),
                 s.dropout(),
-                s.gradientSum());
+                s.gradientSum(),
+                Optional.empty());
     }
 
     private static void expectSame(Gemm gemm, GptSettings settings, Schedule order) {
