@@ -46,6 +46,7 @@ final class RankLinks implements AutoCloseable {
 
     /** Bytes of outer gradients that earlier passes were told of. */
     private long toldOfOuter;
+
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**

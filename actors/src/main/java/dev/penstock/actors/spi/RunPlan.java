@@ -29,8 +29,8 @@ import java.util.stream.IntStream;
  * @param ringFromBytes sums and gathers between processes of tensors of so many bytes or more go
  *     round; {@link CollectiveForm#NEVER} for none
  * @param codecs in which form boundary tensors travel
- * @param apart whether replicas take steps alone, so that they hold different parameters and exchange
- *     outer gradients
+ * @param apart whether replicas take steps alone, so that they hold different parameters and
+ *     exchange outer gradients
  * @param revision which of the run's plans this is; the hash is that of the first one
  * @param layout what stages in memory depend on: see {@link #layout()}; empty: they are those of
  *     this revision alone

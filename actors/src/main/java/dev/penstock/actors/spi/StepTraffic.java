@@ -63,8 +63,7 @@ public record StepTraffic(
                         .mapToLong(use -> Objects.requireNonNullElse(bytes.get(use), 0L))
                         .toArray();
         return new StepTraffic(
-                uses[0], uses[1], uses[2], uses[3], uses[4], uses[5], uses[6], uses[7],
-                uses[8]);
+                uses[0], uses[1], uses[2], uses[3], uses[4], uses[5], uses[6], uses[7], uses[8]);
     }
 
     /** Both together. */

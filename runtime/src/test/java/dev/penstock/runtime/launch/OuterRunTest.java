@@ -2,10 +2,10 @@ package dev.penstock.runtime.launch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
-import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,8 +40,7 @@ class OuterRunTest {
                 WAVES + " | 8",
                 "outer={every=3, optimizer=sgd, momentum=0}, tensor=2 | 7"
             })
-    void aContinuedRunHasTheLossesOfOneThatNeverStopped(String outer, int from)
-            throws IOException {
+    void aContinuedRunHasTheLossesOfOneThatNeverStopped(String outer, int from) throws IOException {
         Trained whole = apart(outer).complete();
         Training first = apart(outer, "run.steps=" + from, "checkpoint.every=" + from);
         first.complete();
@@ -86,7 +85,8 @@ class OuterRunTest {
                         ended.sentBytes().stream()
                                 .mapToLong(step -> step.get(of).path("outer gradients").asLong())
                                 .sum();
-                JsonNode predicted = ended.summary().get("ranks").get(rank).get("predictedSentBytes");
+                JsonNode predicted =
+                        ended.summary().get("ranks").get(rank).get("predictedSentBytes");
                 assertThat(sent).isEqualTo(3 * predicted.get("outer gradients").asLong());
             }
         }

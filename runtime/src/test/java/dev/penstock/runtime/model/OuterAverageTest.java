@@ -251,7 +251,9 @@ class OuterAverageTest {
         }
     }
 
-    /** An epsilon far above all gradients makes AdamW a momentum method, which is linear in them. */
+    /**
+     * An epsilon far above all gradients makes AdamW a momentum method, which is linear in them.
+     */
     @Test
     void theMeanAfterEveryStepOfALinearOptimizerIsThatOfReplicasThatSum()
             throws InterruptedException, ExecutionException {
@@ -268,8 +270,7 @@ class OuterAverageTest {
 
             assertThat(summing.losses().getLast()).isLessThan(summing.losses().getFirst() - 0.02);
             for (int i = 0; i < 6; i++) {
-                assertThat(apart.losses().get(i))
-                        .isCloseTo(summing.losses().get(i), within(2e-6));
+                assertThat(apart.losses().get(i)).isCloseTo(summing.losses().get(i), within(2e-6));
             }
         }
     }
@@ -279,8 +280,7 @@ class OuterAverageTest {
     void codedDifferencesLeaveReplicasEqual(String codec)
             throws InterruptedException, ExecutionException {
         GptSettings settings = settings(2, adamW());
-        GptSettings coded =
-                settings.apart(coded(outer(3, 0, 1), WireCodec.valueOf(codec)));
+        GptSettings coded = settings.apart(coded(outer(3, 0, 1), WireCodec.valueOf(codec)));
 
         try (ReplicatedDriver plain = replicas(settings.apart(outer(3, 0, 1)));
                 ReplicatedDriver replicas = replicas(coded)) {

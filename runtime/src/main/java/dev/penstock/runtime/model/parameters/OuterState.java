@@ -104,9 +104,7 @@ public final class OuterState {
                                 DType.I32,
                                 replicas * rows * codec.words(ROW));
         decoded =
-                codec == null
-                        ? null
-                        : row(scope, "decoded outer gradient", DType.F32, rows * ROW);
+                codec == null ? null : row(scope, "decoded outer gradient", DType.F32, rows * ROW);
     }
 
     private static Tensor row(DeviceScope scope, String name, DType type, long count) {
@@ -390,7 +388,6 @@ public final class OuterState {
                 ? new Exchange(
                         CollectiveKind.ALL_REDUCE, new ShardMap(rows(fragment) * ROW, replicas))
                 : new Exchange(
-                        CollectiveKind.ALL_GATHER,
-                        new ShardMap(replicas * words, replicas, words));
+                        CollectiveKind.ALL_GATHER, new ShardMap(replicas * words, replicas, words));
     }
 }

@@ -8,8 +8,8 @@ import java.util.stream.IntStream;
 /**
  * How replicas that take steps alone are brought together: every {@code every} steps an outer
  * optimizer is applied to the mean over replicas of how far they have come since the last time
- * (DiLoCo, arXiv 2311.08105, algorithm 1). The layers are cut into fragments, which have their turns
- * one after another (Streaming DiLoCo, arXiv 2501.18512, algorithm 2).
+ * (DiLoCo, arXiv 2311.08105, algorithm 1). The layers are cut into fragments, which have their
+ * turns one after another (Streaming DiLoCo, arXiv 2501.18512, algorithm 2).
  *
  * <pre>
  *   D  = anchor - parameters          of each replica, at the end of step t
@@ -96,8 +96,7 @@ public record OuterSettings(
         long whole = trained * (momentum == 0 ? 1 : 2);
         long fragment = Math.ceilDiv(trained, (long) fragments);
         long exchanged = 2 * fragment;
-        long coded =
-                codec.map(c -> fragment + replicas * fragment * c.words(ROW) / ROW).orElse(0L);
+        long coded = codec.map(c -> fragment + replicas * fragment * c.words(ROW) / ROW).orElse(0L);
         return Float.BYTES * (whole + exchanged + coded);
     }
 

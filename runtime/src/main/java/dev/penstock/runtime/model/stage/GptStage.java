@@ -199,10 +199,7 @@ public final class GptStage implements StageProgram {
                 apart == null
                         ? null
                         : new OuterAverage(
-                                settings.outer().orElseThrow(),
-                                apart,
-                                place.data(),
-                                kernels);
+                                settings.outer().orElseThrow(), apart, place.data(), kernels);
     }
 
     private static PackedRows packed(GptSettings settings) {

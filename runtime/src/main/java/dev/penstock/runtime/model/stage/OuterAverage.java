@@ -13,8 +13,8 @@ import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says when a stage of a replica that takes steps alone exchanges with the other replicas, and makes
- * it so; see {@link OuterSettings}.
+ * Says when a stage of a replica that takes steps alone exchanges with the other replicas, and
+ * makes it so; see {@link OuterSettings}.
  *
  * <pre>
  *   update of step t          the difference of a fragment is noted
@@ -24,9 +24,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>The committed state is that before the outer optimizer, and the difference stays until a step
- * has passed: a pass that is abandoned runs again in another epoch, where all replicas exchange once
- * more, also those that were done. Held-out batches read the outer parameters. The shard's thread
- * only.
+ * has passed: a pass that is abandoned runs again in another epoch, where all replicas exchange
+ * once more, also those that were done. Held-out batches read the outer parameters. The shard's
+ * thread only.
  */
 final class OuterAverage {
     private static final int NONE = -1;
@@ -54,11 +54,7 @@ final class OuterAverage {
 
     private boolean readsAnchors;
 
-    OuterAverage(
-            OuterSettings settings,
-            OuterState state,
-            int replica,
-            Kernels kernels) {
+    OuterAverage(OuterSettings settings, OuterState state, int replica, Kernels kernels) {
         this.settings = settings;
         this.state = state;
         this.replica = replica;

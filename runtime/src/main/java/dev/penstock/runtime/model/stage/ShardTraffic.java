@@ -124,10 +124,7 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
                 bytes[fragment] +=
                         CollectiveForm.of(all, ringFromBytes)
                                 .sentBytes(
-                                        exchange.kind(),
-                                        exchange.map(),
-                                        place.data(),
-                                        Float.BYTES);
+                                        exchange.kind(), exchange.map(), place.data(), Float.BYTES);
             }
         }
         return Arrays.stream(bytes).max().orElse(0);

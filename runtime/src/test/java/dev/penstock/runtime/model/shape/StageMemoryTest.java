@@ -437,7 +437,7 @@ class StageMemoryTest {
                         List.of()),
                 0,
                 s.gradientSum(),
-                s.outer());
+                Optional.empty());
     }
 
     /** Step s has sequences of the length s. */

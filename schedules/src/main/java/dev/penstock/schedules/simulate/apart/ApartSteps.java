@@ -3,19 +3,19 @@ package dev.penstock.schedules.simulate.apart;
 import java.util.stream.LongStream;
 
 /**
- * The steps of a replica that takes them alone and exchanges its parameters with others, fragment by
- * fragment, in the manner of the simulator of Streaming DiLoCo (arXiv 2501.18512, section 3.1): for
- * each layer a forward, a backward for its input (but of the first layer), one for its weights, all
- * equally long; and when it is the turn of the layer's fragment, an exchange, which begins behind
- * the layer's last backward. Exchanges take one link, one after another.
+ * The steps of a replica that takes them alone and exchanges its parameters with others, fragment
+ * by fragment, in the manner of the simulator of Streaming DiLoCo (arXiv 2501.18512, section 3.1):
+ * for each layer a forward, a backward for its input (but of the first layer), one for its weights,
+ * all equally long; and when it is the turn of the layer's fragment, an exchange, which begins
+ * behind the layer's last backward. Exchanges take one link, one after another.
  *
  * <pre>
  *   computations   F0 F1 F2  I2 W2 I1 W1 W0 | F0 .. of the next step: F(l) waits for E(l)
  *   link                          E2 E1 E0
  * </pre>
  *
- * <p>With a lag the forwards of so many steps more do not wait. Layer l belongs to fragment l modulo
- * their number. A sum of gradients in every step is one fragment in every step.
+ * <p>With a lag the forwards of so many steps more do not wait. Layer l belongs to fragment l
+ * modulo their number. A sum of gradients in every step is one fragment in every step.
  *
  * @param layers of the model, equally large
  * @param between steps from one fragment's turn to the next one's
