@@ -5,10 +5,9 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** Collects every rank's answer to one pass. */
+/** Collects the answers to one pass of all ranks that take part. */
 final class PassRound {
     private final @Nullable StepResult[] results;
     private final long pass;
@@ -16,12 +15,12 @@ final class PassRound {
     private final long step;
     private int missing;
 
-    PassRound(int ranks, long pass, StepKind kind, long step) {
-        this.results = new StepResult[ranks];
+    PassRound(RankTable ranks, long pass, StepKind kind, long step) {
+        this.results = new StepResult[ranks.size()];
         this.pass = pass;
         this.kind = kind;
         this.step = step;
-        this.missing = ranks;
+        this.missing = ranks.present();
     }
 
     StepKind kind() {
@@ -68,8 +67,11 @@ final class PassRound {
     GradientSummary gradients() {
         List<GradientSummary.Part> parts = new ArrayList<>();
         for (int rank = 0; rank < results.length; rank++) {
-            for (var norm : Objects.requireNonNull(results[rank]).norms()) {
-                parts.add(new GradientSummary.Part(rank, norm));
+            StepResult result = results[rank];
+            if (result != null) { // else the rank is absent
+                for (var norm : result.norms()) {
+                    parts.add(new GradientSummary.Part(rank, norm));
+                }
             }
         }
         return GradientSummary.of(parts);

@@ -78,7 +78,7 @@ final class StepDriver {
                             completed = last.step() - 1;
                             commit =
                                     new CommitRound(
-                                            plan.ranks(),
+                                            ranks,
                                             last.step(),
                                             last.loss(),
                                             last.gradientNorm(),
@@ -225,7 +225,7 @@ final class StepDriver {
     private void beginPass(StepKind kind, long step, long now) {
         passes++;
         roundStartNanos = now;
-        pass = new PassRound(plan.ranks(), passes, kind, step);
+        pass = new PassRound(ranks, passes, kind, step);
         out.tellAll(new RankCommand.BeginPass(ranks.epoch(), passes, kind, step));
     }
 
@@ -250,7 +250,7 @@ final class StepDriver {
         double clipFactor = gradients.clipFactor(plan.steps().clipNorm());
         commit =
                 new CommitRound(
-                        plan.ranks(), round.step(), round.loss(), gradients.norm(), clipFactor);
+                        ranks, round.step(), round.loss(), gradients.norm(), clipFactor);
         lastCommit = round.step();
         roundStartNanos = now;
         out.add(
@@ -302,7 +302,7 @@ final class StepDriver {
         }
         savedAfter = completed;
         roundStartNanos = now;
-        save = new SaveRound(plan.ranks(), completed, ranks.epoch(), now);
+        save = new SaveRound(ranks, completed, ranks.epoch(), now);
         out.tellAll(new RankCommand.Save(ranks.epoch(), completed));
     }
 
