@@ -327,7 +327,8 @@ public final class RankRunner implements AutoCloseable {
                         held,
                         work.heldMirrors(),
                         locations.digests(),
-                        work.plan().revision().hash()));
+                        work.plan().layout(),
+                        work.folded()));
         return Next.WAIT;
     }
 

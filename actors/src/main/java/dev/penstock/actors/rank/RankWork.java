@@ -76,8 +76,8 @@ public final class RankWork implements AutoCloseable {
     }
 
     /**
-     * Follows a plan of the run: stages and mirrors of another one are gone, and {@link #restore}
-     * builds them anew. Call it only without links.
+     * Follows a plan of the run: stages and mirrors of another layout are gone, and {@link
+     * #restore} builds them anew. Call it only without links.
      *
      * @throws RuntimeException if this process cannot follow it
      */
@@ -86,6 +86,12 @@ public final class RankWork implements AutoCloseable {
             return;
         }
         RankResources other = resources.following(revision);
+        boolean keeps = other.plan().layout().equals(resources.plan().layout());
+        if (keeps) {
+            resources = other;
+            mirrors.follow(other.plan());
+            return;
+        }
         mirrors.close();
         closeStages();
         resources = other;
@@ -177,6 +183,19 @@ public final class RankWork implements AutoCloseable {
                                         mirror.committedStep(),
                                         mirror.readyStep()))
                 .distinct()
+                .toList();
+    }
+
+    /** Returns what stages hold of the training step that was begun last and is not finished. */
+    List<RankEvent.FoldedStage> folded() {
+        return stages.values().stream()
+                .map(
+                        stage ->
+                                new RankEvent.FoldedStage(
+                                        stage.stage(),
+                                        step,
+                                        stage.folded().stream().boxed().toList()))
+                .filter(stage -> kind == StepKind.TRAIN && !stage.microBatches().isEmpty())
                 .toList();
     }
 

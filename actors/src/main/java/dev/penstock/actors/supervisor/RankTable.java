@@ -133,6 +133,11 @@ final class RankTable {
         return plan;
     }
 
+    /** Of the plan that ranks follow: stages of another one are of no use to it. */
+    String layout() {
+        return plan.layout();
+    }
+
     PlanRevision revision() {
         return plan.revision();
     }

@@ -254,7 +254,7 @@ final class RecoveryCauses {
     }
 
     private void follow(RunPlan revised) {
-        ranks.follow(revised.revision());
+        ranks.follow(revised);
         driver.follow(revised);
     }
 

@@ -227,7 +227,7 @@ final class RecoveryDriver {
             ranks.prepared(prepared);
             // gradients are a step only to a commit that will be told again
             var counts = driver.repeatsCommit() ? prepared : prepared.withoutGradients();
-            boolean ofThisPlan = prepared.plan().equals(ranks.revision().hash());
+            boolean ofThisPlan = prepared.layout().equals(ranks.layout());
             phase = decideIfReady(under.answered(ofThisPlan ? counts : counts.withoutState()), now);
         }
         return NextAction.GO_ON;

@@ -109,7 +109,7 @@ public final class RunCoordinator {
     private RunCoordinator(
             RunPlan plan, RecoveryPolicy policy, int epoch, long worldClockMs, long now) {
         this.plan = plan;
-        this.ranks = new RankTable(plan.ranks());
+        this.ranks = new RankTable(plan);
         ranks.enter(epoch);
         this.out = new Outbox(ranks);
         this.placer = new Placer(ranks);
