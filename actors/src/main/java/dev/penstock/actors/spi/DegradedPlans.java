@@ -1,7 +1,7 @@
 package dev.penstock.actors.spi;
 
-import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * Makes plans of a run in which ranks are absent: others that hold the same stages do their work.
@@ -16,8 +16,8 @@ public interface DegradedPlans {
      * does what; empty if there is none, as when nobody else holds a stage.
      *
      * @param now the revision that the run follows; the plan returned is the one after it
-     * @param absent ranks that are to be absent, in the order in which they were lost: where it
-     *     begins as that of the plan now, only the work of the ranks after them changes hands
+     * @param absent ranks that are to be absent, beside those that no plan of the run has. Where
+     *     these are those of the plan now and others, only the work of the others changes hands
      */
-    Optional<RunPlan> without(PlanRevision now, List<Integer> absent);
+    Optional<RunPlan> without(PlanRevision now, Set<Integer> absent);
 }

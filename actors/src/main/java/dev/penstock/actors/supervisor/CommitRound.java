@@ -25,21 +25,9 @@ final class CommitRound {
         this.missing = ranks.present();
     }
 
-    /**
-     * Ranks have become absent, or take part again, since the round began.
-     *
-     * @return whether no answer is missing
-     */
-    boolean leaveOutAbsent(RankTable ranks) {
-        missing = 0;
-        for (int rank = 0; rank < timings.length; rank++) {
-            if (ranks.isAbsent(rank)) {
-                timings[rank] = null;
-            } else if (timings[rank] == null) {
-                missing++;
-            }
-        }
-        return missing == 0;
+    /** The same without any answer, of the ranks that take part now. */
+    CommitRound again(RankTable ranks) {
+        return new CommitRound(ranks, step, loss, gradientNorm, clipFactor);
     }
 
     long step() {

@@ -74,11 +74,10 @@ public sealed interface Effect {
      * Make the plan of the run in which these ranks are absent; the answer is {@code onPlan}.
      *
      * @param now the revision that the run follows
-     * @param absent in the order in which they were lost
      */
-    record AskPlan(PlanRevision now, List<Integer> absent) implements Effect {
+    record AskPlan(PlanRevision now, Set<Integer> absent) implements Effect {
         public AskPlan {
-            absent = List.copyOf(absent);
+            absent = Set.copyOf(absent);
         }
     }
 

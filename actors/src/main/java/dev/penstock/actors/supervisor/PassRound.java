@@ -13,13 +13,15 @@ final class PassRound {
     private final long pass;
     private final StepKind kind;
     private final long step;
+    private final List<Integer> leftOut;
     private int missing;
 
-    PassRound(RankTable ranks, long pass, StepKind kind, long step) {
+    PassRound(RankTable ranks, long pass, StepKind kind, long step, List<Integer> leftOut) {
         this.results = new StepResult[ranks.size()];
         this.pass = pass;
         this.kind = kind;
         this.step = step;
+        this.leftOut = leftOut;
         this.missing = ranks.present();
     }
 
@@ -29,6 +31,11 @@ final class PassRound {
 
     long step() {
         return step;
+    }
+
+    /** Micro-batches whose ops are left out. */
+    List<Integer> leftOut() {
+        return leftOut;
     }
 
     /** Takes an answer; true when it was the last one missing. */

@@ -129,7 +129,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private record RoomAnswered(Map<Integer, NodeInfo> asked, boolean granted) implements Command {}
 
-    private record PlanMade(List<Integer> absent, Optional<RunPlan> plan) implements Command {}
+    private record PlanMade(Set<Integer> absent, Optional<RunPlan> plan) implements Command {}
 
     private record VitalsRead(Map<NodeInfo, VitalSigns> signs, Optional<VitalSigns> own)
             implements Command {}

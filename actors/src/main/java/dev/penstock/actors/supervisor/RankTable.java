@@ -138,6 +138,12 @@ final class RankTable {
         return plan.layout();
     }
 
+    /** Whether stages may stay as they are when the run follows this plan, a later one. */
+    boolean canTakeOver(RunPlan later) {
+        return later.revision().number() > plan.revision().number()
+                && later.layout().equals(plan.layout());
+    }
+
     PlanRevision revision() {
         return plan.revision();
     }

@@ -26,6 +26,17 @@ public record SupervisorServices(
         ProcessVitals vitals,
         PlanReaction reaction,
         DegradedPlans degraded) {
+    /** For a run that needs all of its ranks. */
+    public SupervisorServices(
+            CheckpointStore checkpoints,
+            RecoveryPolicy policy,
+            RunJournal journal,
+            ProcessSupply processes,
+            ProcessVitals vitals,
+            PlanReaction reaction) {
+        this(checkpoints, policy, journal, processes, vitals, reaction, DegradedPlans.NONE);
+    }
+
     /** For a run that ends with its first failure. */
     public static SupervisorServices plain(CheckpointStore checkpoints) {
         return new SupervisorServices(
@@ -34,7 +45,6 @@ public record SupervisorServices(
                 RunJournal.NONE,
                 ProcessSupply.NONE,
                 ProcessVitals.NONE,
-                PlanReaction.NONE,
-                DegradedPlans.NONE);
+                PlanReaction.NONE);
     }
 }

@@ -189,6 +189,7 @@ final class SimSupervisor {
                     world.after(world.between(0, 2 * World.SECOND), () -> simulation.start(rank));
             case Effect.AskRoom(var nodes) -> askRoom(nodes);
             case Effect.ReadVitals(Set<NodeInfo> nodes) -> readVitals(nodes);
+            case Effect.AskPlan(var now, var absent) -> {}
             case Effect.RestartLink _ ->
                     world.after(world.between(0, World.SECOND), simulation::restartDriver);
             case Effect.Publish publish -> publish(publish);
