@@ -147,13 +147,14 @@ final class RankLinks implements AutoCloseable {
                 if (here == null) {
                     var exchange =
                             new SharedGradientExchange(
+                                    rank,
+                                    plan,
                                     stage.stage(),
                                     shared,
-                                    plan.holderOf(peer, rank),
                                     boundary,
                                     device.kernels());
                     inbound.add(exchange.inbound());
-                    outbound.add(exchange.outbound());
+                    exchange.outbound().forEach(outbound::add);
                     add(exchanges, stage.stage(), exchange);
                 } else if (stage.stage() < peer) {
                     var sum = new LocalGradientSum(shared, named(here, shared), device.kernels());

@@ -391,7 +391,7 @@ public final class RankRunner implements AutoCloseable {
         waits = false;
         uncommitted = null; // left over from a pass that is run again, if any
         heapBytesAtBegin = threads.getCurrentThreadAllocatedBytes();
-        work.begin(begin.kind(), begin.step(), begin.pass());
+        work.begin(begin);
         return Next.RUN_OP;
     }
 

@@ -273,16 +273,22 @@ public final class RankWork implements AutoCloseable {
         return device;
     }
 
-    void begin(StepKind newKind, long newStep, long newPass) {
-        kind = newKind;
-        step = newStep;
-        pass = newPass;
+    void begin(RankCommand.BeginPass begin) {
+        kind = begin.kind();
+        step = begin.step();
+        pass = begin.pass();
         result = null;
-        faults.beginPass(newKind, newStep);
-        interpreter().begin(newPass);
+        faults.beginPass(kind, step);
+        interpreter().begin(pass, begin.leftOut());
         links().beginPass();
         mirrors.beginPass();
-        stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
+        for (StageProgram stage : stages.values()) {
+            if (begin.leftOut().isEmpty()) {
+                stage.beginStep(kind, step);
+            } else {
+                stage.resumeStep(step);
+            }
+        }
     }
 
     /** Returns what this rank has sent to others in the pass. */

@@ -263,7 +263,7 @@ public record RunPlan(
 
     /** Returns what a rank runs in a pass of this kind. */
     public RankProgram program(StepKind kind, int rank) {
-        return schedule(kind).program(programGrid().placeOf(rank).pipeline());
+        return schedule(kind).program(grid.programOf(rank, schedule(kind)));
     }
 
     /**
@@ -272,6 +272,23 @@ public record RunPlan(
      */
     public int holderOf(int stage, int rank) {
         return grid.sibling(rank, training.placement().rankOf(stage));
+    }
+
+    /** Who sends this rank what a channel between stages brings it. */
+    public int senderTo(int rank, ChannelKey channel) {
+        return holderOf(channel.fromStage(), channel.fromPeer(), rank);
+    }
+
+    /** Who receives what this rank sends on a channel between stages. */
+    public int receiverFrom(int rank, ChannelKey channel) {
+        return holderOf(channel.stage(), channel.toPeer(), rank);
+    }
+
+    private int holderOf(int stage, int peer, int rank) {
+        return training.placement()
+                .wiring()
+                .map(wiring -> wiring.rankOf(peer, training.placement().rankOf(stage)))
+                .orElseGet(() -> holderOf(stage, rank));
     }
 
     /** The program that a pass of this kind follows. */

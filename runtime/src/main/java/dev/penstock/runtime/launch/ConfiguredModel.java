@@ -89,11 +89,12 @@ public final class ConfiguredModel {
         var batch =
                 new BatchShape(
                         config.batch().sequencesPerMicroBatch(),
-                        config.microBatchesOfReplica(),
+                        schedule.training().shape().microBatches(),
                         schedule.sliceTokens(),
                         config.device().reductionBlock(),
                         logits(config.device()));
-        return new GptSettings(
+        var settings =
+                new GptSettings(
                 shape,
                 partition,
                 batch,
@@ -107,6 +108,7 @@ public final class ConfiguredModel {
                 tuning,
                 section.dropout(),
                 config.optimizer().gradientSum());
+        return schedule.training().shape().peers() > 1 ? settings.sharingBatch() : settings;
     }
 
     /**

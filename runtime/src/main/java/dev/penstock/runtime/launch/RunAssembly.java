@@ -132,7 +132,7 @@ public final class RunAssembly implements AutoCloseable {
         this.meter =
                 new PipelineMeter(
                         plan.training(),
-                        plan.grid(),
+                        plan.programGrid(),
                         (costs, order) -> LinkCosts.of(costs, order, config()));
         this.adaptation = adaptation();
     }
@@ -408,17 +408,32 @@ public final class RunAssembly implements AutoCloseable {
         return IntStream.range(0, plan.ranks()).boxed().toList();
     }
 
-    /** FLOPs of each rank's stages per token: its share of the model's work. */
+    /**
+     * FLOPs of each rank's stages per token: its share of the model's work. Where replicas share
+     * micro-batches, of as many tokens as one has on average.
+     */
     public double[] shares() {
         var partition = model().partition();
         double[] shares = new double[plan.ranks()];
-        for (int stage = 0; stage < partition.stages(); stage++) {
-            int rank = plan.holderOf(stage, 0);
-            for (int each : plan.grid().sameProgram(rank)) {
-                shares[each] += partition.flopsPerToken(model().shape(), stage);
+        for (int rank = 0; rank < shares.length; rank++) {
+            for (int stage : plan.stagesOf(rank)) {
+                shares[rank] +=
+                        partition.flopsPerToken(model().shape(), stage) * partOfStep(rank, stage);
             }
         }
         return shares;
+    }
+
+    private double partOfStep(int rank, int stage) {
+        return plan.training()
+                .placement()
+                .wiring()
+                .map(
+                        wiring ->
+                                wiring.microBatchesOf(wiring.peerOfRank(rank), stage).size()
+                                        * (double) wiring.peers()
+                                        / wiring.microBatches())
+                .orElse(1.0);
     }
 
     /** What the metrics of a run say of its steps. */

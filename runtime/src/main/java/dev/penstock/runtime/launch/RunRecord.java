@@ -152,7 +152,7 @@ public final class RunRecord implements AutoCloseable {
         var stragglers =
                 new StragglerWatch(
                         assembly.plan().training(),
-                        assembly.plan().grid(),
+                        assembly.plan().programGrid(),
                         assembly.shares(),
                         told);
         List<RunListener> all =
@@ -202,7 +202,10 @@ public final class RunRecord implements AutoCloseable {
                                                 assembly.model().partition().stages(),
                                                 assembly.model().partition().layersPerStage(),
                                                 assembly.plan().training().name(),
-                                                config.microBatchesOfReplica(),
+                                                assembly.plan()
+                                                        .training()
+                                                        .shape()
+                                                        .microBatches(),
                                                 config.batch().sequencesPerMicroBatch())));
         assembly.data().counted().stream()
                 .flatMap(counted -> counted.notes().stream())
@@ -292,7 +295,7 @@ public final class RunRecord implements AutoCloseable {
                 tokens().full(),
                 assembly.model().shape().parameters(),
                 ScheduleText.print(assembly.plan().training()),
-                assembly.plan().grid(),
+                assembly.plan().programGrid(),
                 memory().stream().map(MemoryPlan::total).toList(),
                 config.resolved(),
                 environment());
@@ -323,7 +326,7 @@ public final class RunRecord implements AutoCloseable {
                 config.run().name(),
                 config.resolved(),
                 assembly.plan().training(),
-                assembly.plan().grid(),
+                assembly.plan().programGrid(),
                 assembly.plan().steps().last(),
                 tokens().full(),
                 assembly.model().shape().parameters(),

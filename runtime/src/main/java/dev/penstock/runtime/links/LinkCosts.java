@@ -193,7 +193,7 @@ public final class LinkCosts implements CostModel {
     @Override
     public long latencyNanos(Channel channel) {
         long bytes = IntStream.of(rows).mapToLong(count -> bytes(channel, count)).max().orElse(0);
-        return slowest(channel.fromStage(), channel.toStage(), bytes)
+        return slowest(channel, bytes)
                 .map(link -> link.meanLatencyNanos(bytes))
                 .orElseGet(() -> other.latencyNanos(channel));
     }
@@ -201,13 +201,19 @@ public final class LinkCosts implements CostModel {
     @Override
     public long occupancyNanos(Channel channel, WorkUnit unit) {
         long bytes = bytes(channel, rows[unit.slice()]);
-        return slowest(channel.fromStage(), channel.toStage(), bytes)
+        return slowest(channel, bytes)
                 .map(link -> link.meanNanos(bytes))
                 .orElseGet(() -> other.occupancyNanos(channel, unit));
     }
 
     private long bytes(Channel channel, int count) {
         return codecs.bytes(key(channel), count, width);
+    }
+
+    private Optional<EmulatedLink> slowest(Channel channel, long bytes) {
+        return placement.wiring().isPresent()
+                ? links.between(placement.senderOf(channel), placement.receiverOf(channel))
+                : slowest(channel.fromStage(), channel.toStage(), bytes);
     }
 
     /** The way from one stage to another; empty where nothing is emulated or nothing travels. */

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.RankGrid;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
@@ -121,5 +122,10 @@ public record RunConfig(
      */
     public String resolved() {
         return ResolvedText.of(this);
+    }
+
+    /** The same without some keys. */
+    public String resolvedWithout(Set<String> keys) {
+        return ResolvedText.of(this, key -> !keys.contains(key.path()));
     }
 }
