@@ -331,6 +331,14 @@ final class CoordinatedRun implements RunListener {
         return says(new RankEvent.StepDone(rank, epoch, passUnderWay().step(), timings(rank)));
     }
 
+    /** A step that was committed before is told of again, and all have applied it. */
+    CoordinatedRun applies(long step) {
+        for (int rank = 0; rank < ranks; rank++) {
+            says(new RankEvent.StepDone(rank, epoch, step, timings(rank)));
+        }
+        return this;
+    }
+
     private RankStep timings(int rank) {
         int ops = plan.program(StepKind.TRAIN, rank).ops().size();
         return RankSteps.of(rank, new long[ops], new long[ops], 0, 0, 0, 0);
@@ -340,11 +348,7 @@ final class CoordinatedRun implements RunListener {
     CoordinatedRun step() {
         applied = passUnderWay().step();
         passes();
-        long step = applied;
-        for (int rank = 0; rank < ranks; rank++) {
-            says(new RankEvent.StepDone(rank, epoch, step, timings(rank)));
-        }
-        return this;
+        return applies(applied);
     }
 
     /** All ranks answer the save under way, if there is one. */

@@ -247,7 +247,7 @@ class DegradedRunTest {
         for (int rank : List.of(0, 1, 2, 4, 5)) {
             run.isFound(rank);
         }
-        run.waits(Duration.ofSeconds(4)).prepared(0, 1, 2, 4, 5).resumed(0, 1, 2, 4, 5);
+        run.waits(Duration.ofSeconds(4)).prepared(0, 1, 2, 4, 5).resumed(0, 1, 2, 4, 5).applies(2);
 
         assertThat(run.passUnderWay().step()).isEqualTo(3);
         run.waits(Duration.ofSeconds(1));
