@@ -2,6 +2,7 @@ package dev.penstock.actors.supervisor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
@@ -31,6 +32,7 @@ import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.actors.spi.VitalSigns;
+import dev.penstock.schedules.generate.wired.WiredOrder.Backwards;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.Wiring;
 import java.time.Duration;
@@ -110,7 +112,14 @@ final class CoordinatedRun implements RunListener {
     /** Replicas that do each other's work; two stages of each, two micro-batches per replica. */
     static CoordinatedRun degraded(int replicas) {
         var plans =
-                new WiredPlans(2, replicas, 2 * replicas, new RunSteps(0, 9, 0, 0, 0, 0), Map.of());
+                new WiredPlans(
+                        2,
+                        replicas,
+                        2 * replicas,
+                        Backwards.FULL,
+                        new RunSteps(0, 9, 0, 0, 0, 0),
+                        CollectiveForm.NEVER,
+                        Map.of());
         return new CoordinatedRun(plans.first(), DEGRADED, plans);
     }
 

@@ -1,6 +1,5 @@
 package dev.penstock.actors.supervisor;
 
-import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.spi.DegradedPlans;
@@ -37,7 +36,9 @@ public record WiredPlans(
         int stages,
         int peers,
         int microBatches,
+        Backwards backwards,
         RunSteps steps,
+        long ringFromBytes,
         Map<ChannelKey, Integer> capacities)
         implements DegradedPlans {
     /** The plan that a revision says. */
@@ -52,7 +53,7 @@ public record WiredPlans(
                 WiredOrder.schedule(
                         shape,
                         placement,
-                        Backwards.FULL,
+                        backwards,
                         Collections.nCopies(shape.ranks(), OpCosts.unit()),
                         WiredOrder.usualCaps(shape));
         LoweringOptions options =
@@ -68,7 +69,7 @@ public record WiredPlans(
                 Timeouts.DEFAULT,
                 false,
                 true,
-                CollectiveForm.NEVER,
+                ringFromBytes,
                 ChannelCodecs.NONE,
                 revision,
                 "the stages of all");
