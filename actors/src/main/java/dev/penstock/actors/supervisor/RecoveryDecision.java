@@ -136,6 +136,7 @@ final class RecoveryDecision {
 
     private void goOnWithoutLost(RunPlan without) {
         driver.follow(without);
+        out.notify(listener -> listener.onPlanNote(without.revision().reason()));
         absence.await();
     }
 

@@ -15,6 +15,8 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What a run does while all its ranks are open: two-phase steps (all ranks report their gradients,
@@ -22,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * time.
  */
 final class StepDriver {
+    private static final Logger LOG = LoggerFactory.getLogger(StepDriver.class);
+
     private final RunPlan plan;
     private final RankTable ranks;
     private final Outbox out;
@@ -218,6 +222,13 @@ final class StepDriver {
     void leaveOut(long step, List<Integer> microBatches) {
         leftOutStep = step;
         leftOut = List.copyOf(microBatches);
+        if (!leftOut.isEmpty()) {
+            LOG.info(
+                    "run {}: step {} goes on without micro-batches {}, which all stages have done",
+                    plan.runId(),
+                    step,
+                    leftOut);
+        }
     }
 
     /** Starts whatever is due next. */

@@ -290,7 +290,7 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
-        if (kind == StepKind.TRAIN && nan.strikes(rank, step)) {
+        if (kind == StepKind.TRAIN && nan.strikes(scenario.wired() ? unit.microBatch() : rank, step)) {
             throw new NonFiniteException(step, unit, "the activation");
         }
         float x =
