@@ -60,48 +60,48 @@ final class RecoveryDecision {
      * Decides, unless that has to wait for room or nodes; then the ranks still prepare, and it is
      * asked again when there is an answer, or more of them.
      */
-    RecoveryPhase decide(Preparing gathered, long now) {
+    RecoveryPhase decide(Preparing under, long now) {
         long commit = driver.lastCommit();
-        boolean even = !gathered.attempt().wantsBack() && gathered.allReach(commit);
-        Preparing under = even ? planWithoutLost(gathered, now) : gathered;
-        if (even && isPlanning(under, now)) {
-            return under;
+        boolean even = !under.attempt().wantsBack() && under.allReach(commit);
+        Preparing known = even ? planWithoutLost(under, now) : under;
+        if (even && isPlanning(known, now)) {
+            return known;
         }
-        if (even && under.detour() instanceof Detour.Answered(_, Optional<RunPlan> made)) {
+        if (even && known.detour() instanceof Detour.Answered(_, Optional<RunPlan> made)) {
             made.filter(ranks::canTakeOver).ifPresent(this::goOnWithoutLost);
         }
         List<Integer> missing = missing();
         if (even && missing.isEmpty()) {
-            driver.leaveOut(commit + 1, under.foldedEverywhere(ranks.plan(), commit + 1));
-            return goOn(under, new RestartSource.Memory(), now);
+            driver.leaveOut(commit + 1, known.foldedEverywhere(ranks.plan(), commit + 1));
+            return goOn(known, new RestartSource.Memory(), now);
         }
         Optional<StateSource> saved = driver.savedState();
-        if (even && joiners(under).equals(missing) && saved.isPresent()) {
-            return goOn(under, new RestartSource.Joined(saved.get()), now);
+        if (even && joiners(known).equals(missing) && saved.isPresent()) {
+            return goOn(known, new RestartSource.Joined(saved.get()), now);
         }
         Optional<Map<Integer, Integer>> holders =
-                even ? under.holders(plan, missing, commit) : Optional.empty();
+                even ? known.holders(plan, missing, commit) : Optional.empty();
         if (holders.isPresent()) {
             Map<Integer, NodeInfo> nodes = nodes(holders.get());
-            if (!under.room().isAbout(nodes)) {
+            if (!known.room().isAbout(nodes)) {
                 out.add(new Effect.AskRoom(nodes));
-                return under.with(new HoldersRoom.Asked(nodes));
+                return known.with(new HoldersRoom.Asked(nodes));
             }
-            switch (under.room()) {
+            switch (known.room()) {
                 case HoldersRoom.Unasked _, HoldersRoom.Asked _ -> {
-                    return under;
+                    return known;
                 }
                 case HoldersRoom.Answered(_, boolean granted) -> {
                     if (granted) {
-                        return goOn(under, new RestartSource.Mirrors(commit, holders.get()), now);
+                        return goOn(known, new RestartSource.Mirrors(commit, holders.get()), now);
                     }
                 }
             }
         }
         List<Integer> homeless = homesMatter() ? homeless(missing) : List.of();
         return homeless.isEmpty()
-                ? goOn(under, new RestartSource.Checkpoint(driver.rollBack()), now)
-                : askForProcesses(under, homeless); // nobody opens links before all are somewhere
+                ? goOn(known, new RestartSource.Checkpoint(driver.rollBack()), now)
+                : askForProcesses(known, homeless); // nobody opens links before all are somewhere
     }
 
     /**

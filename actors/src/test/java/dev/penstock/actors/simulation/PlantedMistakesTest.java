@@ -61,8 +61,8 @@ class PlantedMistakesTest {
                 "allMatch(answer -> step >= 0)"),
         BACK_TO_THE_CHECKPOINT_THOUGH_ALL_IS_THERE(
                 "supervisor/RecoveryDecision",
-                "!gathered.attempt().wantsBack() && gathered.allReach(commit)",
-                "!gathered.attempt().wantsBack() && gathered.allReach(commit) && commit % 2 == 0"),
+                "!under.attempt().wantsBack() && under.allReach(commit)",
+                "!under.attempt().wantsBack() && under.allReach(commit) && commit % 2 == 0"),
         GOING_BACK_IS_NOT_JOURNALLED(
                 "supervisor/StepDriver",
                 "out.add(new Effect.Journal(new JournalRecord.RolledBack(ranks.epoch(), step)));",
