@@ -148,7 +148,17 @@ final class FaultDraw {
     }
 
     private int rank() {
-        return random.nextInt(config.grid().ranks());
+        List<Integer> present =
+                IntStream.range(0, config.grid().ranks())
+                        .filter(
+                                rank ->
+                                        training.placement()
+                                                .wiring()
+                                                .map(wiring -> wiring.isPresent(rank))
+                                                .orElse(true))
+                        .boxed()
+                        .toList();
+        return pick(present);
     }
 
     private int step() {

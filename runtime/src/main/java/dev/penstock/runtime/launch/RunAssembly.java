@@ -63,6 +63,7 @@ import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import javax.crypto.SecretKey;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -99,6 +100,9 @@ public final class RunAssembly implements AutoCloseable {
     private final PipelineMeter meter;
     private final Optional<Adaptation> adaptation;
     private final Optional<DegradedOrders> degraded;
+
+    /** Of all later plans the one that was asked for last: all ranks of a process ask for it. */
+    private @Nullable RunAssembly latest;
 
     /**
      * Puts the parts of a run together.
@@ -286,6 +290,13 @@ public final class RunAssembly implements AutoCloseable {
         if (revision.equals(first.plan.revision())) {
             return first;
         }
+        return first.later(revision);
+    }
+
+    private synchronized RunAssembly later(PlanRevision revision) {
+        if (latest != null && latest.plan.revision().equals(revision)) {
+            return latest;
+        }
         RunAssembly revised = revisedBy(revision);
         if (!revised.plan.revision().equals(revision)) {
             throw new IllegalStateException(
@@ -295,6 +306,7 @@ public final class RunAssembly implements AutoCloseable {
                                     revision.hash(),
                                     revised.plan.revision().hash()));
         }
+        latest = revised;
         return revised;
     }
 

@@ -230,6 +230,11 @@ public final class RunRecord implements AutoCloseable {
                                     grid.tensor(),
                                     grid.context(),
                                     grid.data()));
+            if (!assembly.plan().absent().isEmpty()) {
+                lines.add(
+                        "absent ranks: %s; others that hold their stages do their micro-batches"
+                                .formatted(assembly.plan().absent()));
+            }
             assembly.model().vocabularyNote().ifPresent(note -> lines.add("note: " + note));
             CollectivesNote.of(config).ifPresent(lines::add);
         }

@@ -16,8 +16,10 @@ import dev.penstock.actors.rank.RankStatus;
 import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.PlanRevisions;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StageProgramFactory;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.TensorNorm;
 import dev.penstock.runtime.config.run.ConfigLoader;
@@ -100,12 +102,7 @@ final class RanksInOneThread implements AutoCloseable {
                 new RankResources(
                         resources.plan(),
                         resources.devices(),
-                        new DecoratedStages(
-                                resources.programs(),
-                                (stage, _) -> {
-                                    rank.stages.add(stage);
-                                    return stage;
-                                }),
+                        watched(resources.programs(), rank),
                         resources.dataPlane(),
                         resources.checkpoints(),
                         resources.faults(),
@@ -115,7 +112,11 @@ final class RanksInOneThread implements AutoCloseable {
                         resources.transfers(),
                         resources.fenced(),
                         resources.losses(),
-                        resources.revisions());
+                        revision -> {
+                            var revised = resources.revisions().of(revision);
+                            return new PlanRevisions.Revised(
+                                    revised.plan(), watched(revised.programs(), rank));
+                        });
         ranks.put(number, rank);
         rank.runner =
                 new RankRunner(
@@ -125,6 +126,15 @@ final class RanksInOneThread implements AutoCloseable {
                         rank.told,
                         _ -> new NobodyWaits());
         rank.last(RankEvent.Opened.class);
+    }
+
+    private static StageProgramFactory watched(StageProgramFactory stages, Rank by) {
+        return new DecoratedStages(
+                stages,
+                (stage, _) -> {
+                    by.stages.add(stage);
+                    return stage;
+                });
     }
 
     private EpochLinks links() {
@@ -262,7 +272,6 @@ final class RanksInOneThread implements AutoCloseable {
         return new Outcome(loss / reports, norms, gradients);
     }
 
-    /** Bytes that each rank holds at most and was planned to hold. */
     @Override
     public void close() {
         ranks.values().forEach(rank -> rank.runner.close());

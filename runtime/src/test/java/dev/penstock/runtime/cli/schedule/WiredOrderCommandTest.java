@@ -180,7 +180,7 @@ class WiredOrderCommandTest {
     }
 
     @Test
-    void noRunTakesAWiredOrderYet() {
+    void aRunTakesAWiredOrderOfItsReplicas() {
         Path file = folder.resolve("order.txt");
         schedule(
                 "generate",
@@ -191,14 +191,24 @@ class WiredOrderCommandTest {
                 "-o",
                 file.toString());
 
-        Cli run =
+        Cli other =
                 Cli.run(
                         "schedule",
                         "simulate",
                         "../sample-configs/quickstart.conf",
                         "--set=schedule.file=" + file);
+        Cli fitting =
+                Cli.run(
+                        "config",
+                        "check",
+                        "../sample-configs/quickstart.conf",
+                        "--set=schedule.file=" + file,
+                        "--set=parallel.data=2",
+                        "--set=optimizer.gradient-sum=fixed-point");
 
-        assertThat(run.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(run.err()).contains("a wired one of 2 peers", "no run takes it yet");
+        assertThat(other.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(other.err())
+                .contains("an order for parallel.data = 1", "optimizer.gradient-sum");
+        assertThat(fitting.exitCode()).as(fitting.err()).isZero();
     }
 }

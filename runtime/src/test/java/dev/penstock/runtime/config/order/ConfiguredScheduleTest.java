@@ -109,6 +109,52 @@ class ConfiguredScheduleTest {
     }
 
     @Test
+    void aWiredOrderNeedsReplicasThatHoldTheSameAndExactSums() throws IOException {
+        List<Problem> problems =
+                problems(
+                        "schedule.kind=wired-1f1b",
+                        "parallel.data=2",
+                        "parallel.context=2",
+                        "parallel.zero.stage=1");
+
+        assertThat(problems)
+                .extracting(Problem::key)
+                .containsExactly(
+                        "optimizer.gradient-sum", "parallel.context", "parallel.zero.stage");
+        assertThat(problems)
+                .first()
+                .asString()
+                .contains("fixed-point", "float32", "set optimizer.gradient-sum = fixed-point");
+    }
+
+    @Test
+    void aWiredFileIsOfAllReplicas() throws IOException {
+        order(
+                """
+                ranks: 4
+                peers: 2
+                micro-batches: 2
+
+                rank 0: 0F0 0B0 0F1 0B1
+                rank 1: 1F0 1B0
+                rank 2:
+                rank 3: 1F1 1B1
+                """);
+        String file = "schedule.file=" + folder.resolve("order.txt");
+        String exact = "optimizer.gradient-sum=fixed-point";
+
+        ConfiguredSchedule configured =
+                configured(file, exact, "parallel.data=2", "batch.micro-batches=2");
+
+        assertThat(configured.order().shape().peers()).isEqualTo(2);
+        assertThat(configured.order().shape().sliceLengths()).containsExactly(256);
+        assertThat(problems(file, exact, "parallel.data=4"))
+                .extracting(Problem::expected)
+                .containsExactly(
+                        "an order for parallel.data = 4", "an order for batch.micro-batches = 8");
+    }
+
+    @Test
     void everyFaultOfAnOrderFileIsReportedAtItsLine() throws IOException {
         order("ranks: 1\nmicro-batches: 1\nrank 0: 0F0 0Q0\nrank 0: 0B\n");
 

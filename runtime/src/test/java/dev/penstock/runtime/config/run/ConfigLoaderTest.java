@@ -87,7 +87,11 @@ class ConfigLoaderTest {
                                         Recompute.Rule.NONE,
                                         Optional.empty(),
                                         List.of(),
-                                        List.of()),
+                                        List.of(),
+                                        ScheduleSection.Wiring.STRAIGHT,
+                                        0,
+                                        List.of(),
+                                        Optional.empty()),
                                 new OptimizerSection(
                                         6e-4,
                                         Optional.empty(),
@@ -186,6 +190,7 @@ class ConfigLoaderTest {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
               recompute = [0, 3], file = corpus.txt, candidates = []
               costs = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+              wiring = straight, wiring-seed = 0, without = [], hold-more = auto
             }
             optimizer {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
@@ -275,7 +280,11 @@ class ConfigLoaderTest {
                                         new Recompute.Given(List.of(0, 3)),
                                         Optional.of(folder.resolve("corpus.txt")),
                                         List.of(),
-                                        List.of(1, 2, 3, 4, 5, 6, 7, 8, 9)),
+                                        List.of(1, 2, 3, 4, 5, 6, 7, 8, 9),
+                                        ScheduleSection.Wiring.STRAIGHT,
+                                        0,
+                                        List.of(),
+                                        Optional.empty()),
                                 new OptimizerSection(
                                         0.01,
                                         Optional.of(1e-5),
