@@ -62,13 +62,13 @@ public final class Adaptation implements RunListener, PlanReaction {
     /** Makes other plans of a run. */
     public interface Reviser {
         /**
-         * Returns the plan of these settings.
+         * Returns the plan of these settings; empty if there is none.
          *
          * @param number of the plan among those of the run
          * @param settings as on a command line
          * @param reason for people
          */
-        Revised revise(int number, List<String> settings, String reason);
+        Optional<Revised> revise(int number, List<String> settings, String reason);
 
         /** Returns what is known of a plan's stages. */
         SpeedModel model(PlanRevision plan);
@@ -174,13 +174,15 @@ public final class Adaptation implements RunListener, PlanReaction {
             nanosBefore = 0;
         }
         while (isWorthIt(best, step)) {
-            Revised revised = reviser.revise(revisions + 1, settings(best), best.words());
-            if (revised.fits()) {
-                wanted = revised.plan();
+            Optional<Revised> revised =
+                    reviser.revise(revisions + 1, settings(best), best.words());
+            if (revised.stream().anyMatch(Revised::fits)) {
+                wanted = revised.get().plan();
                 nanosWanted = best.nanosNow();
                 return;
             }
-            List<Integer> less = roomBeside(best.partition(), revised.crowded());
+            List<Integer> crowded = revised.map(Revised::crowded).orElse(List.of());
+            List<Integer> less = roomBeside(best.partition(), crowded);
             if (less.equals(room)) { // it is not the layers
                 told.onPlanNote(best.words() + "; but there is no room for what its ranks would hold");
                 refused = settings(best).toString();

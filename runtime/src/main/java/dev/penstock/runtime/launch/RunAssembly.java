@@ -9,6 +9,7 @@ import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.fault.ProcessHarm;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.rank.RankResources;
+import dev.penstock.actors.spi.DegradedPlans;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.spi.PlanRevision;
@@ -21,6 +22,7 @@ import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.adapt.Adaptation;
+import dev.penstock.runtime.adapt.DegradedOrders;
 import dev.penstock.runtime.adapt.SpeedModel;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
@@ -97,6 +99,7 @@ public final class RunAssembly implements AutoCloseable {
     private final ConfiguredDataPlane dataPlane;
     private final PipelineMeter meter;
     private final Optional<Adaptation> adaptation;
+    private final Optional<DegradedOrders> degraded;
 
     /** Of all later plans the one that was asked for last: all ranks of a process ask for it. */
     private @Nullable RunAssembly latest;
@@ -139,6 +142,10 @@ public final class RunAssembly implements AutoCloseable {
                         plan.programGrid(),
                         LinkCosts.adding(config()));
         this.adaptation = adaptation();
+        this.degraded =
+                config().recovery().degraded() && !options.evaluateOnly()
+                        ? Optional.of(new DegradedOrders(plan, new Reviser(this)))
+                        : Optional.empty();
     }
 
     /** The same run where it follows another plan: they share all that does not depend on it. */
@@ -159,6 +166,7 @@ public final class RunAssembly implements AutoCloseable {
         this.dataPlane = first.dataPlane;
         this.meter = first.meter;
         this.adaptation = first.adaptation;
+        this.degraded = first.degraded;
     }
 
     private static GptStageFactory stages(RunParts parts) {
@@ -231,10 +239,18 @@ public final class RunAssembly implements AutoCloseable {
     /** Makes plans of a run with other stages. */
     private record Reviser(RunAssembly first) implements Adaptation.Reviser {
         @Override
-        public Adaptation.Revised revise(int number, List<String> settings, String reason) {
+        public Optional<Adaptation.Revised> revise(
+                int number, List<String> settings, String reason) {
             var changed = settings.stream().filter(first::changes).toList();
-            RunAssembly revised = first.revisedBy(new PlanRevision(number, changed, "", reason));
-            return new Adaptation.Revised(revised.plan, revised.fits(), revised.crowded());
+            var revision = new PlanRevision(number, changed, "", reason);
+            try {
+                RunAssembly revised = first.revisedBy(revision);
+                return Optional.of(
+                        new Adaptation.Revised(revised.plan, revised.fits(), revised.crowded()));
+            } catch (ConfigException e) {
+                LOG.warn("no plan comes of {}: {}", revision.words(), e.getMessage());
+                return Optional.empty();
+            }
         }
 
         @Override
@@ -317,6 +333,11 @@ public final class RunAssembly implements AutoCloseable {
         return new PlanRevisions.Revised(there.plan, there.programs());
     }
 
+    /** Who makes plans without ranks that are lost. */
+    public DegradedPlans degradedPlans() {
+        return degraded.<DegradedPlans>map(Function.identity()).orElse(DegradedPlans.NONE);
+    }
+
     /** Who may want another plan while the run goes on. */
     public PlanReaction reaction() {
         return adaptation.<PlanReaction>map(Function.identity()).orElse(PlanReaction.NONE);
@@ -330,7 +351,8 @@ public final class RunAssembly implements AutoCloseable {
     List<? extends RunListener> reacting(RunListener told) {
         meter.follow(plan.training()); // another process may have led the run to this plan
         adaptation.ifPresent(each -> each.begin(told, plan.revision()));
-        return adaptation.stream().toList();
+        degraded.ifPresent(each -> each.begin(told, plan));
+        return Stream.<RunListener>concat(adaptation.stream(), degraded.stream()).toList();
     }
 
     /** Of the run's steps; shared with whoever looks at them. */

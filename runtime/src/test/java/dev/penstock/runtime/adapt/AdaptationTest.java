@@ -54,7 +54,8 @@ class AdaptationTest {
     /** Plans fit if the first stage has no more layers than there is room for. */
     private final class Plans implements Adaptation.Reviser {
         @Override
-        public Adaptation.Revised revise(int number, List<String> settings, String reason) {
+        public Optional<Adaptation.Revised> revise(
+                int number, List<String> settings, String reason) {
             var revision = new PlanRevision(number, settings, "hash", reason);
             wished.add(revision);
             var plan =
@@ -71,8 +72,9 @@ class AdaptationTest {
                             false,
                             Long.MAX_VALUE);
             boolean fits = layersOfFirstStage(revision) <= room;
-            return new Adaptation.Revised(
-                    plan.as(revision, plan.hash()), fits, fits ? List.of() : List.of(0));
+            return Optional.of(
+                    new Adaptation.Revised(
+                            plan.as(revision, plan.hash()), fits, fits ? List.of() : List.of(0)));
         }
 
         @Override

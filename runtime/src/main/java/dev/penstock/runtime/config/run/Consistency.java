@@ -56,6 +56,7 @@ final class Consistency {
         consistency.costsAreOfAllRanks();
         consistency.wiringsAreOfWiredKinds();
         consistency.everyStageHasSomebody();
+        consistency.othersCanDoTheWorkOfTheDead();
         consistency.candidatesAreGenerated();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -649,6 +650,26 @@ final class Consistency {
                 "schedule.without",
                 "pipeline.stages",
                 "parallel.data");
+    }
+
+    private void othersCanDoTheWorkOfTheDead() {
+        if (!config.recovery().degraded()) {
+            return;
+        }
+        require(
+                config.schedule().isWiredKind(),
+                "an order in which replicas do each other's work, for recovery.degraded = true",
+                config.schedule().kind().word(),
+                "set schedule.kind = wired-1f1b or wired-zb, without schedule.file",
+                "schedule.kind",
+                "recovery.degraded");
+        require(
+                !config.recovery().mirror(),
+                "false with recovery.degraded = true: other replicas hold all that a rank does",
+                "true",
+                "leave it out",
+                "recovery.mirror",
+                "recovery.degraded");
     }
 
     private void candidatesAreGenerated() {
