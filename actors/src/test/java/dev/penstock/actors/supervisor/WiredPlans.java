@@ -71,6 +71,7 @@ public record WiredPlans(
                 true,
                 ringFromBytes,
                 ChannelCodecs.NONE,
+                false,
                 revision,
                 "the stages of all");
     }
