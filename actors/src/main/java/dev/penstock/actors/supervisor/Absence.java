@@ -37,12 +37,7 @@ final class Absence {
     /** The epoch in which that was asked. */
     private int askedIn;
 
-    Absence(
-            RecoveryPolicy policy,
-            RankTable ranks,
-            Placer placer,
-            Outbox out,
-            StepDriver driver) {
+    Absence(RecoveryPolicy policy, RankTable ranks, Placer placer, Outbox out, StepDriver driver) {
         this.policy = policy;
         this.ranks = ranks;
         this.placer = placer;

@@ -111,7 +111,10 @@ final class RecoveryDecision {
      */
     Preparing askAhead(Preparing begun, long now) {
         Preparing under = planWithoutLost(begun, now);
-        return under.detour() instanceof Detour.Asked || plan.mirrors() || under.attempt().takesUp() || links.areDown()
+        return under.detour() instanceof Detour.Asked
+                        || plan.mirrors()
+                        || under.attempt().takesUp()
+                        || links.areDown()
                 ? under
                 : askForProcesses(under, homeless(missing()));
     }

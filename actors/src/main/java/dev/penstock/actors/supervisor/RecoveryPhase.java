@@ -80,7 +80,8 @@ sealed interface RecoveryPhase {
 
         /** A rank answered. */
         Preparing answered(RankEvent.Prepared answer) {
-            return new Preparing(attempt, sinceNanos, prepared.with(answer), askedFor, room, detour);
+            return new Preparing(
+                    attempt, sinceNanos, prepared.with(answer), askedFor, room, detour);
         }
 
         /** A rank is left behind; what it holds, mirrors too, is out of reach. */
@@ -128,9 +129,11 @@ sealed interface RecoveryPhase {
         List<Integer> foldedEverywhere(RunPlan plan, long step) {
             Placement placement = plan.training().placement();
             Map<Integer, Integer> stagesOf = new TreeMap<>();
-            for (RankEvent.Prepared answer : (Iterable<RankEvent.Prepared>) prepared.stream()::iterator) {
+            for (RankEvent.Prepared answer :
+                    (Iterable<RankEvent.Prepared>) prepared.stream()::iterator) {
                 for (RankEvent.FoldedStage folded : answer.folded()) {
-                    for (int microBatch : folded.step() == step ? folded.microBatches() : List.<Integer>of()) {
+                    for (int microBatch :
+                            folded.step() == step ? folded.microBatches() : List.<Integer>of()) {
                         var unit = new WorkUnit(folded.stage(), microBatch, 0);
                         if (placement.rankOf(unit) != answer.rank()) {
                             return List.of();
