@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The header of a frame on the wire: a view over bytes that it does not own, for one thread at a
- * time. Little-endian, {@value #HEADER_BYTES} bytes, followed by the chunk of a data frame. The fields
- * fromStage and stage have a stage in 19 bits and a replica in the 12 above:
+ * time. Little-endian, {@value #HEADER_BYTES} bytes, followed by the chunk of a data frame. The
+ * fields fromStage and stage have a stage in 19 bits and a replica in the 12 above:
  *
  * <pre>
  *  0 int  magic        4 byte version    5 byte type       6 byte kind      7 byte flags

@@ -199,8 +199,7 @@ final class BoundaryBuffers {
         return Tensor.of(buffer, DType.I32, program.boundaryRows(unit), words);
     }
 
-    private void receive(
-            DeviceScope scope, RunPlan plan, ChannelKey channel, BufferNeeds needs) {
+    private void receive(DeviceScope scope, RunPlan plan, ChannelKey channel, BufferNeeds needs) {
         int credits = credits(plan, channel);
         StageProgram program = known(programs, channel.stage());
         boolean coded = isCoded(channel);

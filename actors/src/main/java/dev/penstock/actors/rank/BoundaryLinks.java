@@ -157,8 +157,7 @@ final class BoundaryLinks {
             switch (ops.get(next)) {
                 case Op.ReceiveActivation(WorkUnit unit) ->
                         bring(unit, topology.activationInto(unit));
-                case Op.ReceiveGradient(WorkUnit unit) ->
-                        bring(unit, topology.gradientInto(unit));
+                case Op.ReceiveGradient(WorkUnit unit) -> bring(unit, topology.gradientInto(unit));
                 case Op.Compute _,
                         Op.Overlapped _,
                         Op.SendActivation _,

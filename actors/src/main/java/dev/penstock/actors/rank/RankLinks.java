@@ -151,12 +151,7 @@ final class RankLinks implements AutoCloseable {
                 if (here == null) {
                     var exchange =
                             new SharedGradientExchange(
-                                    rank,
-                                    plan,
-                                    stage.stage(),
-                                    shared,
-                                    boundary,
-                                    device.kernels());
+                                    rank, plan, stage.stage(), shared, boundary, device.kernels());
                     inbound.add(exchange.inbound());
                     exchange.outbound().forEach(outbound::add);
                     add(exchanges, stage.stage(), exchange);

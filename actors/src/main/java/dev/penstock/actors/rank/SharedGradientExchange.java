@@ -189,7 +189,8 @@ final class SharedGradientExchange implements GradientExchange {
                     }
                     case OfferResult.NoCredit _ -> {}
                     case OfferResult.BackPressured _ -> linkBusy = true;
-                    case OfferResult.Failed(String reason) -> throw BoundaryLinks.linkFailed(reason);
+                    case OfferResult.Failed(String reason) ->
+                            throw BoundaryLinks.linkFailed(reason);
                 }
             }
             sentToAll = Math.min(sentToAll, sending.sent);

@@ -66,9 +66,6 @@ record Topology(Placement placement, int lowestBackward) {
     }
 
     private int peerOf(WorkUnit unit, int stage) {
-        return placement
-                .wiring()
-                .map(wiring -> wiring.peerOf(unit.microBatch(), stage))
-                .orElse(0);
+        return placement.wiring().map(wiring -> wiring.peerOf(unit.microBatch(), stage)).orElse(0);
     }
 }

@@ -37,12 +37,7 @@ final class Absence {
     /** The epoch in which that was asked. */
     private int askedIn;
 
-    Absence(
-            RecoveryPolicy policy,
-            RankTable ranks,
-            Placer placer,
-            Outbox out,
-            StepDriver driver) {
+    Absence(RecoveryPolicy policy, RankTable ranks, Placer placer, Outbox out, StepDriver driver) {
         this.policy = policy;
         this.ranks = ranks;
         this.placer = placer;
@@ -85,10 +80,12 @@ final class Absence {
     Set<Integer> await() {
         Set<Integer> gone = never;
         Set<Integer> back = new TreeSet<>();
-        for (int rank : gone == null ? List.<Integer>of() : ranks.plan().absent()) {
-            if (gone.contains(rank)) {
-                continue;
-            }
+        if (gone == null) {
+            return back;
+        }
+        List<Integer> lost =
+                ranks.plan().absent().stream().filter(rank -> !gone.contains(rank)).toList();
+        for (int rank : lost) {
             if (placer.replacementFor(rank).isPresent()) {
                 awaited.remove(rank);
                 back.add(rank);

@@ -57,13 +57,6 @@ final class CommitRound {
             RankStep done = timings[rank];
             steps.add(done == null ? RankStep.absent(rank) : done);
         }
-        return new StepReport(
-                step,
-                loss,
-                gradientNorm,
-                clipFactor,
-                startNanos,
-                endNanos,
-                steps);
+        return new StepReport(step, loss, gradientNorm, clipFactor, startNanos, endNanos, steps);
     }
 }

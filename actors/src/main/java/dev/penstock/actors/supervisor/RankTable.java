@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What the coordinator knows of every rank. A rank lives on a node from {@link #placed} until it is
- * {@link #vacate}d; then another node may get it, in a later epoch. One that is absent from the plan
- * that the run follows lives nowhere, and nobody waits for it.
+ * {@link #vacate}d; then another node may get it, in a later epoch. One that is absent from the
+ * plan that the run follows lives nowhere, and nobody waits for it.
  */
 final class RankTable {
     /** One rank. */

@@ -1,7 +1,6 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
-import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankCommand;
@@ -247,8 +246,7 @@ final class RecoveryCauses {
      * else from the checkpoint that has their last step. Ranks that take part again need nodes.
      */
     NextAction onRevise(RunPlan revised, long now) {
-        List<Integer> joining =
-                ranks.plan().absent().stream().filter(revised::isPresent).toList();
+        List<Integer> joining = ranks.plan().absent().stream().filter(revised::isPresent).toList();
         if (joining.stream().anyMatch(rank -> placer.replacementFor(rank).isEmpty())) {
             return driver.resume(now); // it has gone again since
         }

@@ -67,7 +67,7 @@ final class RecoveryDecision {
         if (even && isPlanning(known, now)) {
             return known;
         }
-        if (even && known.detour() instanceof Detour.Answered(_, Optional<RunPlan> made)) {
+        if (even && known.detour() instanceof Detour.Found(_, Optional<RunPlan> made)) {
             made.filter(ranks::canTakeOver).ifPresent(this::goOnWithoutLost);
         }
         List<Integer> missing = missing();
@@ -111,7 +111,10 @@ final class RecoveryDecision {
      */
     Preparing askAhead(Preparing begun, long now) {
         Preparing under = planWithoutLost(begun, now);
-        return under.detour() instanceof Detour.Asked || plan.mirrors() || under.attempt().takesUp() || links.areDown()
+        return under.detour() instanceof Detour.Sought
+                        || plan.mirrors()
+                        || under.attempt().takesUp()
+                        || links.areDown()
                 ? under
                 : askForProcesses(under, homeless(missing()));
     }
@@ -125,13 +128,13 @@ final class RecoveryDecision {
         boolean helps = !absent.isEmpty() && absence.isAllowed() && under.attempt().hasLosses();
         absent.addAll(ranks.plan().absent());
         if (!helps) {
-            return under.with(new Detour.Unasked());
+            return under.with(new Detour.Unsought());
         }
         if (under.detour().isAbout(absent)) {
             return under;
         }
         out.add(new Effect.AskPlan(ranks.revision(), absent));
-        return under.with(new Detour.Asked(absent, now));
+        return under.with(new Detour.Sought(absent, now));
     }
 
     private void goOnWithoutLost(RunPlan without) {
@@ -141,7 +144,7 @@ final class RecoveryDecision {
     }
 
     private static boolean isPlanning(Preparing under, long now) {
-        return under.detour() instanceof Detour.Asked(var _, long since)
+        return under.detour() instanceof Detour.Sought(var _, long since)
                 && now - since < MOST_PLANNING.toNanos();
     }
 

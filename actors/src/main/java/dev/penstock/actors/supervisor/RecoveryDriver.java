@@ -90,7 +90,8 @@ final class RecoveryDriver {
         this.driver = driver;
         this.absence = absence;
         this.links = links;
-        this.decision = new RecoveryDecision(plan, ranks, placer, links, told, out, driver, absence);
+        this.decision =
+                new RecoveryDecision(plan, ranks, placer, links, told, out, driver, absence);
         this.patience = new RecoveryPatience(plan, policy, ranks, links, out);
     }
 
@@ -380,11 +381,7 @@ final class RecoveryDriver {
         out.notify(listener -> listener.onPlaced(homes));
         var report =
                 attempt.dead(backFromDeath(attempt))
-                        .report(
-                                under.source().reported(),
-                                ranks.epoch(),
-                                driver.completed(),
-                                now);
+                        .report(under.source().reported(), ranks.epoch(), driver.completed(), now);
         LOG.info("run {}: {}", plan.runId(), report);
         out.notify(listener -> listener.onRecovery(report));
         for (int i = 0; i < attempt.sparesUsed(); i++) {

@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -65,7 +66,7 @@ sealed interface RecoveryPhase {
                     Answers.NONE,
                     RankSet.NONE,
                     new HoldersRoom.Unasked(),
-                    new Detour.Unasked());
+                    new Detour.Unsought());
         }
 
         @Override
@@ -80,7 +81,8 @@ sealed interface RecoveryPhase {
 
         /** A rank answered. */
         Preparing answered(RankEvent.Prepared answer) {
-            return new Preparing(attempt, sinceNanos, prepared.with(answer), askedFor, room, detour);
+            return new Preparing(
+                    attempt, sinceNanos, prepared.with(answer), askedFor, room, detour);
         }
 
         /** A rank is left behind; what it holds, mirrors too, is out of reach. */
@@ -127,21 +129,37 @@ sealed interface RecoveryPhase {
          */
         List<Integer> foldedEverywhere(RunPlan plan, long step) {
             Placement placement = plan.training().placement();
-            Map<Integer, Integer> stagesOf = new TreeMap<>();
-            for (RankEvent.Prepared answer : (Iterable<RankEvent.Prepared>) prepared.stream()::iterator) {
-                for (RankEvent.FoldedStage folded : answer.folded()) {
-                    for (int microBatch : folded.step() == step ? folded.microBatches() : List.<Integer>of()) {
-                        var unit = new WorkUnit(folded.stage(), microBatch, 0);
-                        if (placement.rankOf(unit) != answer.rank()) {
-                            return List.of();
-                        }
-                        stagesOf.merge(microBatch, 1, Integer::sum);
-                    }
-                }
+            List<Folded> all =
+                    prepared.stream()
+                            .flatMap(answer -> Folded.of(answer, step))
+                            .toList();
+            if (all.stream().anyMatch(each -> placement.rankOf(each.unit) != each.rank)) {
+                return List.of();
             }
-            return stagesOf.keySet().stream()
-                    .filter(microBatch -> stagesOf.get(microBatch) == placement.stages())
+            Map<Integer, Long> stages =
+                    all.stream()
+                            .collect(
+                                    Collectors.groupingBy(
+                                            each -> each.unit.microBatch(),
+                                            TreeMap::new,
+                                            Collectors.counting()));
+            return stages.entrySet().stream()
+                    .filter(microBatch -> microBatch.getValue() == placement.stages())
+                    .map(Map.Entry::getKey)
                     .toList();
+        }
+
+        /** What a rank has in its sums. */
+        private record Folded(int rank, WorkUnit unit) {
+            static Stream<Folded> of(RankEvent.Prepared answer, long step) {
+                return answer.folded().stream()
+                        .filter(stage -> stage.step() == step)
+                        .flatMap(
+                                stage ->
+                                        stage.microBatches().stream()
+                                                .map(m -> new WorkUnit(stage.stage(), m, 0)))
+                        .map(unit -> new Folded(answer.rank(), unit));
+            }
         }
 
         /** Whether this rank is prepared and holds a mirror of the other that reaches the step. */
@@ -303,22 +321,22 @@ sealed interface RecoveryPhase {
     /** Whether there is a plan of the run without the ranks that are lost. */
     sealed interface Detour {
         /** It has not mattered yet. */
-        record Unasked() implements Detour {}
+        record Unsought() implements Detour {}
 
         /**
          * The plan is being made.
          *
          * @param absent from it
          */
-        record Asked(Set<Integer> absent, long sinceNanos) implements Detour {
-            public Asked {
+        record Sought(Set<Integer> absent, long sinceNanos) implements Detour {
+            public Sought {
                 absent = Set.copyOf(absent);
             }
         }
 
         /** It was made, or there is none. */
-        record Answered(Set<Integer> absent, Optional<RunPlan> plan) implements Detour {
-            public Answered {
+        record Found(Set<Integer> absent, Optional<RunPlan> plan) implements Detour {
+            public Found {
                 absent = Set.copyOf(absent);
             }
         }
@@ -326,15 +344,15 @@ sealed interface RecoveryPhase {
         /** Whether a plan without these ranks was asked for, and for no other since. */
         default boolean isAbout(Set<Integer> ranks) {
             return switch (this) {
-                case Unasked _ -> false;
-                case Asked(var absent, long _) -> absent.equals(ranks);
-                case Answered(var absent, _) -> absent.equals(ranks);
+                case Unsought _ -> false;
+                case Sought(var absent, long _) -> absent.equals(ranks);
+                case Found(var absent, _) -> absent.equals(ranks);
             };
         }
 
         /** After an answer, which may be to a question that is out of date. */
         default Detour answered(Set<Integer> ranks, Optional<RunPlan> plan) {
-            return isAbout(ranks) ? new Answered(ranks, plan) : this;
+            return isAbout(ranks) ? new Found(ranks, plan) : this;
         }
     }
 }

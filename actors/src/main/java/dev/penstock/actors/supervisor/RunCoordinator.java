@@ -121,15 +121,14 @@ public final class RunCoordinator {
         this.placement = new FirstPlacement(plan, ranks, placer, told, out);
         this.absence = new Absence(policy, ranks, placer, out, driver);
         this.recovery =
-                new RecoveryDriver(
-                        plan, policy, ranks, placer, links, told, out, driver, absence);
+                new RecoveryDriver(plan, policy, ranks, placer, links, told, out, driver, absence);
         var budget = new RecoveryBudget(policy, out, worldClockMs);
         this.causes =
                 new RecoveryCauses(
                         plan, policy, ranks, placer, links, out, driver, recovery, budget);
         this.course = new RunCourse(plan, policy, ranks, out, driver, recovery, causes);
-        this.losses = new Failures(
-                        plan, policy, ranks, placer, out, driver, absence, causes, course);
+        this.losses =
+                new Failures(plan, policy, ranks, placer, out, driver, absence, causes, course);
         this.extensions = new LeaseExtensions(plan, ranks, out);
         this.deadlines =
                 new Deadlines(

@@ -282,8 +282,7 @@ final class StepDriver {
 
     /** Whether somebody needs a state for this plan that is not in memory. */
     private boolean beginsAnew(RunPlan next) {
-        return !ranks.canTakeOver(next)
-                || ranks.plan().absent().stream().anyMatch(next::isPresent);
+        return !ranks.canTakeOver(next) || ranks.plan().absent().stream().anyMatch(next::isPresent);
     }
 
     private boolean saveIsDue() {
@@ -322,9 +321,7 @@ final class StepDriver {
             return new NextAction.NotFinite(round.step(), broken.get());
         }
         double clipFactor = gradients.clipFactor(plan.steps().clipNorm());
-        commit =
-                new CommitRound(
-                        ranks, round.step(), round.loss(), gradients.norm(), clipFactor);
+        commit = new CommitRound(ranks, round.step(), round.loss(), gradients.norm(), clipFactor);
         lastCommit = round.step();
         roundStartNanos = now;
         out.add(

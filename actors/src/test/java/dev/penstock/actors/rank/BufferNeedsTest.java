@@ -2,12 +2,12 @@ package dev.penstock.actors.rank;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.generate.wired.WiredOrder;
 import dev.penstock.schedules.generate.wired.Wirings;
-import dev.penstock.actors.dataplane.ChannelKey;
-import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
@@ -150,8 +150,7 @@ class BufferNeedsTest {
                 int here = unit.stage();
                 int before = peer(lowered, unit, here - 1);
                 int peer = peer(lowered, unit, here);
-                channels.add(
-                        new ChannelKey(FrameKind.ACTIVATION, here - 1, here, before, peer));
+                channels.add(new ChannelKey(FrameKind.ACTIVATION, here - 1, here, before, peer));
                 channels.add(new ChannelKey(FrameKind.GRADIENT, here, here - 1, peer, before));
             }
         }

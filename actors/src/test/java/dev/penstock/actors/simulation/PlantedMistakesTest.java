@@ -120,8 +120,8 @@ class PlantedMistakesTest {
         MICRO_BATCH_IS_LEFT_OUT_THAT_A_STAGE_LACKS(
                 Scenario.WIRED,
                 "supervisor/RecoveryPhase",
-                "stagesOf.get(microBatch) == placement.stages()",
-                "stagesOf.get(microBatch) > 0"),
+                "microBatch.getValue() == placement.stages()",
+                "microBatch.getValue() > 0"),
         RANK_THAT_IS_BACK_BEGINS_ANEW(
                 Scenario.WIRED,
                 "supervisor/RestartSource",

@@ -301,10 +301,8 @@ record Scenario(
             for (int from = 0; from < peers; from++) {
                 for (int to = 0; to < peers; to++) {
                     int most = MICRO_BATCHES * peers;
-                    capacities.put(
-                            new ChannelKey(FrameKind.ACTIVATION, s - 1, s, from, to), most);
-                    capacities.put(
-                            new ChannelKey(FrameKind.GRADIENT, s, s - 1, from, to), most);
+                    capacities.put(new ChannelKey(FrameKind.ACTIVATION, s - 1, s, from, to), most);
+                    capacities.put(new ChannelKey(FrameKind.GRADIENT, s, s - 1, from, to), most);
                 }
             }
         }

@@ -1,8 +1,8 @@
 package dev.penstock.actors.simulation;
 
 /**
- * A number that is not finite, in the forward of a rank; where replicas do each other's work, in that
- * of a micro-batch, whoever has it.
+ * A number that is not finite, in the forward of a rank; where replicas do each other's work, in
+ * that of a micro-batch, whoever has it.
  */
 final class SimNan {
     private final int victim;

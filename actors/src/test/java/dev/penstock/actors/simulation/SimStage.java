@@ -45,8 +45,8 @@ import org.jspecify.annotations.Nullable;
  * and every shard its own weights, whose products are summed. Where replicas are sharded, each
  * keeps a part of the weights and gathers the others, which are no numbers once they are released.
  *
- * <p>Of replicas that do each other's work, gradients and losses are multiples of a power of two, so
- * that their sums have the same bits in any order.
+ * <p>Of replicas that do each other's work, gradients and losses are multiples of a power of two,
+ * so that their sums have the same bits in any order.
  */
 final class SimStage implements StageProgram, StageMirror, TrainedState {
     static final double RATE = 0.02;
@@ -274,8 +274,7 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     /** Whose data a unit has: micro-batches of wired replicas are numbered over all of them. */
     private RankPlace ofData(WorkUnit unit) {
-        int replica =
-                scenario.wired() ? unit.microBatch() / Scenario.MICRO_BATCHES : place.data();
+        int replica = scenario.wired() ? unit.microBatch() / Scenario.MICRO_BATCHES : place.data();
         return new RankPlace(place.pipeline(), place.tensor(), place.context(), replica);
     }
 
@@ -290,17 +289,24 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
-        if (kind == StepKind.TRAIN && nan.strikes(scenario.wired() ? unit.microBatch() : rank, step)) {
+        if (kind == StepKind.TRAIN
+                && nan.strikes(scenario.wired() ? unit.microBatch() : rank, step)) {
             throw new NonFiniteException(step, unit, "the activation");
         }
         float x =
                 input == null
-                        ? data(kind, step, ofData(unit), unit.microBatch() % Scenario.MICRO_BATCHES, unit.slice())
+                        ? data(
+                                kind,
+                                step,
+                                ofData(unit),
+                                unit.microBatch() % Scenario.MICRO_BATCHES,
+                                unit.slice())
                         : get(input);
         float y = ofAllShards(attention.forward(unit, x, groups.context()) * slope());
         if (output == null && scenario.wired()) {
             losses.put(
-                    unit.microBatch(), (double) exact(y / (scenario.unitsPerStage() * grid.data())));
+                    unit.microBatch(),
+                    (double) exact(y / (scenario.unitsPerStage() * grid.data())));
         } else if (output == null) {
             loss += y / scenario.unitsPerStage();
         } else {
@@ -376,7 +382,8 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         double ofAll =
                 losses.values().stream().mapToDouble(Double::doubleValue).sum()
                         * groups.replicas().size();
-        var last = tells ? OptionalDouble.of(scenario.wired() ? ofAll : loss) : OptionalDouble.empty();
+        var last =
+                tells ? OptionalDouble.of(scenario.wired() ? ofAll : loss) : OptionalDouble.empty();
         return new StepResult(
                 last, kind == StepKind.TRAIN && speaks() ? List.of(norm()) : List.of());
     }

@@ -6,6 +6,7 @@ import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
@@ -15,7 +16,6 @@ import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankLocations;
-import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
 import dev.penstock.actors.spi.DegradedPlans;
 import dev.penstock.actors.spi.PlanRevision;
@@ -438,7 +438,8 @@ final class CoordinatedRun implements RunListener {
     /** In the middle of a step, of which its stage has summed these micro-batches. */
     CoordinatedRun preparedInStep(int rank, long step, Integer... folded) {
         var held = new RankEvent.HeldState(rank, step - 1, -1);
-        var stage = new RankEvent.FoldedStage(plan.stagesOf(rank).getFirst(), step, List.of(folded));
+        var stage =
+                new RankEvent.FoldedStage(plan.stagesOf(rank).getFirst(), step, List.of(folded));
         return says(
                 new RankEvent.Prepared(
                         rank,

@@ -69,8 +69,7 @@ class DegradedRunTest {
 
         assertThat(run.told(RankCommand.Resume.class))
                 .hasSize(5)
-                .allSatisfy(
-                        order -> assertThat(order.start()).isEqualTo(new StateSource.Kept()));
+                .allSatisfy(order -> assertThat(order.start()).isEqualTo(new StateSource.Kept()));
         assertThat(run.births().getLast().rank()).isEqualTo(3);
         assertThat(run.births().getLast().start()).isEqualTo(new StateSource.FromCheckpoint(3));
         run.resumed(0, 1, 2, 4, 5).hosted(3).opens(3);

@@ -56,8 +56,7 @@ public record WiredPlans(
                         backwards,
                         Collections.nCopies(shape.ranks(), OpCosts.unit()),
                         WiredOrder.usualCaps(shape));
-        LoweringOptions options =
-                LoweringOptions.plain().withReduction(GradientReduction.PER_STEP);
+        LoweringOptions options = LoweringOptions.plain().withReduction(GradientReduction.PER_STEP);
         return new RunPlan(
                 "wired",
                 "hash",

@@ -66,8 +66,7 @@ public record BubbleReport(long makespanNanos, List<RankTime> ranks) {
     /** Idle time of all ranks that are there over their time: 0 is perfect. */
     public double bubbleShare() {
         long idle = ranks.stream().mapToLong(RankTime::idleNanos).sum();
-        long there =
-                ranks.stream().filter(rank -> rank.busyNanos + rank.idleNanos() > 0).count();
+        long there = ranks.stream().filter(rank -> rank.busyNanos + rank.idleNanos() > 0).count();
         double all = (double) makespanNanos * there;
         return all == 0 ? 0 : idle / all;
     }
