@@ -162,8 +162,7 @@ final class OpInterpreter {
     boolean computesNext() {
         Op op = current();
         return op != null
-                && (isLeftOut(op)
-                        || (!op.computations().isEmpty() && !collectives.holdUp(op)));
+                && (isLeftOut(op) || (!op.computations().isEmpty() && !collectives.holdUp(op)));
     }
 
     /** Tries the op at the program counter; call it after {@link #moveCollectives}. */

@@ -95,19 +95,19 @@ public final class ConfiguredModel {
                         logits(config.device()));
         var settings =
                 new GptSettings(
-                shape,
-                partition,
-                batch,
-                precision(config.device()),
-                optimizer,
-                seed,
-                config.schedule().recompute().blocks(section.layers()),
-                config.grid(),
-                config.parallel().zero(),
-                config.parallel().sequence(),
-                tuning,
-                section.dropout(),
-                config.optimizer().gradientSum());
+                        shape,
+                        partition,
+                        batch,
+                        precision(config.device()),
+                        optimizer,
+                        seed,
+                        config.schedule().recompute().blocks(section.layers()),
+                        config.grid(),
+                        config.parallel().zero(),
+                        config.parallel().sequence(),
+                        tuning,
+                        section.dropout(),
+                        config.optimizer().gradientSum());
         return schedule.training().shape().peers() > 1 ? settings.sharingBatch() : settings;
     }
 
