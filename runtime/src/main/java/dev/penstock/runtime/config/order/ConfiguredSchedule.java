@@ -55,11 +55,6 @@ public record ConfiguredSchedule(
         RunConfig config = loaded.config();
         Optional<ParsedSchedule> file = config.schedule().file().map(path -> read(loaded, path));
         Schedule order = file.map(ParsedSchedule::schedule).orElseGet(() -> generated(loaded));
-        List<Problem> misfits =
-                order.shape().peers() > 1 ? WiredOrders.problems(loaded) : List.of();
-        if (!misfits.isEmpty()) {
-            throw new ConfigException(misfits);
-        }
         int stages = order.shape().stages();
         return new ConfiguredSchedule(
                 file.isPresent() ? inTokens(order, config.model().context()) : order,
@@ -161,6 +156,9 @@ public record ConfiguredSchedule(
                             wired ? config.batch().microBatches() : config.microBatchesOfReplica(),
                             section.tokensPerSlice(config.model(), config.parallel().context()));
             if (wired) {
+                if (config.parallel().data() > 1) {
+                    requireNone(WiredOrders.problems(loaded));
+                }
                 return WiredOrders.generate(config, shape);
             }
             var options = GenerateOptions.defaults().withBackwardOrder(backward);
@@ -222,6 +220,9 @@ public record ConfiguredSchedule(
         int context = config.model().context();
         List<Problem> problems = new ArrayList<>();
         boolean wired = shape.peers() > 1;
+        if (wired) {
+            problems.addAll(WiredOrders.problems(loaded));
+        }
         if (wired && shape.peers() != config.parallel().data()) {
             problems.add(
                     misfit(loaded, "parallel.data = ", config.parallel().data(), shape.peers()));
@@ -255,6 +256,10 @@ public record ConfiguredSchedule(
         } else {
             requirePartsOfSlices(loaded, shape, problems);
         }
+        requireNone(problems);
+    }
+
+    private static void requireNone(List<Problem> problems) {
         if (!problems.isEmpty()) {
             throw new ConfigException(problems);
         }

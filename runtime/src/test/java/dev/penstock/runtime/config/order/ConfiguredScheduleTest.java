@@ -10,6 +10,7 @@ import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.ScheduleSection;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.wired.WiredOrder;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
@@ -18,6 +19,7 @@ import dev.penstock.schedules.validate.ScheduleValidator;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
@@ -40,8 +42,12 @@ class ConfiguredScheduleTest {
                 Arrays.stream(ScheduleSection.Kind.values())
                         .map(ScheduleSection.Kind::word)
                         .toList();
+        List<String> kinds = new ArrayList<>(Generators.kinds());
+        for (WiredOrder.Backwards each : WiredOrder.Backwards.values()) {
+            kinds.add(each.kind());
+        }
 
-        assertThat(words).containsExactlyInAnyOrderElementsOf(Generators.kinds());
+        assertThat(words).containsExactlyInAnyOrderElementsOf(kinds);
     }
 
     @ParameterizedTest
