@@ -380,20 +380,13 @@ final class RecoveryDriver {
         List<Integer> homes = ranks.homes();
         out.notify(listener -> listener.onPlaced(homes));
         var report =
-                attempt.dead(backFromDeath(attempt))
-                        .report(under.source().reported(), ranks.epoch(), driver.completed(), now);
+                attempt.report(under.source().reported(), ranks.epoch(), driver.completed(), now);
         LOG.info("run {}: {}", plan.runId(), report);
         out.notify(listener -> listener.onRecovery(report));
         for (int i = 0; i < attempt.sparesUsed(); i++) {
             out.add(new Effect.StartProcess(Optional.empty()));
         }
         return driver.resume(now);
-    }
-
-    /** Dead ranks that are there again; the run goes on without the others. */
-    private RankSet backFromDeath(RecoveryAttempt attempt) {
-        return RankSet.NONE.with(
-                attempt.dead().list().stream().filter(rank -> !ranks.isAbsent(rank)).toList());
     }
 
     NextAction onTick(long now) {

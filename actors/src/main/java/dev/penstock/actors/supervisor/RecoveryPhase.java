@@ -130,9 +130,7 @@ sealed interface RecoveryPhase {
         List<Integer> foldedEverywhere(RunPlan plan, long step) {
             Placement placement = plan.training().placement();
             List<Folded> all =
-                    prepared.stream()
-                            .flatMap(answer -> Folded.of(answer, step))
-                            .toList();
+                    prepared.stream().flatMap(answer -> Folded.of(answer, step)).toList();
             if (all.stream().anyMatch(each -> placement.rankOf(each.unit) != each.rank)) {
                 return List.of();
             }

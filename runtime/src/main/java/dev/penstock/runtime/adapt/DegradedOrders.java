@@ -79,7 +79,11 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
         List<Integer> order =
                 now.settings().stream()
                         .filter(setting -> setting.startsWith(WITHOUT))
-                        .map(setting -> setting.substring(WITHOUT.length()).replaceAll("[^0-9]+", " ").strip())
+                        .map(
+                                setting ->
+                                        setting.substring(WITHOUT.length())
+                                                .replaceAll("[^0-9]+", " ")
+                                                .strip())
                         .filter(ranks -> !ranks.isEmpty())
                         .flatMap(ranks -> List.of(ranks.split(" ")).stream())
                         .map(Integer::valueOf)

@@ -130,7 +130,7 @@ final class SubmittedRun implements ClusterRun {
                 processes,
                 LinuxVitals.ofThisHost(),
                 assembly.reaction(),
-                        assembly.degradedPlans());
+                assembly.degradedPlans());
     }
 
     @Override

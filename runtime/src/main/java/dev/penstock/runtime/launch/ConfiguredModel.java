@@ -95,20 +95,20 @@ public final class ConfiguredModel {
                         logits(config.device()));
         var settings =
                 new GptSettings(
-                shape,
-                partition,
-                batch,
-                precision(config.device()),
-                optimizer,
-                seed,
-                config.schedule().recompute().blocks(section.layers()),
-                config.grid(),
-                config.parallel().zero(),
-                config.parallel().sequence(),
-                tuning,
-                section.dropout(),
-                config.optimizer().gradientSum(),
-                config.parallel().outer());
+                        shape,
+                        partition,
+                        batch,
+                        precision(config.device()),
+                        optimizer,
+                        seed,
+                        config.schedule().recompute().blocks(section.layers()),
+                        config.grid(),
+                        config.parallel().zero(),
+                        config.parallel().sequence(),
+                        tuning,
+                        section.dropout(),
+                        config.optimizer().gradientSum(),
+                        config.parallel().outer());
         return schedule.training().shape().peers() > 1 ? settings.sharingBatch() : settings;
     }
 

@@ -191,10 +191,7 @@ final class ConfiguredPlan {
      */
     private static String layout(RunConfig config, ProvedSchedule schedule) {
         return schedule.training().shape().peers() > 1 && config.schedule().isWiredKind()
-                ? sha256(
-                        List.of(
-                                config.resolvedWithout(WIRING),
-                                schedule.budgets().toString()))
+                ? sha256(List.of(config.resolvedWithout(WIRING), schedule.budgets().toString()))
                 : "";
     }
 

@@ -82,7 +82,7 @@ public final class PipelineRun {
                             processes,
                             LinuxVitals.ofThisHost(),
                             assembly.reaction(),
-                        assembly.degradedPlans());
+                            assembly.degradedPlans());
             ActorSystem<Command> system =
                     ActorSystems.remote(
                             PipelineSupervisor.create(

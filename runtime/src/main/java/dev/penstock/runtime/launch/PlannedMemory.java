@@ -134,8 +134,7 @@ record PlannedMemory(
         uses.add(
                 new MemoryUse(
                         MemoryUse.COLLECTIVES,
-                        BoundaryMemory.collectiveBytes(
-                                rank, plan, meeting, staged, library)));
+                        BoundaryMemory.collectiveBytes(rank, plan, meeting, staged, library)));
         uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
         uses.add(new MemoryUse(MemoryUse.KERNELS, kernels.ofRank(rank)));
         return uses;

@@ -61,7 +61,7 @@ public record PlannedTraffic(
                         ringFromBytes(plan.grid().tensorGroup(rank)),
                         plan.codecs());
         List<Integer> replicas = plan.replicasOf(rank);
-        var sharded = 
+        var sharded =
                 new ShardTraffic(
                         model,
                         place,

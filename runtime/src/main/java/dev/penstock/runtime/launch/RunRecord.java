@@ -203,10 +203,7 @@ public final class RunRecord implements AutoCloseable {
                                                 assembly.model().partition().stages(),
                                                 assembly.model().partition().layersPerStage(),
                                                 assembly.plan().training().name(),
-                                                assembly.plan()
-                                                        .training()
-                                                        .shape()
-                                                        .microBatches(),
+                                                assembly.plan().training().shape().microBatches(),
                                                 config.batch().sequencesPerMicroBatch())));
         assembly.data().counted().stream()
                 .flatMap(counted -> counted.notes().stream())

@@ -123,10 +123,7 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
 
     /** Returns the mean over the ranks of the time spent on an activity. */
     public double meanNanos(Activity activity) {
-        return present()
-                .mapToLong(rank -> rank.getOrDefault(activity, 0L))
-                .average()
-                .orElse(0);
+        return present().mapToLong(rank -> rank.getOrDefault(activity, 0L)).average().orElse(0);
     }
 
     /** Returns the time from the first op's start to the last op's end over all ranks. */

@@ -261,7 +261,8 @@ final class RanksInOneThread implements AutoCloseable {
                 }
             }
             for (StageProgram stage : rank.stages) {
-                for (NamedTensor tensor : result.norms().isEmpty() ? List.<NamedTensor>of() : stage.gradients()) {
+                for (NamedTensor tensor :
+                        result.norms().isEmpty() ? List.<NamedTensor>of() : stage.gradients()) {
                     gradients.put(
                             tensor.name(),
                             Arrays.hashCode(

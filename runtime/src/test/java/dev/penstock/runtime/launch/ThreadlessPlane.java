@@ -71,7 +71,8 @@ final class ThreadlessPlane implements DataPlane {
             private Wire in(ChannelKey channel) {
                 Wire wire = wires.get(new End(opening.rank(), channel));
                 if (wire == null) {
-                    throw new AssertionError("rank %d has no %s".formatted(opening.rank(), channel));
+                    throw new AssertionError(
+                            "rank %d has no %s".formatted(opening.rank(), channel));
                 }
                 return wire;
             }
@@ -146,7 +147,9 @@ final class ThreadlessPlane implements DataPlane {
             @Override
             public void close() {
                 opening.inbound()
-                        .forEach(channel -> wires.remove(new End(opening.rank(), channel.channel())));
+                        .forEach(
+                                channel ->
+                                        wires.remove(new End(opening.rank(), channel.channel())));
             }
         };
     }

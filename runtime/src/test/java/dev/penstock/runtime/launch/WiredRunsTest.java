@@ -32,7 +32,8 @@ class WiredRunsTest {
     private RanksInOneThread ranks(String... settings) {
         Training.onText(folder);
         return new RanksInOneThread(
-                folder.resolve("tiny.conf"), Stream.concat(TINY.stream(), Stream.of(settings)).toList());
+                folder.resolve("tiny.conf"),
+                Stream.concat(TINY.stream(), Stream.of(settings)).toList());
     }
 
     private RanksInOneThread.Outcome alone(String... settings) {
@@ -69,9 +70,15 @@ class WiredRunsTest {
         try (var one = ranks()) {
             heldOut = one.evaluate(0);
         }
-        try (var ranks = ranks("schedule.kind=wired-zb", "parallel.data=3", "schedule.hold-more=2")) {
+        try (var ranks =
+                ranks("schedule.kind=wired-zb", "parallel.data=3", "schedule.hold-more=2")) {
             for (List<Integer> absent :
-                    List.of(List.of(3), List.of(0), List.of(0, 3, 4), List.<Integer>of(), List.of(1, 3))) {
+                    List.of(
+                            List.of(3),
+                            List.of(0),
+                            List.of(0, 3, 4),
+                            List.<Integer>of(),
+                            List.of(1, 3))) {
                 ranks.follow("schedule.without=" + absent);
 
                 assertThat(ranks.train(1, List.of())).as("without %s", absent).isEqualTo(expected);

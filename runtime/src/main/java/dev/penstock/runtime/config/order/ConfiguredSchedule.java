@@ -153,9 +153,7 @@ public record ConfiguredSchedule(
                     new PipelineShape(
                             config.pipeline().stages(),
                             config.chunks(),
-                            wired
-                                    ? config.batch().microBatches()
-                                    : config.microBatchesOfReplica(),
+                            wired ? config.batch().microBatches() : config.microBatchesOfReplica(),
                             section.tokensPerSlice(config.model(), config.parallel().context()));
             if (wired) {
                 if (config.parallel().data() > 1) {

@@ -107,9 +107,7 @@ final class FaultChecks {
         boolean wired = config.schedule().isWiredKind();
         require(
                 microBatch
-                        < (wired
-                                ? config.batch().microBatches()
-                                : config.microBatchesOfReplica()),
+                        < (wired ? config.batch().microBatches() : config.microBatchesOfReplica()),
                 key,
                 wired || config.parallel().data() == 1
                         ? "a micro-batch below batch.micro-batches = "

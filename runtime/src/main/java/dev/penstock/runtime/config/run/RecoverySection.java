@@ -16,8 +16,8 @@ import java.time.Duration;
  * @param nonFinite what becomes of a step with a NaN or an infinity
  * @param mirror whether every rank's parameters and optimizer state are kept a second time by the
  *     next rank, so that a death loses no committed step
- * @param degraded whether the run goes on without dead ranks whose stages other replicas hold, by an
- *     order in which these do their work, until a process for each is there again
+ * @param degraded whether the run goes on without dead ranks whose stages other replicas hold, by
+ *     an order in which these do their work, until a process for each is there again
  */
 public record RecoverySection(
         @Setting(is = "true", doc = "go on after the death of a stage's process") boolean enabled,
