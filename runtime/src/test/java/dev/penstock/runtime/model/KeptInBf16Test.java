@@ -16,7 +16,6 @@ import dev.penstock.schedules.ir.Schedule;
 import java.nio.IntBuffer;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -130,7 +129,7 @@ class KeptInBf16Test {
                 s.fineTuning(),
                 s.dropout(),
                 s.gradientSum(),
-                Optional.empty());
+                s.outer());
     }
 
     private static void expectSame(Gemm gemm, GptSettings settings, Schedule order) {

@@ -437,7 +437,7 @@ class StageMemoryTest {
                         List.of()),
                 0,
                 s.gradientSum(),
-                Optional.empty());
+                s.outer());
     }
 
     /** Step s has sequences of the length s. */
