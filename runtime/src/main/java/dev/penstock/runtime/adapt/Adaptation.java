@@ -174,8 +174,7 @@ public final class Adaptation implements RunListener, PlanReaction {
             nanosBefore = 0;
         }
         while (isWorthIt(best, step)) {
-            Optional<Revised> revised =
-                    reviser.revise(revisions + 1, settings(best), best.words());
+            Optional<Revised> revised = reviser.revise(revisions + 1, settings(best), best.words());
             if (revised.stream().anyMatch(Revised::fits)) {
                 wanted = revised.get().plan();
                 nanosWanted = best.nanosNow();
@@ -184,7 +183,8 @@ public final class Adaptation implements RunListener, PlanReaction {
             List<Integer> crowded = revised.map(Revised::crowded).orElse(List.of());
             List<Integer> less = roomBeside(best.partition(), crowded);
             if (less.equals(room)) { // it is not the layers
-                told.onPlanNote(best.words() + "; but there is no room for what its ranks would hold");
+                told.onPlanNote(
+                        best.words() + "; but there is no room for what its ranks would hold");
                 refused = settings(best).toString();
                 return;
             }

@@ -63,8 +63,7 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
         if (!order.equals(first.absent())) {
             settings.add(WITHOUT + order);
         }
-        return plan(now, settings, "")
-                .map(plan -> plan(now, settings, words(plan)).orElse(plan));
+        return plan(now, settings, "").map(plan -> plan(now, settings, words(plan)).orElse(plan));
     }
 
     private Optional<RunPlan> plan(PlanRevision now, List<String> settings, String reason) {

@@ -137,10 +137,7 @@ public final class RunAssembly implements AutoCloseable {
         this.dataPlane =
                 new ConfiguredDataPlane(config().dataPlane(), options.runId(), faults.forFrames());
         this.meter =
-                new PipelineMeter(
-                        plan.training(),
-                        plan.programGrid(),
-                        LinkCosts.adding(config()));
+                new PipelineMeter(plan.training(), plan.programGrid(), LinkCosts.adding(config()));
         this.adaptation = adaptation();
         this.degraded =
                 config().recovery().degraded() && !options.evaluateOnly()

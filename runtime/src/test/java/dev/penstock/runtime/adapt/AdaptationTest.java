@@ -138,7 +138,9 @@ class AdaptationTest {
     /** Another supervisor led the run to its third plan and died. */
     @Test
     void whoTakesARunUpCountsItsPlansOn() {
-        begin(new PlanRevision(3, List.of("pipeline.partition=[101, 99]"), "hash", "it was faster"));
+        begin(
+                new PlanRevision(
+                        3, List.of("pipeline.partition=[101, 99]"), "hash", "it was faster"));
 
         assertThat(wantedAfter(10).orElseThrow().revision().number()).isEqualTo(4);
         assertThat(wished)

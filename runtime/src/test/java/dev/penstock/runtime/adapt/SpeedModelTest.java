@@ -77,7 +77,8 @@ class SpeedModelTest {
     /** The steps of 1F1B: all micro-batches on the slowest stage, and one of the others. */
     @Test
     void aRankOfAThirdOfTheSpeedGetsAThirdOfTheLayersOfTheOther() {
-        SpeedModel.Proposal found = model(4, 4).propose(lines(List.of(4, 4), 1, 1.0 / 3), List.of(8, 8));
+        SpeedModel.Proposal found =
+                model(4, 4).propose(lines(List.of(4, 4), 1, 1.0 / 3), List.of(8, 8));
 
         assertThat(found.partition().layersPerStage()).containsExactly(6, 2);
         double before = MICRO_BATCHES * 36e6 + 12e6;

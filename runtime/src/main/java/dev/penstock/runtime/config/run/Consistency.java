@@ -682,9 +682,9 @@ final class Consistency {
                 "schedule.file");
         require(
                 config.schedule().candidates().isEmpty()
-                        || !config.schedule().kind().isWired()
+                        || (!config.schedule().kind().isWired()
                                 && config.schedule().candidates().stream()
-                                        .noneMatch(ScheduleSection.Kind::isWired),
+                                        .noneMatch(ScheduleSection.Kind::isWired)),
                 "no candidates beside or among wired kinds: ranks hold other micro-batches there",
                 config.schedule().candidates().stream().map(ScheduleSection.Kind::word).toList(),
                 "leave them out",

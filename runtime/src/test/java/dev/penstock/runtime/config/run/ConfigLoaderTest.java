@@ -174,6 +174,7 @@ class ConfigLoaderTest {
                                         Duration.ofMinutes(10),
                                         1,
                                         RecoverySection.NonFinite.HALT,
+                                        false,
                                         false),
                                 new ReportSection(List.of(5, 20, 50), 10, true, true, 0),
                                 List.of()));
@@ -392,7 +393,8 @@ class ConfigLoaderTest {
                                         Duration.ofSeconds(5),
                                         1,
                                         RecoverySection.NonFinite.SKIP,
-                                        true),
+                                        true,
+                                        false),
                                 new ReportSection(List.of(), 10, false, true, 0),
                                 List.of()));
     }
