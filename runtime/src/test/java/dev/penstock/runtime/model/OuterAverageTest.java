@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
@@ -165,9 +166,7 @@ class OuterAverageTest {
         }
 
         private static double[] values(Map<String, double[]> all, String name) {
-            double[] values = all.get(name);
-            assertThat(values).as(name).isNotNull();
-            return values;
+            return requireNonNull(all.get(name), name);
         }
 
         private static Map<String, double[]> values(PipelineDriver replica) {
@@ -243,7 +242,7 @@ class OuterAverageTest {
                     (name, anchor) -> {
                         // keys' biases have no gradient but rounding, which Adam makes large
                         double precision = name.endsWith("c_attn.bias") ? 0.01 : 1e-4;
-                        assertThat(doubles(state.get(name)))
+                        assertThat(doubles(requireNonNull(state.get(name))))
                                 .as(name)
                                 .usingComparatorWithPrecision(precision)
                                 .containsExactly(anchor);
