@@ -383,7 +383,7 @@ public final class GptStage implements StageProgram {
         }
         LossLedger ledger = buffers.ledger();
         if (ledger != null) {
-            ledger.share(replicas.size());
+            ledger.share(newGroups.replicas().size());
         }
         stream.connect(replicas);
         rings.forEach(ring -> ring.connect(newGroups.context()));
