@@ -118,7 +118,7 @@ class PlantedMistakesTest {
         RANKS_WITH_PARTS_COUNT_AS_COPIES(
                 25, "spi/RunPlan", "return mirrors && wholeReplicas", "return mirrors"),
         MICRO_BATCH_IS_LEFT_OUT_THAT_A_STAGE_LACKS(
-                Scenario.WIRED,
+                Scenario.WIRED + 120,
                 "supervisor/RecoveryPhase",
                 "microBatch.getValue() == placement.stages()",
                 "microBatch.getValue() > 0"),
