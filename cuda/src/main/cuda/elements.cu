@@ -369,6 +369,11 @@ extern "C" __global__ void unfoldGradient(View<const long long> sum, Floats grad
     eachElement(rows, columns, [&](int i, int j) { gradient.at(i, j) = static_cast<float>(sum.at(i, j)) * 0x1p-44f; });
 }
 
+// y = a x + b y
+extern "C" __global__ void blend(float a, ConstFloats x, float b, Floats y, int rows, int columns) {
+    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = fmaf(a, x.at(i, j), b * y.at(i, j)); });
+}
+
 // y -= x
 extern "C" __global__ void subtract(ConstFloats x, Floats y, int rows, int columns) {
     eachFour(

@@ -166,6 +166,7 @@ final class KernelAllocations {
         ops.put("crossEntropy", () -> k.crossEntropy(part, 0, x, ids, tokens, mean, 1e-3f));
         ops.put("add", () -> k.add(x, y));
         ops.put("subtract", () -> k.subtract(x, y));
+        ops.put("blend", () -> k.blend(0.5f, x, 0.5f, y));
         ops.put("squaredNorm", () -> k.squaredNorm(x));
         ops.put("allFinite", () -> k.allFinite(x));
         ops.put("adamW", () -> k.adamW(x, y, z, squares, step));

@@ -75,6 +75,26 @@ class WholeTensorContractTest extends KernelContract {
     }
 
     @Test
+    void blendRoundsTwice() {
+        for (int[] s : SHAPES) {
+            Tensor x = normalsWithGaps(s[0], s[1]);
+            Tensor y = normalsWithGaps(s[0], s[1]);
+            double[][] of = values(x);
+            double[][] truth = values(y);
+            for (int i = 0; i < s[0]; i++) {
+                for (int j = 0; j < s[1]; j++) {
+                    float old = 0.9f * (float) truth[i][j];
+                    truth[i][j] = Math.fma(-0.35f, (float) of[i][j], old);
+                }
+            }
+
+            kernels.blend(-0.35f, x, 0.9f, y);
+
+            assertClose("blend", y, truth, 0);
+        }
+    }
+
+    @Test
     void conversionToBFloat16RoundsToNearestEven() {
         for (int[] s : SHAPES) {
             Tensor x = normals(s[0], s[1]);

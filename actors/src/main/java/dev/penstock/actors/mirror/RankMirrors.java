@@ -149,7 +149,7 @@ public final class RankMirrors implements AutoCloseable {
 
     /** What this rank has sent to its own mirror since {@link #begin}. */
     public StepTraffic sent() {
-        return new StepTraffic(0, 0, 0, 0, 0, 0, 0, connected().sentBytes());
+        return new StepTraffic(0, 0, 0, 0, 0, 0, 0, connected().sentBytes(), 0);
     }
 
     /**

@@ -112,7 +112,7 @@ final class BoundaryBuffers {
     }
 
     Tensor takeOutput(WorkUnit unit) {
-        return view(unit.stage(), known(outputs, unit.stage()).pop(), unit);
+        return view(unit.stage(), take(known(outputs, unit.stage()), "outputs"), unit);
     }
 
     void returnOutput(int stage, Tensor tensor) {
@@ -120,7 +120,8 @@ final class BoundaryBuffers {
     }
 
     Tensor takeInputGradient(WorkUnit unit) {
-        return view(unit.stage(), known(inputGradients, unit.stage()).pop(), unit);
+        return view(
+                unit.stage(), take(known(inputGradients, unit.stage()), "input gradients"), unit);
     }
 
     void returnInputGradient(int stage, Tensor tensor) {
@@ -142,7 +143,7 @@ final class BoundaryBuffers {
         if (codec.isEmpty()) {
             return computed;
         }
-        DeviceBuffer buffer = known(sendable, channel).pop();
+        DeviceBuffer buffer = take(known(sendable, channel), "coded tensors");
         Tensor coded = coded(unit.stage(), buffer, unit, codec.get());
         boolean feedsBack = codecs.feedsBack(channel);
         if (feedsBack) {
@@ -306,6 +307,18 @@ final class BoundaryBuffers {
             rows = Math.max(rows, program.boundaryRows(slice));
         }
         return rows;
+    }
+
+    /**
+     * Takes from a pool that has room for all that the program holds and that links keep: if it is
+     * empty, the links do not say any more what has arrived.
+     */
+    private static DeviceBuffer take(Deque<DeviceBuffer> pool, String what) {
+        DeviceBuffer taken = pool.poll();
+        if (taken == null) {
+            throw BoundaryLinks.linkFailed("nothing is heard of %s that were sent".formatted(what));
+        }
+        return taken;
     }
 
     private static <K, V> V known(Map<K, V> map, K key) {

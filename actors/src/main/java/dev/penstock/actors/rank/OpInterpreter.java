@@ -144,6 +144,7 @@ final class OpInterpreter {
                 0,
                 0,
                 collectives.sentBytes(),
+                0,
                 0);
     }
 

@@ -169,16 +169,21 @@ final class RankGroups implements AutoCloseable {
     /** What this rank has sent to the members of its groups since the epoch began. */
     StepTraffic sent() {
         CollectiveGroup replicas = ofStages.replicas();
+        long gathers = replicas.sentBytes(CollectiveKind.ALL_GATHER);
+        long sums =
+                replicas.sentBytes(CollectiveKind.REDUCE_SCATTER)
+                        + replicas.sentBytes(CollectiveKind.ALL_REDUCE);
+        boolean apart = plan.apart();
         return new StepTraffic(
                 0,
                 0,
                 ofStages.context().sentBytes(),
                 ofStages.tensor().sentBytes(),
-                replicas.sentBytes(CollectiveKind.ALL_GATHER),
-                replicas.sentBytes(CollectiveKind.REDUCE_SCATTER)
-                        + replicas.sentBytes(CollectiveKind.ALL_REDUCE),
+                apart ? 0 : gathers,
+                apart ? 0 : sums,
                 0,
-                0);
+                0,
+                apart ? gathers + sums : 0);
     }
 
     @Override

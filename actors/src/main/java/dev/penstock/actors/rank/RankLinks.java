@@ -43,6 +43,10 @@ final class RankLinks implements AutoCloseable {
     private final Endpoint endpoint;
     private final DirectTransfers direct;
     private StepTraffic sentBefore = StepTraffic.NOTHING;
+
+    /** Bytes of outer gradients that earlier passes were told of. */
+    private long toldOfOuter;
+
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**
@@ -179,12 +183,17 @@ final class RankLinks implements AutoCloseable {
 
     /** Afterwards {@link #sentInPass} counts from here. */
     void beginPass() {
-        sentBefore = groups.sent();
+        sentBefore = groups.sent().withOuterGradients(toldOfOuter);
     }
 
-    /** What this rank has sent to the members of its groups in the pass. */
+    /**
+     * What this rank has sent to the members of its groups in the pass, of outer gradients since
+     * this was last asked for.
+     */
     StepTraffic sentInPass() {
-        return groups.sent().minus(sentBefore);
+        StepTraffic now = groups.sent();
+        toldOfOuter = now.outerGradients();
+        return now.minus(sentBefore);
     }
 
     @Override

@@ -123,6 +123,7 @@ public final class RankRunner implements AutoCloseable {
 
     /** Brings the state and opens the links; false if there is no such state. */
     private boolean restore(StateSource start, EpochLinks links) {
+        boolean samePlan = links.revision().equals(work.plan().revision());
         work.follow(links.revision());
         status.follow(work.plan());
         locations = locations.with(links.changed());
@@ -149,7 +150,7 @@ public final class RankRunner implements AutoCloseable {
         }
         work.connect(links, locations, mirrors, listeners.apply(epoch), status.waits(epoch));
         status.watch(work.underWay());
-        if (!kept) {
+        if (!kept || !samePlan) { // what was measured is of another program
             noteThatNothingWasComputed();
         }
         back = true;

@@ -29,6 +29,8 @@ import java.util.stream.IntStream;
  * @param ringFromBytes sums and gathers between processes of tensors of so many bytes or more go
  *     round; {@link CollectiveForm#NEVER} for none
  * @param codecs in which form boundary tensors travel
+ * @param apart whether replicas take steps alone, so that they hold different parameters and
+ *     exchange outer gradients
  * @param revision which of the run's plans this is; the hash is that of the first one
  * @param layout what stages in memory depend on: see {@link #layout()}; empty: they are those of
  *     this revision alone
@@ -46,6 +48,7 @@ public record RunPlan(
         boolean wholeReplicas,
         long ringFromBytes,
         ChannelCodecs codecs,
+        boolean apart,
         PlanRevision revision,
         String layout) {
     public RunPlan {
@@ -77,6 +80,7 @@ public record RunPlan(
             boolean wholeReplicas,
             long ringFromBytes,
             ChannelCodecs codecs,
+            boolean apart,
             PlanRevision revision) {
         this(
                 runId,
@@ -91,6 +95,7 @@ public record RunPlan(
                 wholeReplicas,
                 ringFromBytes,
                 codecs,
+                apart,
                 revision,
                 "");
     }
@@ -121,6 +126,7 @@ public record RunPlan(
                 wholeReplicas,
                 ringFromBytes,
                 ChannelCodecs.NONE,
+                false,
                 PlanRevision.NONE);
     }
 
@@ -163,6 +169,7 @@ public record RunPlan(
                 wholeReplicas,
                 ringFromBytes,
                 codecs,
+                apart,
                 later,
                 layout);
     }
@@ -239,7 +246,7 @@ public record RunPlan(
     }
 
     private boolean replicasAreCopies() {
-        return mirrors && wholeReplicas;
+        return mirrors && wholeReplicas && !apart;
     }
 
     /** The stages that a rank holds, rising. */

@@ -16,6 +16,8 @@ import java.util.Objects;
  * @param gradientSums of parameters, among who holds the same
  * @param tiedGradients to the other stage that has the same matrix
  * @param mirroredGradients to who holds this rank's mirror, when all sums are done
+ * @param outerGradients among replicas that take steps alone: what was sent since the training step
+ *     before, also for an evaluation or a checkpoint
  */
 public record StepTraffic(
         long activations,
@@ -25,9 +27,10 @@ public record StepTraffic(
         long parameterGathers,
         long gradientSums,
         long tiedGradients,
-        long mirroredGradients) {
+        long mirroredGradients,
+        long outerGradients) {
     /** Nobody to send anything to. */
-    public static final StepTraffic NOTHING = new StepTraffic(0, 0, 0, 0, 0, 0, 0, 0);
+    public static final StepTraffic NOTHING = new StepTraffic(0, 0, 0, 0, 0, 0, 0, 0, 0);
 
     /** Of all uses. */
     public long bytes() {
@@ -45,6 +48,7 @@ public record StepTraffic(
         bytes.put("gradient sums", gradientSums);
         bytes.put("tied gradients", tiedGradients);
         bytes.put("mirrored gradients", mirroredGradients);
+        bytes.put("outer gradients", outerGradients);
         return bytes;
     }
 
@@ -59,12 +63,26 @@ public record StepTraffic(
                         .mapToLong(use -> Objects.requireNonNullElse(bytes.get(use), 0L))
                         .toArray();
         return new StepTraffic(
-                uses[0], uses[1], uses[2], uses[3], uses[4], uses[5], uses[6], uses[7]);
+                uses[0], uses[1], uses[2], uses[3], uses[4], uses[5], uses[6], uses[7], uses[8]);
     }
 
     /** Both together. */
     public StepTraffic plus(StepTraffic more) {
         return combined(more, 1);
+    }
+
+    /** The same with other bytes of outer gradients. */
+    public StepTraffic withOuterGradients(long bytes) {
+        return new StepTraffic(
+                activations,
+                activationGradients,
+                keyValues,
+                tensorSums,
+                parameterGathers,
+                gradientSums,
+                tiedGradients,
+                mirroredGradients,
+                bytes);
     }
 
     /** What was sent since it was {@code before}. */
@@ -81,6 +99,7 @@ public record StepTraffic(
                 parameterGathers + factor * other.parameterGathers,
                 gradientSums + factor * other.gradientSums,
                 tiedGradients + factor * other.tiedGradients,
-                mirroredGradients + factor * other.mirroredGradients);
+                mirroredGradients + factor * other.mirroredGradients,
+                outerGradients + factor * other.outerGradients);
     }
 }

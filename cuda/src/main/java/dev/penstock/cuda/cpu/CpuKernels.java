@@ -651,6 +651,11 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
+    public void blend(float a, Tensor x, float b, Tensor y) {
+        split.runs(x, y, (_, from, to, n) -> elements.blend(a, from, b, to, n));
+    }
+
+    @Override
     public void copy(Tensor x, Tensor y) {
         int bytes = x.type().bytes();
         if (y.type() == DType.I8) {

@@ -52,6 +52,25 @@ final class ElementKernels {
         }
     }
 
+    /** {@code y = a x + b y}. */
+    void blend(float a, long x, float b, long y, int n) {
+        FloatVector factor = lanes.broadcast(a);
+        int step = lanes.count();
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
+            long at = 4L * i;
+            lanes.load(x + at)
+                    .fma(factor, lanes.load(y + at).mul(b))
+                    .intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
+        }
+        if (whole < n) {
+            VectorMask<Float> rest = lanes.first(n - whole);
+            long at = 4L * whole;
+            FloatVector old = lanes.load(y + at, rest).mul(b);
+            lanes.store(lanes.load(x + at, rest).fma(factor, old), y + at, rest);
+        }
+    }
+
     private void sumRest(long a, long b, long y, int n) {
         VectorMask<Float> rest = lanes.first(n);
         lanes.store(lanes.load(a, rest).add(lanes.load(b, rest)), y, rest);

@@ -484,6 +484,12 @@ public interface Kernels {
     void subtract(Tensor x, Tensor y);
 
     /**
+     * {@code y = a x + b y}, same shape, F32: {@code b y} is rounded, and then the sum, once. With
+     * {@code b} = 0 a finite {@code y} is forgotten.
+     */
+    void blend(float a, Tensor x, float b, Tensor y);
+
+    /**
      * {@code y = x}, same shape; F32 to BF16 and back, and where the host computes F32 to I8,
      * converts; I64 to I64.
      */

@@ -44,6 +44,7 @@ final class GpuElements {
     private final GpuModule.Function addLongs;
     private final GpuModule.Function unfoldGradient;
     private final GpuModule.Function subtract;
+    private final GpuModule.Function blend;
     private final GpuModule.Function copyWords;
     private final GpuModule.Function copyHalves;
     private final GpuModule.Function narrow;
@@ -74,6 +75,7 @@ final class GpuElements {
         addLongs = module.function("addLongs");
         unfoldGradient = module.function("unfoldGradient");
         subtract = module.function("subtract");
+        blend = module.function("blend");
         copyWords = module.function("copyWords");
         copyHalves = module.function("copyHalves");
         narrow = module.function("narrow");
@@ -168,6 +170,11 @@ final class GpuElements {
 
     void subtract(Tensor x, Tensor y) {
         both(subtract, x, y);
+    }
+
+    void blend(float a, Tensor x, float b, Tensor y) {
+        launch.begin().number(a).view(x).number(b).view(y).integer(y.rows()).integer(y.columns());
+        overMatrix(blend, y.rows(), y.columns());
     }
 
     void copy(Tensor x, Tensor y) {

@@ -413,6 +413,11 @@ final class GpuKernels implements Kernels {
     }
 
     @Override
+    public void blend(float a, Tensor x, float b, Tensor y) {
+        elements.blend(a, x, b, y);
+    }
+
+    @Override
     public void copy(Tensor x, Tensor y) {
         elements.copy(x, y);
     }

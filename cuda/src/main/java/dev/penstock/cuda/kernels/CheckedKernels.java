@@ -599,6 +599,14 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public void blend(float a, Tensor x, float b, Tensor y) {
+        type("blend", "x", x, DType.F32);
+        type("blend", "y", y, DType.F32);
+        matrix("blend", "x", x, y.rows(), y.columns());
+        kernels.blend(a, x, b, y);
+    }
+
+    @Override
     public void copy(Tensor x, Tensor y) {
         matrix("copy", "x", x, x.type(), y.rows(), y.columns());
         if (y.type() == DType.I8) {

@@ -497,6 +497,17 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
+    public void blend(float a, Tensor x, float b, Tensor y) {
+        HostMatrix in = HostMatrix.of(x);
+        HostMatrix out = HostMatrix.of(y);
+        for (int i = 0; i < x.rows(); i++) {
+            for (int j = 0; j < x.columns(); j++) {
+                out.set(i, j, Math.fma(a, in.get(i, j), b * out.get(i, j)));
+            }
+        }
+    }
+
+    @Override
     public void copy(Tensor x, Tensor y) {
         HostMatrix in = HostMatrix.of(x);
         HostMatrix out = HostMatrix.of(y);

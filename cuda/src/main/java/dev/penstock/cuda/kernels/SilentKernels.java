@@ -217,6 +217,9 @@ public class SilentKernels implements CountedKernels {
     public void subtract(Tensor x, Tensor y) {}
 
     @Override
+    public void blend(float a, Tensor x, float b, Tensor y) {}
+
+    @Override
     public void copy(Tensor x, Tensor y) {}
 
     @Override

@@ -75,6 +75,7 @@ public record ChaosRun(
                 new ArrayList<>(ExposedDataPlane.ofLocalRun(calm).stream().toList());
         List<Strike> strikes = strikes(calm.config().run().steps());
         requireOrderedSums(calm, problems);
+        requireSumsInEveryStep(calm, problems);
         requireRecovery(calm, problems);
         RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), problems);
         parts.start().close();
@@ -142,6 +143,21 @@ public record ChaosRun(
                             "NCCL's sums depend on where ranks are located: try --set"
                                     + " parallel.collectives=ordered"));
         }
+    }
+
+    /** The audit knows of nothing but updates that changes parameters. */
+    private static void requireSumsInEveryStep(LoadedConfig calm, List<Problem> problems) {
+        calm.config()
+                .parallel()
+                .outerEvery()
+                .ifPresent(
+                        every ->
+                                problems.add(
+                                        calm.problem(
+                                                "parallel.outer.every",
+                                                "none, since chaos audits what updates change",
+                                                every.toString(),
+                                                "try --set parallel.outer.every=none")));
     }
 
     /** Nodes that are struck die. */

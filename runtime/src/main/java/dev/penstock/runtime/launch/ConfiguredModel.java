@@ -107,7 +107,8 @@ public final class ConfiguredModel {
                         config.parallel().sequence(),
                         tuning,
                         section.dropout(),
-                        config.optimizer().gradientSum());
+                        config.optimizer().gradientSum(),
+                        config.parallel().outer());
         return schedule.training().shape().peers() > 1 ? settings.sharingBatch() : settings;
     }
 

@@ -69,6 +69,7 @@ final class ConfiguredPlan {
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
+                config.parallel().outerEvery().isPresent(),
                 PlanRevision.NONE,
                 layout(config, schedule));
     }
@@ -113,6 +114,7 @@ final class ConfiguredPlan {
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
+                config.parallel().outerEvery().isPresent(),
                 PlanRevision.NONE,
                 layout(config, schedule));
     }

@@ -20,7 +20,8 @@ import java.util.stream.IntStream;
 
 /**
  * What the ranks of a run send to each other in a training step, to the byte: counted over the ops
- * of their program with the sizes of this model. Nothing is allocated.
+ * of their program with the sizes of this model. Of outer gradients, which travel in some steps
+ * alone, what the largest fragment takes in all of its steps. Nothing is allocated.
  *
  * @param homes by rank, the lowest rank that lives in the same process
  * @param meeting by rank, the lowest rank that it meets in shared memory: groups that all do meet
@@ -76,7 +77,8 @@ public record PlannedTraffic(
                 summed.gatherBytes(),
                 summed.reductionBytes(),
                 tiedGradients(rank, place),
-                mirroredGradients(rank, sharded));
+                mirroredGradients(rank, sharded),
+                sharded.outerGradients(plan.stagesOf(rank)));
     }
 
     private long ringFromBytes(List<Integer> members) {

@@ -11,6 +11,7 @@ import dev.penstock.runtime.events.EventLog;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.lengths.LengthCosts;
 import dev.penstock.runtime.lengths.UnequalSteps;
+import dev.penstock.runtime.links.LinkCosts;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -207,7 +208,7 @@ public final class RunRecord implements AutoCloseable {
         assembly.data().counted().stream()
                 .flatMap(counted -> counted.notes().stream())
                 .forEach(note -> lines.add(2, "note: " + note));
-        config.unusedNotes().forEach(note -> lines.add(2, "note: " + note));
+        assembly.notes().forEach(note -> lines.add(2, "note: " + note));
         ConfiguredModel.tuningWords(config)
                 .ifPresent(words -> lines.add(1, "fine-tuning: " + words));
         config.dataPlane()
@@ -335,6 +336,7 @@ public final class RunRecord implements AutoCloseable {
                 memory(),
                 assembly.plannedTraffic(placed.now()),
                 this::faults,
+                LinkCosts.adding(config),
                 environment());
     }
 

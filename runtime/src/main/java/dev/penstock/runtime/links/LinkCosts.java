@@ -17,6 +17,7 @@ import dev.penstock.schedules.simulate.CostModel;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BiFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -85,6 +86,11 @@ public final class LinkCosts implements CostModel {
      */
     public static CostModel of(CostModel other, Schedule schedule, RunConfig run) {
         return of(other, schedule, run, run.model().width());
+    }
+
+    /** Returns what adds the time of a run's tensors under way to the costs of an order. */
+    public static BiFunction<CostModel, Schedule, CostModel> adding(RunConfig run) {
+        return (costs, order) -> of(costs, order, run);
     }
 
     /**

@@ -78,6 +78,11 @@ public final class HardwareModel {
                     "--hardware does not support context parallelism: expected parallel.context = 1, got %d; try --profile with a run of this configuration"
                             .formatted(run.grid().context()));
         }
+        if (run.parallel().outerEvery().isPresent()) {
+            problems.add(
+                    "--hardware does not support replicas that take steps alone: expected parallel.outer.every = none, got %d; try --profile with a run of this configuration"
+                            .formatted(run.parallel().outerEvery().get()));
+        }
         Optional<ModelShape> model =
                 modelText.isPresent()
                         ? new PlannedModel(problems).read(modelText.get())

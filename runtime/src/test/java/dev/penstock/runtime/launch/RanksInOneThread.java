@@ -1,5 +1,7 @@
 package dev.penstock.runtime.launch;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameKey;
@@ -33,6 +35,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The ranks of a run on one thread, with their real stages, programs and commands: the test is
@@ -44,7 +47,11 @@ final class RanksInOneThread implements AutoCloseable {
         final List<RankEvent> events = new ArrayList<>();
         final Consumer<RankEvent> told = events::add;
         final List<StageProgram> stages = new ArrayList<>();
-        RankRunner runner;
+        @Nullable RankRunner runner;
+
+        RankRunner runner() {
+            return requireNonNull(runner);
+        }
 
         <T extends RankEvent> T last(Class<T> type) {
             RankEvent last = events.getLast();
@@ -168,7 +175,7 @@ final class RanksInOneThread implements AutoCloseable {
         epoch++;
         for (int gone : List.copyOf(ranks.keySet())) {
             if (!next.isPresent(gone)) {
-                ranks.remove(gone).runner.close();
+                requireNonNull(ranks.remove(gone)).runner().close();
             }
         }
         List<RankEvent.Prepared> prepared = new ArrayList<>();
@@ -186,7 +193,7 @@ final class RanksInOneThread implements AutoCloseable {
     }
 
     private static void order(Rank rank, RankCommand command) {
-        rank.runner.onOrder(command, rank.told);
+        rank.runner().onOrder(command, rank.told);
     }
 
     /** Runs a training step as far as its gradients. */
@@ -228,7 +235,7 @@ final class RanksInOneThread implements AutoCloseable {
             for (Rank rank : ranks.values()) {
                 if (!isDone(rank)) {
                     anybody = true;
-                    if (rank.runner.runOp() == RankRunner.Next.END) {
+                    if (rank.runner().runOp() == RankRunner.Next.END) {
                         throw new AssertionError(rank.events.getLast());
                     }
                 }
@@ -275,7 +282,7 @@ final class RanksInOneThread implements AutoCloseable {
 
     @Override
     public void close() {
-        ranks.values().forEach(rank -> rank.runner.close());
+        ranks.values().forEach(rank -> rank.runner().close());
         first.close();
     }
 

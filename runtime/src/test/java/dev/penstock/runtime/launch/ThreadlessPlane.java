@@ -1,5 +1,7 @@
 package dev.penstock.runtime.launch;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.Endpoint;
@@ -58,8 +60,12 @@ final class ThreadlessPlane implements DataPlane {
             wires.put(new End(opening.rank(), in.channel()), new Wire(in));
         }
         return new Endpoint() {
+            private End end(ChannelKey channel) {
+                return new End(requireNonNull(receivers.get(channel)), channel);
+            }
+
             private Wire out(ChannelKey channel) {
-                Wire wire = wires.get(new End(receivers.get(channel), channel));
+                Wire wire = wires.get(end(channel));
                 if (wire == null || wire.receiver.fromRank() != opening.rank()) {
                     throw new AssertionError(
                             "rank %d sends on %s, which is not open"
@@ -79,7 +85,7 @@ final class ThreadlessPlane implements DataPlane {
 
             @Override
             public OfferResult offer(FrameKey key, MemorySegment tensor) {
-                if (!wires.containsKey(new End(receivers.get(key.channel()), key.channel()))) {
+                if (!wires.containsKey(end(key.channel()))) {
                     return OfferResult.NOT_CONNECTED;
                 }
                 Wire wire = out(key.channel());
@@ -103,7 +109,7 @@ final class ThreadlessPlane implements DataPlane {
 
             @Override
             public long verified(ChannelKey channel) {
-                Wire wire = wires.get(new End(receivers.get(channel), channel));
+                Wire wire = wires.get(end(channel));
                 return wire == null ? 0 : wire.sent;
             }
 

@@ -128,7 +128,8 @@ class KeptInBf16Test {
                 s.sequence(),
                 s.fineTuning(),
                 s.dropout(),
-                s.gradientSum());
+                s.gradientSum(),
+                s.outer());
     }
 
     private static void expectSame(Gemm gemm, GptSettings settings, Schedule order) {

@@ -197,7 +197,7 @@ final class ReplicatedDriver implements AutoCloseable {
         return gradients;
     }
 
-    Map<String, float[]> state() {
+    Map<String, float[]> state() throws InterruptedException, ExecutionException {
         return whole(GptStage::state);
     }
 
@@ -211,21 +211,26 @@ final class ReplicatedDriver implements AutoCloseable {
     }
 
     /** Whole tensors from the pieces of all ranks, of which every element must be there once. */
-    private Map<String, float[]> whole(Function<GptStage, List<NamedTensor>> tensors) {
+    private Map<String, float[]> whole(Function<GptStage, List<NamedTensor>> tensors)
+            throws InterruptedException, ExecutionException {
+        List<List<NamedTensor>> told =
+                all(
+                        replica ->
+                                replica.stages().stream()
+                                        .flatMap(stage -> tensors.apply(stage).stream())
+                                        .toList());
         Map<String, float[]> wholes = new TreeMap<>();
         Map<String, Long> covered = new TreeMap<>();
         try (Arena arena = Arena.ofConfined()) {
             Map<String, MemorySegment> segments = new TreeMap<>();
-            for (PipelineDriver replica : replicas) {
-                for (GptStage stage : replica.stages()) {
-                    for (NamedTensor t : tensors.apply(stage)) {
-                        MemorySegment whole =
-                                segments.computeIfAbsent(
-                                        t.name(),
-                                        _ -> arena.allocate(t.piece().wholeElements() * 4, 64));
-                        t.piece().insert(t.tensor().contents(), whole);
-                        covered.merge(t.name(), t.piece().elements(), Long::sum);
-                    }
+            for (List<NamedTensor> ofReplica : told) {
+                for (NamedTensor t : ofReplica) {
+                    MemorySegment whole =
+                            segments.computeIfAbsent(
+                                    t.name(),
+                                    _ -> arena.allocate(t.piece().wholeElements() * 4, 64));
+                    t.piece().insert(t.tensor().contents(), whole);
+                    covered.merge(t.name(), t.piece().elements(), Long::sum);
                 }
             }
             segments.forEach(

@@ -57,7 +57,8 @@ public final class TinyRuns {
                 s.sequence(),
                 s.fineTuning(),
                 s.dropout(),
-                s.gradientSum());
+                s.gradientSum(),
+                s.outer());
     }
 
     /** The same with tensor shards that divide rows. */
@@ -75,7 +76,8 @@ public final class TinyRuns {
                 true,
                 s.fineTuning(),
                 s.dropout(),
-                s.gradientSum());
+                s.gradientSum(),
+                s.outer());
     }
 
     /** The same on so many replicas, each with this batch. */

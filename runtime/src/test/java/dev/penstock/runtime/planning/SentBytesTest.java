@@ -8,8 +8,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class SentBytesTest {
-    private static final StepTraffic ONE = new StepTraffic(1024, 0, 0, 0, 0, 0, 0, 0);
-    private static final StepTraffic TWO = new StepTraffic(2048, 0, 0, 0, 0, 0, 0, 0);
+    private static final StepTraffic ONE = new StepTraffic(1024, 0, 0, 0, 0, 0, 0, 0, 0);
+    private static final StepTraffic TWO = new StepTraffic(2048, 0, 0, 0, 0, 0, 0, 0, 0);
 
     @Test
     void ranksThatSendTheSameShareALine() {

@@ -28,8 +28,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class TrafficTableTest {
-    private static final StepTraffic SENDS = new StepTraffic(2048, 0, 0, 1_000_000, 0, 70, 5, 0);
-    private static final StepTraffic LESS = new StepTraffic(2048, 0, 0, 999_000, 0, 70, 5, 0);
+    private static final StepTraffic SENDS = new StepTraffic(2048, 0, 0, 1_000_000, 0, 70, 5, 0, 0);
+    private static final StepTraffic LESS = new StepTraffic(2048, 0, 0, 999_000, 0, 70, 5, 0, 0);
 
     private final SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 2, 1));
 
@@ -141,6 +141,7 @@ class TrafficTableTest {
                         List.of(),
                         predicted,
                         List::of,
+                        (costs, _) -> costs,
                         Map.of());
         return new RunReport(directory, facts, new RunRecorder(List.of()))
                 .write(

@@ -65,13 +65,11 @@ final class WiredOrders {
         Placement wired =
                 switch (section.wiring()) {
                     case STRAIGHT -> wirings.straight();
-                    case BALANCED -> wirings.balanced(without);
+                    case BALANCED -> wirings.balanced();
                     case RANDOM -> wirings.random(section.wiringSeed());
                 };
-        if (section.wiring() != ScheduleSection.Wiring.BALANCED) {
-            for (int rank : without) {
-                wired = wirings.without(wired, rank);
-            }
+        for (int rank : without) { // so one more changes nothing for those that are left
+            wired = wirings.without(wired, rank);
         }
         return wired;
     }

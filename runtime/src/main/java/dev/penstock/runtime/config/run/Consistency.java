@@ -56,6 +56,7 @@ final class Consistency {
         consistency.costsAreOfAllRanks();
         consistency.wiringsAreOfWiredKinds();
         consistency.everyStageHasSomebody();
+        consistency.othersCanDoTheWorkOfTheDead();
         consistency.candidatesAreGenerated();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -68,6 +69,7 @@ final class Consistency {
         consistency.tasksHaveCheckpoints();
         consistency.linksKeepWhatTheyLose();
         consistency.theBestCheckpointIsKnown();
+        consistency.conflicts.addAll(OuterChecks.of(config));
         return consistency.conflicts;
     }
 
@@ -650,6 +652,26 @@ final class Consistency {
                 "parallel.data");
     }
 
+    private void othersCanDoTheWorkOfTheDead() {
+        if (!config.recovery().degraded()) {
+            return;
+        }
+        require(
+                config.schedule().isWiredKind(),
+                "an order in which replicas do each other's work, for recovery.degraded = true",
+                config.schedule().kind().word(),
+                "set schedule.kind = wired-1f1b or wired-zb, without schedule.file",
+                "schedule.kind",
+                "recovery.degraded");
+        require(
+                !config.recovery().mirror(),
+                "false with recovery.degraded = true: other replicas hold all that a rank does",
+                "true",
+                "leave it out",
+                "recovery.mirror",
+                "recovery.degraded");
+    }
+
     private void candidatesAreGenerated() {
         require(
                 config.schedule().candidates().isEmpty() || config.schedule().file().isEmpty(),
@@ -660,9 +682,9 @@ final class Consistency {
                 "schedule.file");
         require(
                 config.schedule().candidates().isEmpty()
-                        || !config.schedule().kind().isWired()
+                        || (!config.schedule().kind().isWired()
                                 && config.schedule().candidates().stream()
-                                        .noneMatch(ScheduleSection.Kind::isWired),
+                                        .noneMatch(ScheduleSection.Kind::isWired)),
                 "no candidates beside or among wired kinds: ranks hold other micro-batches there",
                 config.schedule().candidates().stream().map(ScheduleSection.Kind::word).toList(),
                 "leave them out",

@@ -1,8 +1,10 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Setting;
+import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -22,6 +24,16 @@ import java.util.Optional;
  * @param zeroPrefetchLayers layers that are gathered ahead of the one at work
  * @param zeroReduce when replicas sum their gradients
  * @param zeroOffload a folder on disk for moments and own parts of parameters
+ * @param outerEvery steps that replicas take alone between two exchanges; empty: they add up their
+ *     gradients in every step (Douillard et al., DiLoCo)
+ * @param outerLag steps that are taken while an exchange is under way (Douillard et al., Streaming
+ *     DiLoCo, section 2.3)
+ * @param outerFragments parts of the model that are exchanged in turn (section 2.2)
+ * @param outerOptimizer what is applied to the mean of what replicas have learned
+ * @param outerLearningRate of that optimizer
+ * @param outerMomentum of that optimizer
+ * @param outerMixing share of its own parameters that a replica keeps after a lag
+ * @param outerCodec in which form replicas exchange (section 2.4)
  * @param ringFrom the least size of what ranks in different processes sum and gather in a ring;
  *     empty: they always send directly
  * @param collectives who sums and gathers
@@ -83,6 +95,55 @@ public record ParallelSection(
                                         + " of device memory")
                 Optional<Path> zeroOffload,
         @Setting(
+                        name = "outer.every",
+                        is = "none",
+                        word = "none",
+                        range = "[1, )",
+                        doc =
+                                "steps that replicas take alone before they are brought together"
+                                        + " (DiLoCo); none: they sum gradients in every step")
+                Optional<Integer> outerEvery,
+        @Setting(
+                        name = "outer.lag",
+                        is = "0",
+                        range = "[0, )",
+                        doc = "steps that go on while replicas exchange")
+                int outerLag,
+        @Setting(
+                        name = "outer.fragments",
+                        is = "1",
+                        range = "[1, )",
+                        doc = "parts of the model, every n-th layer each, that take turns")
+                int outerFragments,
+        @Setting(
+                        name = "outer.optimizer",
+                        is = "nesterov",
+                        doc = "of the mean of what replicas have learned: SGD of either kind")
+                OuterOptimizer outerOptimizer,
+        @Setting(
+                        name = "outer.learning-rate",
+                        is = "" + USUAL_RATE,
+                        range = "(0, )",
+                        doc = "of the outer optimizer")
+                double outerLearningRate,
+        @Setting(
+                        name = "outer.momentum",
+                        is = "" + USUAL_MOMENTUM,
+                        range = "[0, 1)",
+                        doc = "of the outer optimizer")
+                double outerMomentum,
+        @Setting(
+                        name = "outer.mixing",
+                        is = "" + USUAL_MIXING,
+                        range = "[0, 1)",
+                        doc = "share of its own parameters that a replica keeps after a lag")
+                double outerMixing,
+        @Setting(
+                        name = "outer.codec",
+                        is = "none",
+                        doc = "in which form replicas exchange what they have learned")
+                OuterCodec outerCodec,
+        @Setting(
                         is = "none",
                         word = "none",
                         doc =
@@ -106,12 +167,31 @@ public record ParallelSection(
                                         + " pipeline.stages x tensor x context x data")
                 Optional<Integer> devices) {
 
+    private static final double USUAL_RATE = 0.7;
+    private static final double USUAL_MOMENTUM = 0.9;
+    private static final double USUAL_MIXING = 0.5;
+
     /** How long gathered parameters stay. */
     public enum Residency {
         LAYER,
         MICRO_BATCH,
         PASS,
         STEP
+    }
+
+    /** The outer optimizer: SGD whose momentum looks ahead, or does not. */
+    public enum OuterOptimizer {
+        NESTEROV,
+        SGD
+    }
+
+    /** In which form replicas exchange. */
+    public enum OuterCodec {
+        NONE,
+        FP16,
+        BF16,
+        INT8,
+        INT4
     }
 
     /** Who sums and gathers: ranks in their order, or GPUs by NCCL in an order of its own. */
@@ -135,6 +215,43 @@ public record ParallelSection(
                 zeroPrefetchLayers,
                 ZeroSettings.Reduction.valueOf(zeroReduce.name()),
                 zeroOffload);
+    }
+
+    /** How replicas that take steps alone are brought together; empty if they do not. */
+    public Optional<OuterSettings> outer() {
+        return outerEvery.map(
+                every ->
+                        new OuterSettings(
+                                every,
+                                outerLag,
+                                outerFragments,
+                                outerOptimizer == OuterOptimizer.NESTEROV,
+                                outerLearningRate,
+                                outerMomentum,
+                                outerMixing,
+                                outerCodec == OuterCodec.NONE
+                                        ? Optional.empty()
+                                        : Optional.of(WireCodec.valueOf(outerCodec.name()))));
+    }
+
+    /** Returns what is said of an exchange and has no effect, for people. */
+    Optional<String> unusedNote() {
+        if (outerEvery.isPresent()) {
+            return outerLag > 0 || outerMixing == USUAL_MIXING
+                    ? Optional.empty()
+                    : Optional.of("parallel.outer.mixing has no effect: parallel.outer.lag = 0");
+        }
+        boolean said =
+                outerLag > 0
+                        || outerFragments > 1
+                        || outerOptimizer != OuterOptimizer.NESTEROV
+                        || outerLearningRate != USUAL_RATE
+                        || outerMomentum != USUAL_MOMENTUM
+                        || outerMixing != USUAL_MIXING
+                        || outerCodec != OuterCodec.NONE;
+        return said
+                ? Optional.of("parallel.outer has no effect: parallel.outer.every = none")
+                : Optional.empty();
     }
 
     /** {@link #ringFrom} in bytes; {@link CollectiveForm#NEVER} for none. */

@@ -94,9 +94,17 @@ public record RunConfig(
         List<String> notes = new ArrayList<>();
         data.unusedNote().ifPresent(notes::add);
         notes.addAll(batch.unusedNotes(data.packing(), model.context()));
+        parallel.unusedNote().ifPresent(notes::add);
         notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
+        notes.addAll(pipeline.unusedNotes(schedule, run.steps()));
+        notes.addAll(schedule.unusedNotes());
         return notes;
+    }
+
+    /** Whether the run may change its plan while it goes on. */
+    public boolean adapts() {
+        return pipeline.measured() || !schedule.candidates().isEmpty();
     }
 
     /** This configuration with another codec. */

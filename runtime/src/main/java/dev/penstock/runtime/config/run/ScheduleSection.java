@@ -6,12 +6,16 @@ import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import dev.penstock.schedules.generate.wired.WiredOrder;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Section {@code schedule}: the order in which ranks work.
@@ -141,6 +145,11 @@ public record ScheduleSection(
             return this == WIRED_1F1B || this == WIRED_ZB;
         }
 
+        /** Whether the order is made for what ops cost. */
+        boolean searched() {
+            return Generators.kind(word).search() != ScheduleKind.Search.NONE;
+        }
+
         /** Into how many slices sequences are cut unless the configuration says it. */
         public int usualSlices() {
             return switch (this) {
@@ -187,6 +196,36 @@ public record ScheduleSection(
                                         costs.get(COSTS_OF_RANK * rank + 2),
                                         0))
                 .toList();
+    }
+
+    /** Returns what is said here of an order's family and has no effect, for people. */
+    List<String> unusedNotes() {
+        List<String> notes = new ArrayList<>();
+        if (!costs.isEmpty() && !someKind(Kind::searched)) {
+            notes.add(unused("costs", costs, "is not searched"));
+        }
+        if (slices.isPresent() && !someKind(Kind::sliced)) {
+            notes.add(unused("slices", slices.get(), "works on whole sequences"));
+        }
+        if (backward != Backward.FIFO && !someKind(kind -> kind == Kind.GPIPE)) {
+            notes.add(unused("backward", "reverse", "has an order of its own"));
+        }
+        return notes;
+    }
+
+    private boolean someKind(Predicate<Kind> wanted) {
+        return file.isEmpty()
+                && Stream.concat(Stream.of(kind), candidates.stream()).anyMatch(wanted);
+    }
+
+    private String unused(String key, Object value, String why) {
+        return "schedule.%s = %s has no effect: %s"
+                .formatted(
+                        key,
+                        value,
+                        file.isPresent()
+                                ? "the order is that of schedule.file"
+                                : "schedule.kind = %s %s".formatted(kind.word(), why));
     }
 
     /** Who does what in a wired order. */

@@ -252,6 +252,20 @@ public final class ParameterGroup {
         }
     }
 
+    /**
+     * Lets computations read other values than the master's; with the master itself, its own again.
+     * For groups that no replica holds a part of.
+     *
+     * @param values F32, a dense row of all elements
+     */
+    void readInstead(Tensor values, Kernels kernels) {
+        weights.bind(values);
+        Tensor copies = ownCopies();
+        if (copies != null) {
+            kernels.copy(values, copies);
+        }
+    }
+
     /** Returns the copies of the master that follow it at once; null if there are none. */
     @Nullable Tensor ownCopies() {
         return hasCopies() && !isNarrow() && !sharding.moments() ? factors.whole() : null;

@@ -22,6 +22,8 @@ import java.util.stream.IntStream;
  * @param dropout probability with which an element of the embeddings, or of what a branch of a
  *     block adds, is dropped in training
  * @param gradientSum how gradients of micro-batches are added up
+ * @param outer how replicas that take steps alone are brought together; empty where they add up
+ *     their gradients in every step
  * @param wired whether replicas share the micro-batches of the step as the order says: the batch is
  *     then that of all of them
  */
@@ -39,6 +41,7 @@ public record GptSettings(
         FineTuning fineTuning,
         double dropout,
         GradientSum gradientSum,
+        Optional<OuterSettings> outer,
         boolean wired) {
     private static final String TOKEN_TABLE = "wte.weight";
 
@@ -110,7 +113,8 @@ public record GptSettings(
             boolean sequence,
             FineTuning fineTuning,
             double dropout,
-            GradientSum gradientSum) {
+            GradientSum gradientSum,
+            Optional<OuterSettings> outer) {
         this(
                 shape,
                 partition,
@@ -125,6 +129,7 @@ public record GptSettings(
                 fineTuning,
                 dropout,
                 gradientSum,
+                outer,
                 false);
     }
 
@@ -153,7 +158,8 @@ public record GptSettings(
                 sequence,
                 FineTuning.FULL,
                 0,
-                GradientSum.FLOAT32);
+                GradientSum.FLOAT32,
+                Optional.empty());
     }
 
     /** Returns these settings with other parameters trained. */
@@ -172,6 +178,7 @@ public record GptSettings(
                 other,
                 dropout,
                 gradientSum,
+                outer,
                 wired);
     }
 
@@ -191,6 +198,7 @@ public record GptSettings(
                 fineTuning,
                 other,
                 gradientSum,
+                outer,
                 wired);
     }
 
@@ -210,6 +218,27 @@ public record GptSettings(
                 fineTuning,
                 dropout,
                 other,
+                outer,
+                wired);
+    }
+
+    /** Returns these settings with replicas that take steps alone. */
+    public GptSettings apart(OuterSettings other) {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                sequence,
+                fineTuning,
+                dropout,
+                gradientSum,
+                Optional.of(other),
                 wired);
     }
 
@@ -229,6 +258,7 @@ public record GptSettings(
                 fineTuning,
                 dropout,
                 gradientSum,
+                outer,
                 true);
     }
 
@@ -368,6 +398,7 @@ public record GptSettings(
                 fineTuning,
                 dropout,
                 gradientSum,
+                outer,
                 wired);
     }
 

@@ -21,6 +21,9 @@ public record Sharding(int stage, int replicas, int index, GradientSum sum) {
     }
 
     public static Sharding of(GptSettings settings, RankPlace place) {
+        if (settings.outer().isPresent()) { // replicas are not equal, so they divide nothing
+            return new Sharding(0, 1, 0, settings.gradientSum());
+        }
         int replicas = settings.grid().data() * settings.grid().context();
         // who of those that hold the same speaks for all changes where ranks may be absent
         int index =

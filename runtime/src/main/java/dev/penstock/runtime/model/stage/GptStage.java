@@ -12,6 +12,7 @@ import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
+import dev.penstock.actors.spi.TensorNorm;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
@@ -43,6 +44,7 @@ import dev.penstock.runtime.model.layers.TensorShards;
 import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.layers.WholeAttention;
 import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.OuterState;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.ParameterInit;
 import dev.penstock.runtime.model.parameters.ParameterSource;
@@ -107,6 +109,7 @@ public final class GptStage implements StageProgram {
 
     private final ParameterStream stream;
     private final Sharding sharding;
+    private final @Nullable OuterAverage outer;
     private CollectiveGroup replicas = SoloGroup.GROUP;
 
     /**
@@ -191,6 +194,12 @@ public final class GptStage implements StageProgram {
                         ? null
                         : new NormGradients(
                                 kernels, shards, shape, parameters, buffers.normGradients());
+        OuterState apart = buffers.outer();
+        outer =
+                apart == null
+                        ? null
+                        : new OuterAverage(
+                                settings.outer().orElseThrow(), apart, place.data(), kernels);
     }
 
     private static PackedRows packed(GptSettings settings) {
@@ -277,6 +286,11 @@ public final class GptStage implements StageProgram {
                                 place,
                                 batches));
             }
+            for (GptStage stage : stages) {
+                if (stage.outer != null) {
+                    stage.outer.fill(source);
+                }
+            }
             return stages;
         } catch (RuntimeException e) {
             scopes.reversed().forEach(StageScopes::close);
@@ -353,7 +367,11 @@ public final class GptStage implements StageProgram {
     @Override
     public void connect(StageGroups newGroups) {
         shards.connect(newGroups.tensor());
-        replicas = newGroups.replicas();
+        if (outer == null) {
+            replicas = newGroups.replicas();
+        } else {
+            outer.connect(newGroups.replicas());
+        }
         boolean fits =
                 settings.wired()
                         ? replicas.size() <= sharding.replicas()
@@ -365,7 +383,7 @@ public final class GptStage implements StageProgram {
         }
         LossLedger ledger = buffers.ledger();
         if (ledger != null) {
-            ledger.share(replicas.size());
+            ledger.share(newGroups.replicas().size());
         }
         stream.connect(replicas);
         rings.forEach(ring -> ring.connect(newGroups.context()));
@@ -374,6 +392,11 @@ public final class GptStage implements StageProgram {
     @Override
     public void beginStep(StepKind newKind, long step) {
         begin(newKind, step);
+        if (outer != null && kind == StepKind.TRAIN) {
+            outer.beginTraining(step);
+        } else if (outer != null) {
+            outer.beginEvaluation();
+        }
         data.read(kind, step);
         if (dropout != null && kind == StepKind.TRAIN) {
             dropout.draw(
@@ -449,6 +472,9 @@ public final class GptStage implements StageProgram {
     }
 
     private void at(WorkUnit unit) {
+        if (outer != null) {
+            outer.advance();
+        }
         guard.atUnit(unit);
         if (packed != null) {
             packed.at(unit.microBatch());
@@ -754,13 +780,35 @@ public final class GptStage implements StageProgram {
             }
         }
         gradients.complete();
-        return new StepResult(loss, speaks() ? gradients.norms() : List.of());
+        return new StepResult(loss, speaks() ? norms() : List.of());
+    }
+
+    /**
+     * Returns the norms of the gradients. Those of replicas that take steps alone are of the means
+     * of their own tokens, and count so that the run's norm is the root of the mean of their
+     * squares.
+     */
+    private List<TensorNorm> norms() {
+        List<TensorNorm> norms = gradients.norms();
+        return outer == null
+                ? norms
+                : norms.stream()
+                        .map(
+                                norm ->
+                                        new TensorNorm(
+                                                norm.parameter(),
+                                                settings.grid().data() * norm.squaredNorm()))
+                        .toList();
     }
 
     @Override
     public void update(long step, double clipFactor) {
-        optimizer.update(step, clipFactor);
+        // gradients are divided by the tokens of all replicas
+        optimizer.update(step, outer == null ? clipFactor : clipFactor * settings.grid().data());
         gradients.end();
+        if (outer != null) {
+            outer.afterUpdate(step);
+        }
         kernels.finish();
     }
 
@@ -771,6 +819,9 @@ public final class GptStage implements StageProgram {
 
     @Override
     public List<NamedTensor> state() {
+        if (outer != null) {
+            return outer.tensors();
+        }
         return sharding.speaks() && speaks()
                 ? buffers.parameters().counted().stream().flatMap(p -> p.state().stream()).toList()
                 : List.of();
@@ -778,7 +829,8 @@ public final class GptStage implements StageProgram {
 
     @Override
     public List<NamedTensor> gradients() {
-        return speaks() ? gradients.tensors() : List.of();
+        boolean dumps = outer == null ? speaks() : place.data() == 0;
+        return dumps ? gradients.tensors() : List.of();
     }
 
     /** Returns all parameters of which this rank holds something. */

@@ -235,7 +235,8 @@ public final class GptStageFactory implements StageBuilder {
      * where they are stored.
      *
      * <p>What is not trained has neither gradients nor moments, and no master where it exists in
-     * bf16 alone. Integers, whose scales are few, are never divided.
+     * bf16 alone. Replicas that take steps alone hold the outer parameters and their momentum with
+     * the moments, and room for a fragment. Integers, whose scales are few, are never divided.
      *
      * @param all elements
      * @param trained how many of them are trained
@@ -265,7 +266,12 @@ public final class GptStageFactory implements StageBuilder {
                 new MemoryUse(MemoryUse.PARAMETERS, copies + masters + integers * DType.I8.bytes()),
                 new MemoryUse(
                         MemoryUse.GRADIENTS, summedBytes() * (zero >= 2 ? trainedShard : trained)),
-                new MemoryUse(MemoryUse.OPTIMIZER, 2L * DType.F32.bytes() * moments));
+                new MemoryUse(
+                        MemoryUse.OPTIMIZER,
+                        2L * DType.F32.bytes() * moments
+                                + settings.outer()
+                                        .map(outer -> outer.bytes(trained, settings.grid().data()))
+                                        .orElse(0L)));
     }
 
     /** Bytes of a gradient's element, with the exact sum's if there is one. */

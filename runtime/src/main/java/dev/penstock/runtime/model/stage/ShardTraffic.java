@@ -6,19 +6,23 @@ import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.model.memory.CountingScope;
 import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.OuterState;
 import dev.penstock.runtime.model.parameters.ParameterAllocator;
 import dev.penstock.runtime.model.parameters.ParameterGroup;
 import dev.penstock.runtime.model.parameters.ParameterUnits;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -92,6 +96,38 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
                 .filter(ParameterGroup::isTrained)
                 .mapToLong(group -> sharding.held(group.elements()).count() * Float.BYTES)
                 .sum();
+    }
+
+    /**
+     * Returns the bytes that this rank sends to replicas that take steps alone when it is the turn
+     * of the fragment that has most of them; 0 where there are none.
+     */
+    public long outerGradients(List<Integer> stages) {
+        return settings.outer().map(outer -> outerGradients(outer, stages)).orElse(0L);
+    }
+
+    private long outerGradients(OuterSettings outer, List<Integer> stages) {
+        long[] bytes = new long[outer.fragments()];
+        for (int stage : stages) {
+            var scopes = new StageScopes(new CountingScope("prediction"), "outer gradients");
+            int replicas = settings.grid().data();
+            OuterState state =
+                    OuterState.allocate(
+                            scopes,
+                            outer,
+                            parameters(stage),
+                            settings.role(stage, place),
+                            replicas);
+            for (int fragment = 0; fragment < bytes.length; fragment++) {
+                OuterState.Exchange exchange = state.exchange(fragment);
+                long all = exchange.map().elements() * Float.BYTES;
+                bytes[fragment] +=
+                        CollectiveForm.of(all, ringFromBytes)
+                                .sentBytes(
+                                        exchange.kind(), exchange.map(), place.data(), Float.BYTES);
+            }
+        }
+        return Arrays.stream(bytes).max().orElse(0);
     }
 
     @Override

@@ -18,6 +18,7 @@ import dev.penstock.runtime.model.layers.StreamDropout;
 import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.parameters.OuterState;
 import dev.penstock.runtime.model.parameters.ParameterAllocator;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.Adapters;
@@ -51,6 +52,7 @@ import org.jspecify.annotations.Nullable;
  * @param logits on the last stage, of the rows of a chunk
  * @param inputs on the first stage
  * @param ledger on the last stage
+ * @param outer where replicas take steps alone
  */
 record StageBuffers(
         StageParameters parameters,
@@ -70,7 +72,8 @@ record StageBuffers(
         @Nullable Tensor projected,
         @Nullable Tensor logits,
         @Nullable InputTokens inputs,
-        @Nullable LossLedger ledger) {
+        @Nullable LossLedger ledger,
+        @Nullable OuterState outer) {
 
     static StageBuffers allocate(
             StageScopes scopes,
@@ -136,7 +139,17 @@ record StageBuffers(
                 role.last()
                         ? new LossLedger(
                                 scopes.activations(), shape, shapes, settings.gradientSum())
-                        : null);
+                        : null,
+                settings.outer()
+                        .map(
+                                outer ->
+                                        OuterState.allocate(
+                                                scopes,
+                                                outer,
+                                                parameters,
+                                                role,
+                                                settings.grid().data()))
+                        .orElse(null));
     }
 
     private static Tensor allRows(StageScopes scopes, ShardShape shape, BatchShape batch) {

@@ -61,6 +61,33 @@ class WiredOrderCommandTest {
                         """);
     }
 
+    /**
+     * A file says all of an order: who asks for a rank less would read the figures of all ranks.
+     */
+    @Test
+    void optionsOfAGeneratedOrderAreRefusedBesideAFile() {
+        String file = folder.resolve("order.txt").toString();
+        Cli generate = schedule("generate", "wired-zb", "--compute-only", "--output", file);
+        Cli beside =
+                schedule(
+                        "simulate",
+                        file,
+                        "--without=1",
+                        "--ranks=4",
+                        "--set=batch.micro-batches=2");
+        Cli configured = schedule("show", "../sample-configs/quickstart.conf", "--peers=2");
+        Cli kind = schedule("show", "--kind=1f1b", "--set=pipeline.stages=3");
+
+        assertThat(generate.err()).isEmpty();
+        assertThat(beside.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(beside.err())
+                .contains("--without, --ranks: expected beside --kind only, got " + file)
+                .contains("--set: expected beside a configuration only, got " + file);
+        assertThat(configured.err()).contains("--peers: expected beside --kind only");
+        assertThat(kind.err())
+                .contains("--set: expected beside a configuration only, got --kind 1f1b");
+    }
+
     @Test
     void simulateTimesADegradedStepBesideTheUsualOne() throws IOException {
         String[] usual = {"--kind=wired-1f1b", "--ranks=2", "--peers=4", "--micro-batches=64"};

@@ -77,6 +77,14 @@ class ConfigLoaderTest {
                                         ParallelSection.Reduce.PER_STEP,
                                         Optional.empty(),
                                         Optional.empty(),
+                                        0,
+                                        1,
+                                        ParallelSection.OuterOptimizer.NESTEROV,
+                                        0.7,
+                                        0.9,
+                                        0.5,
+                                        ParallelSection.OuterCodec.NONE,
+                                        Optional.empty(),
                                         ParallelSection.Collectives.ORDERED,
                                         Optional.empty()),
                                 new ScheduleSection(
@@ -166,6 +174,7 @@ class ConfigLoaderTest {
                                         Duration.ofMinutes(10),
                                         1,
                                         RecoverySection.NonFinite.HALT,
+                                        false,
                                         false),
                                 new ReportSection(List.of(5, 20, 50), 10, true, true, 0),
                                 List.of()));
@@ -182,6 +191,8 @@ class ConfigLoaderTest {
             batch { sequences = 12, micro-batches = 4, last = smaller }
             parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
+            }, outer {
+              lag = 2, fragments = 3, optimizer = sgd, learning-rate = 0.4, momentum = 0.8, mixing = 0.25, codec = int4
             }, ring-from = 4 MiB, collectives = auto, devices = 18 }
             pipeline { stages = 3, chunks = 1, partition = [2, 1, 2]
                        adapt-every = 20, adapt-margin = 0.1, processes = per-stage
@@ -269,6 +280,14 @@ class ConfigLoaderTest {
                                         2,
                                         ParallelSection.Reduce.PER_MICRO_BATCH,
                                         Optional.of(Path.of("spill")),
+                                        Optional.empty(), // does not go with zero.stage
+                                        2,
+                                        3,
+                                        ParallelSection.OuterOptimizer.SGD,
+                                        0.4,
+                                        0.8,
+                                        0.25,
+                                        ParallelSection.OuterCodec.INT4,
                                         Optional.of(new Bytes(4 << 20)),
                                         ParallelSection.Collectives.AUTO,
                                         Optional.of(18)),
@@ -374,7 +393,8 @@ class ConfigLoaderTest {
                                         Duration.ofSeconds(5),
                                         1,
                                         RecoverySection.NonFinite.SKIP,
-                                        true),
+                                        true,
+                                        false),
                                 new ReportSection(List.of(), 10, false, true, 0),
                                 List.of()));
     }

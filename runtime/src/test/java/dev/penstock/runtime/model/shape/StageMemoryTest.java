@@ -436,7 +436,8 @@ class StageMemoryTest {
                                                 List.of(AdapterParts.ALL)))),
                         List.of()),
                 0,
-                s.gradientSum());
+                s.gradientSum(),
+                s.outer());
     }
 
     /** Step s has sequences of the length s. */

@@ -1,0 +1,393 @@
+package dev.penstock.runtime.model.parameters;
+
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.actors.collective.CollectiveGroup;
+import dev.penstock.actors.collective.CollectiveKind;
+import dev.penstock.actors.collective.ShardMap;
+import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RowCodec;
+import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.shape.OuterSettings;
+import dev.penstock.runtime.model.shape.StageRole;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a stage of a replica that takes steps alone holds beside its own parameters; see {@link
+ * OuterSettings}. The anchors, which are the outer parameters, and the momentum are the same on all
+ * replicas. Of one fragment at a time there is room for how far this replica has come, and for the
+ * sum over all of them.
+ *
+ * <pre>
+ *   anchors, momentum   F32   every group
+ *   own, sum            F32   the largest fragment: its groups one after another, whole rows of 256
+ *   coded               I32   the rows of all replicas, coded    if differences travel coded
+ *   decoded             F32   like own
+ * </pre>
+ */
+public final class OuterState {
+    private static final String PREFIX = "optimizer.outer.";
+
+    private static final int ROW = OuterSettings.ROW;
+
+    private final OuterSettings settings;
+    private final StageParameters parameters;
+    private final int replicas;
+    private final List<OfGroup> groups = new ArrayList<>();
+
+    /** By fragment. */
+    private final long[] elements;
+
+    private final Tensor own;
+    private final Tensor sum;
+    private final @Nullable Tensor coded;
+    private final @Nullable Tensor decoded;
+
+    /**
+     * @param offset of the group in its fragment
+     * @param momentum null without momentum
+     */
+    private record OfGroup(
+            ParameterGroup group,
+            int fragment,
+            long offset,
+            Tensor anchor,
+            @Nullable Tensor momentum) {
+
+        Tensor within(Tensor fragment) {
+            return Stretches.of(fragment, offset, group.elements());
+        }
+    }
+
+    private OuterState(
+            DeviceScope scope,
+            OuterSettings settings,
+            StageParameters parameters,
+            StageRole role,
+            int replicas) {
+        this.settings = settings;
+        this.parameters = parameters;
+        this.replicas = replicas;
+        elements = new long[settings.fragments()];
+        StageParameters.Embedding embedding = parameters.embedding();
+        if (embedding != null) {
+            add(embedding.tokens(), settings.ofTables(), scope);
+            add(embedding.positions(), settings.ofTables(), scope);
+        }
+        for (int i = 0; i < parameters.layers().size(); i++) {
+            int fragment = settings.ofLayer(role.firstLayer() + i);
+            parameters.layers().get(i).groups().forEach(group -> add(group, fragment, scope));
+        }
+        StageParameters.Head head = parameters.head();
+        if (head != null) {
+            boolean tied = head.matrix().name().equals(StageParameters.TOKEN_TABLE);
+            add(head.matrix(), tied ? settings.ofTables() : settings.ofHead(), scope);
+            add(head.norm().gain(), settings.ofHead(), scope);
+        }
+        long rows = IntStream.range(0, elements.length).mapToLong(this::rows).max().orElseThrow();
+        own = row(scope, "outer gradient", DType.F32, rows * ROW);
+        sum = row(scope, "sum of outer gradients", DType.F32, rows * ROW);
+        RowCodec codec = settings.codec().orElse(null);
+        coded =
+                codec == null
+                        ? null
+                        : row(
+                                scope,
+                                "coded outer gradients",
+                                DType.I32,
+                                replicas * rows * codec.words(ROW));
+        decoded =
+                codec == null ? null : row(scope, "decoded outer gradient", DType.F32, rows * ROW);
+    }
+
+    private static Tensor row(DeviceScope scope, String name, DType type, long count) {
+        return ParameterGroup.row(scope, name, type, count);
+    }
+
+    /** Allocates what a stage's parameters need. */
+    public static OuterState allocate(
+            StageScopes scopes,
+            OuterSettings settings,
+            StageParameters parameters,
+            StageRole role,
+            int replicas) {
+        return new OuterState(scopes.optimizer(), settings, parameters, role, replicas);
+    }
+
+    private void add(@Nullable Parameter parameter, int fragment, DeviceScope scope) {
+        if (parameter != null) {
+            add(parameter.group(), fragment, scope);
+        }
+    }
+
+    private void add(ParameterGroup group, int fragment, DeviceScope scope) {
+        boolean known = groups.stream().anyMatch(other -> other.group() == group);
+        if (known || !group.isTrained()) {
+            return;
+        }
+        groups.add(
+                new OfGroup(
+                        group,
+                        fragment,
+                        elements[fragment],
+                        row(scope, "anchor of " + group.name(), DType.F32, group.elements()),
+                        settings.momentum() == 0
+                                ? null
+                                : row(
+                                        scope,
+                                        "momentum of " + group.name(),
+                                        DType.F32,
+                                        group.elements())));
+        elements[fragment] += group.elements();
+    }
+
+    private long rows(int fragment) {
+        return Math.ceilDiv(elements[fragment], (long) ROW);
+    }
+
+    /** Returns whether anything of a fragment lies on this stage. */
+    public boolean has(int fragment) {
+        return elements[fragment] > 0;
+    }
+
+    private Stream<OfGroup> of(int fragment) {
+        return groups.stream().filter(group -> group.fragment() == fragment);
+    }
+
+    // ---- what is saved and restored ----------------------------------------------------------
+
+    /**
+     * Takes the outer parameters from the parameters, which were filled, and from a source what
+     * else it has: a replica that it does not know goes on from the outer parameters, with the
+     * moments that it was given.
+     *
+     * @return the fragment whose mean was being formed; -1 for none
+     */
+    public int fill(ParameterSource source, int replica, Kernels kernels) {
+        int underWay = -1;
+        kernels.zero(own);
+        for (OfGroup group : groups) {
+            kernels.copy(group.group().master(), group.anchor());
+            Tensor momentum = group.momentum();
+            if (momentum != null) {
+                kernels.zero(momentum);
+            }
+        }
+        kernels.finish();
+        try (FillingRoom room = new FillingRoom()) {
+            for (Parameter p : parameters.trained()) {
+                OfGroup group = groupOf(p);
+                Tensor momentum = group.momentum();
+                if (momentum != null) {
+                    fill(momentum(p), p, view(p, momentum), source, room);
+                }
+                fill(of(replica, "parameters", p), p, p.heldMaster(), source, room);
+                fill(of(replica, "m", p), p, p.heldM(), source, room);
+                fill(of(replica, "v", p), p, p.heldV(), source, room);
+                Tensor difference = view(p, group.within(own));
+                if (fill(of(replica, "difference", p), p, difference, source, room)) {
+                    underWay = group.fragment();
+                }
+            }
+        }
+        groups.forEach(group -> group.group().masterChanged(kernels));
+        return underWay;
+    }
+
+    private static boolean fill(
+            String name, Parameter p, Tensor into, ParameterSource source, FillingRoom room) {
+        return room.fill(into, p.piece(), memory -> source.fill(name, p.piece(), memory));
+    }
+
+    private static String momentum(Parameter p) {
+        return PREFIX + "momentum." + p.name();
+    }
+
+    private static String of(int replica, String what, Parameter p) {
+        return PREFIX + "replica-%d.%s.%s".formatted(replica, what, p.name());
+    }
+
+    private OfGroup groupOf(Parameter p) {
+        return groups.stream()
+                .filter(group -> group.group() == p.group())
+                .findFirst()
+                .orElseThrow(() -> new IllegalStateException(p.name() + " is in no fragment"));
+    }
+
+    private static Tensor view(Parameter p, Tensor ofGroup) {
+        return Stretches.of(ofGroup, p.offset(), p.spec().piece().elements());
+    }
+
+    /**
+     * Returns what a replica puts into a checkpoint: the first one the outer parameters under the
+     * names of parameters, its own moments under those of moments, and the momentum; every one its
+     * own parameters, and its moments where they are not those.
+     *
+     * @param underWay the fragment whose mean is being formed; -1 for none
+     */
+    public List<NamedTensor> state(int replica, int underWay) {
+        List<NamedTensor> state = new ArrayList<>();
+        for (Parameter p : parameters.counted()) {
+            if (!p.isTrained()) {
+                state.addAll(replica == 0 ? p.state() : List.of());
+                continue;
+            }
+            OfGroup group = groupOf(p);
+            Tensor momentum = group.momentum();
+            if (replica == 0) {
+                state.add(named(p.name(), p, view(p, group.anchor())));
+                state.add(named("optimizer.m." + p.name(), p, p.heldM()));
+                state.add(named("optimizer.v." + p.name(), p, p.heldV()));
+            } else {
+                state.add(named(of(replica, "m", p), p, p.heldM()));
+                state.add(named(of(replica, "v", p), p, p.heldV()));
+            }
+            if (replica == 0 && momentum != null) {
+                state.add(named(momentum(p), p, view(p, momentum)));
+            }
+            state.add(named(of(replica, "parameters", p), p, p.heldMaster()));
+            if (group.fragment() == underWay) {
+                state.add(named(of(replica, "difference", p), p, view(p, group.within(own))));
+            }
+        }
+        return state;
+    }
+
+    private static NamedTensor named(String name, Parameter p, Tensor tensor) {
+        return new NamedTensor(name, p.piece(), tensor);
+    }
+
+    // ---- computation -------------------------------------------------------------------------
+
+    /** Forwards read the outer parameters until {@link #readOwn}. */
+    public void readAnchors(Kernels kernels) {
+        groups.forEach(group -> group.group().readInstead(group.anchor(), kernels));
+    }
+
+    /** Forwards read the replica's own parameters again. */
+    public void readOwn(Kernels kernels) {
+        groups.forEach(group -> group.group().readInstead(group.group().master(), kernels));
+    }
+
+    /** Notes how far this replica has come with a fragment. */
+    public void takeDifference(int fragment, Kernels kernels) {
+        kernels.zero(own);
+        of(fragment)
+                .forEach(
+                        group -> {
+                            Tensor difference = group.within(own);
+                            kernels.copy(group.anchor(), difference);
+                            kernels.subtract(group.group().master(), difference);
+                        });
+    }
+
+    /** Begins to add up what replicas have noted of a fragment, or to tell each other. */
+    public Collective begin(int fragment, CollectiveGroup group, Kernels kernels) {
+        Tensor differences = Stretches.of(own, 0, rows(fragment) * ROW);
+        RowCodec codec = settings.codec().orElse(null);
+        if (coded == null || codec == null) {
+            Tensor into = Stretches.of(sum, 0, differences.elements());
+            kernels.copy(differences, into);
+            kernels.finish();
+            return group.allReduce(into);
+        }
+        long words = rows(fragment) * codec.words(ROW);
+        Tensor all = Stretches.of(coded, 0, replicas * words);
+        kernels.encode(
+                codec, inRows(differences, ROW), inRows(part(all, group.index(), words), codec));
+        kernels.finish();
+        return group.allGather(all, exchange(fragment).map());
+    }
+
+    private static Tensor part(Tensor all, int index, long words) {
+        return Stretches.of(all, index * words, words);
+    }
+
+    private static Tensor inRows(Tensor flat, RowCodec codec) {
+        return inRows(flat, codec.words(ROW));
+    }
+
+    private static Tensor inRows(Tensor flat, int columns) {
+        return new Tensor(
+                flat.buffer(),
+                flat.offsetBytes(),
+                flat.type(),
+                Math.toIntExact(flat.elements() / columns),
+                columns,
+                columns);
+    }
+
+    /** Applies the outer optimizer to a fragment, whose collective is done. */
+    public void apply(int fragment, Kernels kernels) {
+        addDecoded(fragment, kernels);
+        float mean = 1f / replicas;
+        float rate = (float) settings.learningRate();
+        float momentum = (float) settings.momentum();
+        float stays = (float) settings.ownShare();
+        of(fragment)
+                .forEach(
+                        group -> {
+                            Tensor total = group.within(sum);
+                            Tensor velocity = group.momentum();
+                            Tensor anchor = group.anchor();
+                            if (velocity == null) {
+                                kernels.blend(-rate * mean, total, 1, anchor);
+                            } else {
+                                kernels.blend(mean, total, momentum, velocity);
+                                if (settings.nesterov()) {
+                                    kernels.blend(-rate * mean, total, 1, anchor);
+                                    kernels.blend(-rate * momentum, velocity, 1, anchor);
+                                } else {
+                                    kernels.blend(-rate, velocity, 1, anchor);
+                                }
+                            }
+                            Tensor master = group.group().master();
+                            if (stays == 0) {
+                                kernels.copy(anchor, master);
+                            } else {
+                                kernels.blend(1 - stays, anchor, stays, master);
+                            }
+                            group.group().masterChanged(kernels);
+                        });
+    }
+
+    /** Adds up what replicas have told each other, in their order. */
+    private void addDecoded(int fragment, Kernels kernels) {
+        RowCodec codec = settings.codec().orElse(null);
+        if (coded == null || decoded == null || codec == null) {
+            return;
+        }
+        long words = rows(fragment) * codec.words(ROW);
+        Tensor into = inRows(Stretches.of(sum, 0, rows(fragment) * ROW), ROW);
+        Tensor one = inRows(Stretches.of(decoded, 0, rows(fragment) * ROW), ROW);
+        kernels.zero(into);
+        for (int replica = 0; replica < replicas; replica++) {
+            kernels.decode(codec, inRows(part(coded, replica, words), codec), one);
+            kernels.add(one, into);
+        }
+    }
+
+    /**
+     * A collective of a fragment.
+     *
+     * @param map of elements of 4 bytes
+     */
+    public record Exchange(CollectiveKind kind, ShardMap map) {}
+
+    /** Returns what replicas do together when it is a fragment's turn. */
+    public Exchange exchange(int fragment) {
+        long words = settings.codec().map(codec -> rows(fragment) * codec.words(ROW)).orElse(0L);
+        return words == 0
+                ? new Exchange(
+                        CollectiveKind.ALL_REDUCE, new ShardMap(rows(fragment) * ROW, replicas))
+                : new Exchange(
+                        CollectiveKind.ALL_GATHER, new ShardMap(replicas * words, replicas, words));
+    }
+}

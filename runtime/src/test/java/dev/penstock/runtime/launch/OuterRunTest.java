@@ -1,0 +1,125 @@
+package dev.penstock.runtime.launch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.penstock.runtime.cli.Trained;
+import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.cli.command.ExitCode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Runs whose replicas take steps alone: continued, dying, and refused. */
+class OuterRunTest {
+    private static final String WAVES = "outer={every=6, fragments=2, lag=2, codec=int8}";
+
+    @TempDir private Path folder;
+    private int runs;
+
+    private Training apart(String outer, String... settings) throws IOException {
+        return Training.onText(Files.createDirectories(folder.resolve("run " + runs++)))
+                .set("run.steps=11", "evaluation.every=4", "checkpoint.every=0")
+                .set("batch={sequences=4, micro-batches=4}", "optimizer.schedule=constant")
+                .set("parallel={data=2, " + outer + "}")
+                .set(settings);
+    }
+
+    /** While an exchange is under way, and right after one was applied. */
+    @ParameterizedTest(name = "{0} from step {1}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                WAVES + " | 7",
+                WAVES + " | 8",
+                "outer={every=3, optimizer=sgd, momentum=0}, tensor=2 | 7"
+            })
+    void aContinuedRunHasTheLossesOfOneThatNeverStopped(String outer, int from) throws IOException {
+        Trained whole = apart(outer).complete();
+        Training first = apart(outer, "run.steps=" + from, "checkpoint.every=" + from);
+        first.complete();
+
+        Trained ended = first.copy().resume().set("run.steps=11").complete();
+
+        assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(ended.validationBits()).containsAll(whole.validationBits());
+    }
+
+    @ParameterizedTest(name = "{0} {1}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                WAVES + " | kill-rank=3, op=1B0, step=9",
+                "outer={every=3} | kill-rank=1, op=1F0, step=7"
+            })
+    void aDeathChangesNoBit(String outer, String fault) throws IOException {
+        Trained whole = apart(outer).complete();
+
+        Trained ended =
+                RanksInOneJvm.complete(
+                        apart(outer, "checkpoint.every=7").set("fault=[{" + fault + "}]"));
+
+        assertThat(ended.recoveries()).hasSize(1);
+        assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
+        assertThat(ended.validationBits()).isEqualTo(whole.validationBits());
+    }
+
+    /** Three exchanges of everything, of which the second is between a step and its evaluation. */
+    @ParameterizedTest
+    @ValueSource(strings = {"none", "int8"})
+    void whatIsSentIsWhatWasPredicted(String codec) throws IOException {
+        String outer = "outer={every=3, codec=%s}".formatted(codec);
+        for (Trained ended :
+                List.of(
+                        apart(outer, "evaluation.every=6").complete(),
+                        RanksInOneJvm.complete(apart(outer, "evaluation.every=6")))) {
+            for (int rank = 0; rank < 4; rank++) {
+                int of = rank;
+                long sent =
+                        ended.sentBytes().stream()
+                                .mapToLong(step -> step.get(of).path("outer gradients").asLong())
+                                .sum();
+                JsonNode predicted =
+                        ended.summary().get("ranks").get(rank).get("predictedSentBytes");
+                assertThat(sent).isEqualTo(3 * predicted.get("outer gradients").asLong());
+            }
+        }
+    }
+
+    @Test
+    void aRunContinuesWithMoreReplicasFromTheOuterParameters() throws IOException {
+        Training first = apart("outer={every=3}", "run.steps=6", "checkpoint.every=6");
+        first.complete();
+
+        Trained ended = first.copy().resume().set("run.steps=9", "parallel.data=4").complete();
+
+        assertThat(ended.lossBits()).hasSize(9);
+        assertThat(ended.validationBits().getLast()).startsWith("9 ");
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "parallel.data=1 | parallel.data = 1",
+                "parallel.context=2 | parts of a sequence",
+                "parallel.zero.stage=1 | hold nothing in common",
+                "parallel.outer.fragments=9 | parallel.outer.fragments",
+                "parallel.outer.lag=3 | less than the 3 steps",
+                "optimizer.gradient-sum=fixed-point | each sums what it computes itself",
+                "recovery.mirror=true | mirrors do not have"
+            })
+    void whatDoesNotFitIsOneError(String setting, String reason) throws IOException {
+        Trained refused = apart("outer={every=3}", setting).run();
+
+        assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(refused.err()).contains(reason).doesNotContain("\tat ");
+        assertThat(refused.err().lines().filter(line -> line.contains("expected"))).hasSize(1);
+    }
+}
