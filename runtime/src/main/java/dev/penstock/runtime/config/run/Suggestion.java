@@ -2,6 +2,7 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.NearWord;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 
@@ -12,6 +13,11 @@ public final class Suggestion {
     /** The known word that is nearest, if it is near enough to be a slip of the pen. */
     public static Optional<String> among(Collection<String> known, String word) {
         return NearWord.among(known, word);
+    }
+
+    /** A section's own keys come before those of its parts. */
+    private static Comparator<String> shallowest() {
+        return Comparator.comparingLong(path -> path.chars().filter(c -> c == '.').count());
     }
 
     /**
@@ -37,7 +43,7 @@ public final class Suggestion {
                                                                                 p.endsWith(
                                                                                         "."
                                                                                                 + nearest))
-                                                                .findFirst()))
+                                                                .min(shallowest())))
                 .or(() -> among(List.of(FaultEntries.NAME), path))
                 .or(() -> section);
     }
