@@ -22,6 +22,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
@@ -165,9 +166,7 @@ class OuterAverageTest {
         }
 
         private static double[] values(Map<String, double[]> all, String name) {
-            double[] values = all.get(name);
-            assertThat(values).as(name).isNotNull();
-            return values;
+            return Objects.requireNonNull(all.get(name), name);
         }
 
         private static Map<String, double[]> values(PipelineDriver replica) {
@@ -243,7 +242,7 @@ class OuterAverageTest {
                     (name, anchor) -> {
                         // keys' biases have no gradient but rounding, which Adam makes large
                         double precision = name.endsWith("c_attn.bias") ? 0.01 : 1e-4;
-                        assertThat(doubles(state.get(name)))
+                        assertThat(doubles(Objects.requireNonNull(state.get(name))))
                                 .as(name)
                                 .usingComparatorWithPrecision(precision)
                                 .containsExactly(anchor);

@@ -67,9 +67,7 @@ final class Consistency {
         consistency.tasksHaveCheckpoints();
         consistency.linksKeepWhatTheyLose();
         consistency.theBestCheckpointIsKnown();
-        config.parallel()
-                .outerEvery()
-                .ifPresent(consistency::replicasApartHaveNothingInCommon);
+        config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
         return consistency.conflicts;
     }
 
