@@ -354,6 +354,7 @@ public final class ManyRanksBenchmark {
             case Effect.Publish _,
                     Effect.Abandon _,
                     Effect.FindOlder _,
+                    Effect.AskPlan _,
                     Effect.Dismiss _,
                     Effect.Leave _,
                     Effect.StartProcess _,

@@ -11,8 +11,8 @@ import java.util.stream.IntStream;
  * Which bandwidth replicas need that take steps alone, beside the simulated tables of "Scaling Laws
  * for DiLoCo" (arXiv 2503.09799, table 6) and "Streaming DiLoCo" (arXiv 2501.18512, table 4): the
  * least of 50 bandwidths between 0.1 and 1,000 Gbit/s, evenly apart on a logarithmic scale, with
- * which they compute 50, 80, 90, 95 and 99 % of the time. A row says of its five bandwidths how many
- * steps of this scale ours are above those of the paper.
+ * which they compute 50, 80, 90, 95 and 99 % of the time. A row says of its five bandwidths how
+ * many steps of this scale ours are above those of the paper.
  *
  * <p>Sizes, times of a step and layers are the papers', where they tell them; those of the 10B
  * model of the first paper are taken to be those of the second. One number is fitted, to all rows
@@ -102,7 +102,10 @@ public final class OuterBenchmark {
     public static void main(String[] arguments) {
         double bytes = arguments.length == 0 ? FITTED_BYTES : Double.parseDouble(arguments[0]);
         PrintStream out = System.out;
-        out.printf(Locale.ROOT, "Gbit/s to compute a share of the time, %.2f bytes a parameter%n", bytes);
+        out.printf(
+                Locale.ROOT,
+                "Gbit/s to compute a share of the time, %.2f bytes a parameter%n",
+                bytes);
         table(out, "Scaling Laws for DiLoCo, table 6", scalingLaws(), bytes);
         table(out, "Streaming DiLoCo, table 4", streaming(), bytes);
         out.println("every bandwidth: ours, and how many of 50 steps it is above the paper's");

@@ -267,7 +267,7 @@ final class RunManager extends AbstractBehavior<RunManager.Command> {
                                 made.plan().steps().completed(),
                                 made.plan().steps().last(),
                                 made.tokens(),
-                                made.plan().grid(),
+                                made.plan().programGrid(),
                                 schedule));
         followers.follow(follow.news());
     }

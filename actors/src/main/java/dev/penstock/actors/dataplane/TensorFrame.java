@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The header of a frame on the wire: a view over bytes that it does not own, for one thread at a
- * time. Little-endian, {@value #HEADER_BYTES} bytes, followed by the chunk of a data frame:
+ * time. Little-endian, {@value #HEADER_BYTES} bytes, followed by the chunk of a data frame. The
+ * fields fromStage and stage have a stage in 19 bits and a replica in the 12 above:
  *
  * <pre>
  *  0 int  magic        4 byte version    5 byte type       6 byte kind      7 byte flags
@@ -63,6 +64,8 @@ public final class TensorFrame {
     private static final Type[] TYPES = Type.values();
     private static final FrameKind[] KINDS = FrameKind.values();
 
+    private static final int STAGE_BITS = 19;
+
     private static final int MAGIC_AT = 0;
     private static final int VERSION_AT = 4;
     private static final int TYPE_AT = 5;
@@ -110,9 +113,13 @@ public final class TensorFrame {
     /** Writes the channel: of a data frame, or of the tensors that a credit frame is about. */
     public TensorFrame channel(ChannelKey channel) {
         header.putByte(KIND_AT, (byte) channel.kind().ordinal());
-        header.putInt(FROM_STAGE_AT, channel.fromStage(), LITTLE_ENDIAN);
-        header.putInt(STAGE_AT, channel.stage(), LITTLE_ENDIAN);
+        header.putInt(FROM_STAGE_AT, end(channel.fromStage(), channel.fromPeer()), LITTLE_ENDIAN);
+        header.putInt(STAGE_AT, end(channel.stage(), channel.toPeer()), LITTLE_ENDIAN);
         return this;
+    }
+
+    private static int end(int stage, int peer) {
+        return peer << STAGE_BITS | stage;
     }
 
     /** Writes which part of which tensor follows the header. */
@@ -201,7 +208,7 @@ public final class TensorFrame {
     }
 
     private boolean anyNegative() {
-        return (fromRank() | fromStage() | stage() | microBatch() | slice() | chunkBytes()) < 0
+        return (fromRank() | fromEnd() | toEnd() | microBatch() | slice() | chunkBytes()) < 0
                 || (step() | totalBytes() | offset() | sequence()) < 0;
     }
 
@@ -226,8 +233,8 @@ public final class TensorFrame {
 
     /** Whether the header is of this channel. */
     public boolean isOf(ChannelKey channel) {
-        return stage() == channel.stage()
-                && fromStage() == channel.fromStage()
+        return toEnd() == end(channel.stage(), channel.toPeer())
+                && fromEnd() == end(channel.fromStage(), channel.fromPeer())
                 && kind() == channel.kind();
     }
 
@@ -243,11 +250,11 @@ public final class TensorFrame {
         return header.getInt(FROM_RANK_AT, LITTLE_ENDIAN);
     }
 
-    public int fromStage() {
+    private int fromEnd() {
         return header.getInt(FROM_STAGE_AT, LITTLE_ENDIAN);
     }
 
-    public int stage() {
+    private int toEnd() {
         return header.getInt(STAGE_AT, LITTLE_ENDIAN);
     }
 

@@ -9,13 +9,15 @@ import java.time.Duration;
  * @param maxRestarts the most recoveries within {@code window}; one more ends the run
  * @param roomPatience so long a run waits for room for ranks whose node is gone
  * @param nonFinite what becomes of a step with a NaN or an infinity
+ * @param degraded whether it goes on without ranks whose stages others hold, until they are back
  */
 public record RecoveryPolicy(
         boolean enabled,
         int maxRestarts,
         Duration window,
         Duration roomPatience,
-        NonFinite nonFinite) {
+        NonFinite nonFinite,
+        boolean degraded) {
     /** What becomes of a step whose loss or gradients are not finite. Nothing of it is applied. */
     public enum NonFinite {
         /** The run ends. */
@@ -24,6 +26,16 @@ public record RecoveryPolicy(
         SKIP,
         /** The run goes back to its last checkpoint. */
         ROLLBACK
+    }
+
+    /** One that needs all ranks. */
+    public RecoveryPolicy(
+            boolean enabled,
+            int maxRestarts,
+            Duration window,
+            Duration roomPatience,
+            NonFinite nonFinite) {
+        this(enabled, maxRestarts, window, roomPatience, nonFinite, false);
     }
 
     /** Every failure ends the run. */

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RankMirrors implements AutoCloseable {
     private final int rank;
-    private final RunPlan plan;
+    private RunPlan plan;
     private final Device device;
     private final MirrorRegistry registry;
     private final Map<Integer, HeldMirror> held = new TreeMap<>();
@@ -45,6 +45,11 @@ public final class RankMirrors implements AutoCloseable {
         this.plan = plan;
         this.device = device;
         this.registry = registry;
+    }
+
+    /** Goes on with a plan of the same layout. */
+    public void follow(RunPlan other) {
+        plan = other;
     }
 
     /**
@@ -89,7 +94,7 @@ public final class RankMirrors implements AutoCloseable {
      *     HeldMirror#NOTHING}
      */
     public void serve(List<TrainedState> own, long step, long ready) {
-        for (int other : plan.copiesOf(rank)) {
+        for (int other : plan.servedBy(rank)) {
             HeldMirror copy = HeldMirror.of(other, plan, own, step);
             if (ready != HeldMirror.NOTHING) {
                 copy.arrived(MirrorPart.GRADIENTS, ready);

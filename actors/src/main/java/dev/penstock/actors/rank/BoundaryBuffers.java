@@ -3,11 +3,10 @@ package dev.penstock.actors.rank;
 import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.Endpoint;
-import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
 import dev.penstock.actors.dataplane.direct.DirectTransfers;
-import dev.penstock.actors.rank.BufferNeeds.Use;
+import dev.penstock.actors.rank.BufferNeeds.Made;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.cuda.device.DType;
@@ -81,49 +80,13 @@ final class BoundaryBuffers {
         this.kernels = kernels;
         this.losses = losses;
         var needs = BufferNeeds.of(rank, plan);
-        var topology = new Topology(plan.training());
+        needs.inbound().forEach(channel -> receive(scope, plan, channel, needs));
         for (StageProgram program : programs.values()) {
             int stage = program.stage();
-            boolean takesFrames = stage > 0 && !topology.isLocal(stage - 1, stage);
-            boolean sendsFrames = !topology.isLast(stage) && !topology.isLocal(stage, stage + 1);
-            if (takesFrames) {
-                receive(scope, plan, activation(stage), needs, Use.INPUT);
-            }
-            if (sendsFrames && topology.hasBackward(stage)) {
-                receive(scope, plan, gradient(stage), needs, Use.OUTPUT_GRADIENT);
-            }
-            ChannelKey output = activation(stage + 1);
-            int outputCount = needs.peak(stage, Use.OUTPUT);
-            outputs.put(
-                    stage,
-                    sendsFrames
-                            ? send(scope, plan, output, program, "output", outputCount, keepsSent)
-                            : pool(scope::allocate, "output", program, outputCount));
-            ChannelKey gradient = gradient(stage - 1);
-            int gradientCount = needs.peak(stage, Use.INPUT_GRADIENT);
+            outputs.put(stage, made(scope, plan, program, needs, Made.OUTPUT, keepsSent));
             inputGradients.put(
-                    stage,
-                    takesFrames && topology.passesGradient(stage)
-                            ? send(
-                                    scope,
-                                    plan,
-                                    gradient,
-                                    program,
-                                    "input gradient",
-                                    gradientCount,
-                                    keepsSent)
-                            : pool(scope::allocate, "input gradient", program, gradientCount));
+                    stage, made(scope, plan, program, needs, Made.INPUT_GRADIENT, keepsSent));
         }
-    }
-
-    /** Returns the channel that brings a stage its input. */
-    static ChannelKey activation(int stage) {
-        return new ChannelKey(FrameKind.ACTIVATION, stage - 1, stage);
-    }
-
-    /** Returns the channel that brings a stage the gradient of its output. */
-    static ChannelKey gradient(int stage) {
-        return new ChannelKey(FrameKind.GRADIENT, stage + 1, stage);
     }
 
     List<Inbound> inbound() {
@@ -149,7 +112,7 @@ final class BoundaryBuffers {
     }
 
     Tensor takeOutput(WorkUnit unit) {
-        return view(unit.stage(), known(outputs, unit.stage()).pop(), unit);
+        return view(unit.stage(), take(known(outputs, unit.stage()), "outputs"), unit);
     }
 
     void returnOutput(int stage, Tensor tensor) {
@@ -157,7 +120,8 @@ final class BoundaryBuffers {
     }
 
     Tensor takeInputGradient(WorkUnit unit) {
-        return view(unit.stage(), known(inputGradients, unit.stage()).pop(), unit);
+        return view(
+                unit.stage(), take(known(inputGradients, unit.stage()), "input gradients"), unit);
     }
 
     void returnInputGradient(int stage, Tensor tensor) {
@@ -179,7 +143,7 @@ final class BoundaryBuffers {
         if (codec.isEmpty()) {
             return computed;
         }
-        DeviceBuffer buffer = known(sendable, channel).pop();
+        DeviceBuffer buffer = take(known(sendable, channel), "coded tensors");
         Tensor coded = coded(unit.stage(), buffer, unit, codec.get());
         boolean feedsBack = codecs.feedsBack(channel);
         if (feedsBack) {
@@ -218,17 +182,9 @@ final class BoundaryBuffers {
         sentOnes.reclaim(endpoint, known(sendable, channel));
     }
 
-    /** Takes back what the receivers of a stage's tensors have verified by now. */
-    void reclaim(Endpoint endpoint, int stage) {
-        reclaim(endpoint, activation(stage + 1));
-        reclaim(endpoint, gradient(stage - 1));
-    }
-
-    private void reclaim(Endpoint endpoint, ChannelKey channel) {
-        SentTensors known = sent.get(channel);
-        if (known != null) {
-            known.reclaim(endpoint, known(sendable, channel));
-        }
+    /** Takes back what the receivers of this rank's tensors have verified by now. */
+    void reclaim(Endpoint endpoint) {
+        sent.forEach((channel, tensors) -> tensors.reclaim(endpoint, known(sendable, channel)));
     }
 
     // ---- allocation -----------------------------------------------------------------------------
@@ -244,14 +200,13 @@ final class BoundaryBuffers {
         return Tensor.of(buffer, DType.I32, program.boundaryRows(unit), words);
     }
 
-    private void receive(
-            DeviceScope scope, RunPlan plan, ChannelKey channel, BufferNeeds needs, Use use) {
+    private void receive(DeviceScope scope, RunPlan plan, ChannelKey channel, BufferNeeds needs) {
         int credits = credits(plan, channel);
         StageProgram program = known(programs, channel.stage());
         boolean coded = isCoded(channel);
-        int count = coded ? credits : needs.slots(channel.stage(), use, credits);
+        int count = coded ? credits : needs.slots(channel, credits);
         if (coded) {
-            int held = needs.peak(channel.stage(), use);
+            int held = needs.peak(channel);
             decoded.put(channel, pool(scope::allocate, "decoded of " + channel, program, held));
         }
         var buffers =
@@ -263,37 +218,51 @@ final class BoundaryBuffers {
                                 count,
                                 bytes(channel, program)));
         slots.put(channel, buffers);
-        int from = plan.holderOf(channel.fromStage(), rank);
         inbound.add(
                 new Inbound(
                         channel,
-                        from,
+                        plan.senderTo(rank, channel),
                         credits,
                         buffers.stream().map(DeviceBuffer::staging).toList()));
     }
 
     /**
-     * Returns the memory that computations of a channel's tensors write into.
-     *
-     * @param peak how many of them wait for their send at most, this one included
+     * Returns the memory that computations of a stage write into; what waits for its send may be
+     * some of it.
      */
-    private Deque<DeviceBuffer> send(
+    private Deque<DeviceBuffer> made(
             DeviceScope scope,
             RunPlan plan,
-            ChannelKey channel,
             StageProgram program,
-            String use,
-            int peak,
+            BufferNeeds needs,
+            Made made,
             boolean keepsSent) {
-        int to = plan.holderOf(channel.stage(), rank);
-        int credits = credits(plan, channel);
-        outbound.add(new Outbound(channel, to, credits));
-        sent.put(channel, new SentTensors(channel));
-        int count = peak + (keepsSent ? credits : 0);
+        int stage = program.stage();
+        String use =
+                switch (made) {
+                    case OUTPUT -> "output";
+                    case INPUT_GRADIENT -> "input gradient";
+                };
+        List<ChannelKey> channels = needs.outbound(stage, made);
+        if (channels.isEmpty()) {
+            return pool(scope::allocate, use, program, needs.peak(stage, made));
+        }
+        int kept = 0;
+        for (ChannelKey channel : channels) {
+            int credits = credits(plan, channel);
+            outbound.add(new Outbound(channel, plan.receiverFrom(rank, channel), credits));
+            sent.put(channel, new SentTensors(channel));
+            kept += keepsSent ? credits : 0;
+        }
+        ChannelKey any = channels.getFirst(); // all have the same codec
+        boolean coded = isCoded(any);
+        int count = kept + (coded ? needs.peakSent(stage, made) : needs.peak(stage, made));
         Deque<DeviceBuffer> sending =
-                pool(scope::allocateStaged, use, program, count, bytes(channel, program));
-        sendable.put(channel, sending);
-        return isCoded(channel) ? pool(scope::allocate, use, program, Math.min(1, peak)) : sending;
+                pool(scope::allocateStaged, use, program, count, bytes(any, program));
+        channels.forEach(channel -> sendable.put(channel, sending));
+        return coded
+                ? pool(scope::allocate, use, program, needs.peakHandedOver(stage, made) + 1)
+                : sending;
     }
 
     private static int credits(RunPlan plan, ChannelKey channel) {
@@ -338,6 +307,18 @@ final class BoundaryBuffers {
             rows = Math.max(rows, program.boundaryRows(slice));
         }
         return rows;
+    }
+
+    /**
+     * Takes from a pool that has room for all that the program holds and that links keep: if it is
+     * empty, the links do not say any more what has arrived.
+     */
+    private static DeviceBuffer take(Deque<DeviceBuffer> pool, String what) {
+        DeviceBuffer taken = pool.poll();
+        if (taken == null) {
+            throw BoundaryLinks.linkFailed("nothing is heard of %s that were sent".formatted(what));
+        }
+        return taken;
     }
 
     private static <K, V> V known(Map<K, V> map, K key) {

@@ -28,6 +28,7 @@ final class BoundaryLinks {
     private static final int LOOK_AHEAD = 4;
 
     private final RankProgram program;
+    private final Topology topology;
     private final BoundaryBuffers buffers;
     private final Endpoint endpoint;
     private final DirectTransfers direct;
@@ -39,10 +40,12 @@ final class BoundaryLinks {
 
     BoundaryLinks(
             RankProgram program,
+            Topology topology,
             BoundaryBuffers buffers,
             Endpoint endpoint,
             DirectTransfers direct) {
         this.program = program;
+        this.topology = topology;
         this.buffers = buffers;
         this.endpoint = endpoint;
         this.direct = direct;
@@ -153,9 +156,8 @@ final class BoundaryLinks {
         for (int next = position + 1; next < end; next++) {
             switch (ops.get(next)) {
                 case Op.ReceiveActivation(WorkUnit unit) ->
-                        bring(unit, BoundaryBuffers.activation(unit.stage()));
-                case Op.ReceiveGradient(WorkUnit unit) ->
-                        bring(unit, BoundaryBuffers.gradient(unit.stage()));
+                        bring(unit, topology.activationInto(unit));
+                case Op.ReceiveGradient(WorkUnit unit) -> bring(unit, topology.gradientInto(unit));
                 case Op.Compute _,
                         Op.Overlapped _,
                         Op.SendActivation _,

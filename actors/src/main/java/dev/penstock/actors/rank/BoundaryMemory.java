@@ -2,11 +2,8 @@ package dev.penstock.actors.rank;
 
 import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.dataplane.ChannelKey;
-import dev.penstock.actors.rank.BufferNeeds.Use;
-import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.rank.BufferNeeds.Made;
 import dev.penstock.actors.spi.RunPlan;
-import dev.penstock.schedules.ir.Placement;
-import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 
 /** The device memory of a rank's boundary tensors, which follows from its programs alone. */
@@ -23,11 +20,11 @@ public final class BoundaryMemory {
      */
     public static long collectiveBytes(
             int rank,
-            RankGrid grid,
+            RunPlan plan,
             List<Integer> homes,
             boolean staged,
             CollectiveLibrary library) {
-        return RankGroups.slotBytes(rank, grid, homes, staged, library);
+        return RankGroups.slotBytes(rank, plan, homes, staged, library);
     }
 
     /**
@@ -51,69 +48,49 @@ public final class BoundaryMemory {
             boolean keepsSent,
             boolean staged) {
         var needs = BufferNeeds.of(rank, plan);
-        var topology = new Topology(plan.training());
-        var sizes = new Sizes(plan, rows, columns, keepsSent);
-        long bytes = 0;
+        var sizes = new Sizes(plan, needs, rows, columns, keepsSent);
+        long bytes = needs.inbound().stream().mapToLong(sizes::received).sum();
         for (int stage : plan.stagesOf(rank)) {
-            boolean takes = stage > 0 && !topology.isLocal(stage - 1, stage);
-            boolean sends = !topology.isLast(stage) && !topology.isLocal(stage, stage + 1);
-            int outputs = needs.peak(stage, Use.OUTPUT);
-            int gradients = needs.peak(stage, Use.INPUT_GRADIENT);
-            bytes +=
-                    sends
-                            ? sizes.sent(BoundaryBuffers.activation(stage + 1), outputs)
-                            : outputs * sizes.whole();
-            bytes +=
-                    takes && topology.passesGradient(stage)
-                            ? sizes.sent(BoundaryBuffers.gradient(stage - 1), gradients)
-                            : gradients * sizes.whole();
-            if (takes) {
-                bytes += sizes.received(needs, BoundaryBuffers.activation(stage), Use.INPUT);
-            }
-            if (sends && topology.hasBackward(stage)) {
-                bytes +=
-                        sizes.received(needs, BoundaryBuffers.gradient(stage), Use.OUTPUT_GRADIENT);
+            for (Made made : Made.values()) {
+                bytes += sizes.made(stage, made);
             }
         }
         long lost = EncodingLosses.sending(plan, plan.stagesOf(rank)).size() * 2L;
         return bytes
                 + lost * rowsOfStep * columns * Float.BYTES
-                + exchanges(plan.grid().placeOf(rank).pipeline(), plan.training())
-                        * SharedGradientExchange.slotBytes(sharedGradientElements, staged);
+                + SharedGradientExchange.slotBytes(rank, plan, sharedGradientElements, staged);
     }
 
-    /** The memory of channels, as {@link BoundaryBuffers} takes it. */
-    private record Sizes(RunPlan plan, int rows, int columns, boolean keepsSent) {
+    /** The memory of channels and of what stages make, as {@link BoundaryBuffers} takes it. */
+    private record Sizes(
+            RunPlan plan, BufferNeeds needs, int rows, int columns, boolean keepsSent) {
         long whole() {
             return (long) rows * columns * Float.BYTES;
         }
 
-        long sent(ChannelKey channel, int peak) {
-            int kept = keepsSent ? credits(plan, channel) : 0;
-            long coded = plan.codecs().of(channel).isPresent() ? Math.min(1, peak) * whole() : 0;
-            return (peak + kept) * plan.codecs().bytes(channel, rows, columns) + coded;
+        long made(int stage, Made made) {
+            List<ChannelKey> channels = needs.outbound(stage, made);
+            if (channels.isEmpty()) {
+                return needs.peak(stage, made) * whole();
+            }
+            ChannelKey any = channels.getFirst();
+            boolean coded = plan.codecs().of(any).isPresent();
+            int kept = keepsSent ? channels.stream().mapToInt(this::credits).sum() : 0;
+            int count = kept + (coded ? needs.peakSent(stage, made) : needs.peak(stage, made));
+            return count * plan.codecs().bytes(any, rows, columns)
+                    + (coded ? (needs.peakHandedOver(stage, made) + 1) * whole() : 0);
         }
 
-        long received(BufferNeeds needs, ChannelKey channel, Use use) {
-            int credits = credits(plan, channel);
+        long received(ChannelKey channel) {
+            int credits = credits(channel);
             boolean coded = plan.codecs().of(channel).isPresent();
-            int slots = coded ? credits : needs.slots(channel.stage(), use, credits);
+            int slots = coded ? credits : needs.slots(channel, credits);
             return slots * plan.codecs().bytes(channel, rows, columns)
-                    + (coded ? needs.peak(channel.stage(), use) * whole() : 0);
+                    + (coded ? needs.peak(channel) * whole() : 0);
         }
-    }
 
-    /** Returns the stages of this rank that share a gradient with a stage of another rank. */
-    private static long exchanges(int rank, Schedule schedule) {
-        Placement placement = schedule.placement();
-        return schedule.sharedGroups().stream()
-                .filter(group -> group.stream().anyMatch(s -> placement.rankOf(s) != rank))
-                .flatMap(List::stream)
-                .filter(stage -> placement.rankOf(stage) == rank)
-                .count();
-    }
-
-    private static int credits(RunPlan plan, ChannelKey channel) {
-        return plan.inFlight().getOrDefault(channel, 0);
+        private int credits(ChannelKey channel) {
+            return plan.inFlight().getOrDefault(channel, 0);
+        }
     }
 }

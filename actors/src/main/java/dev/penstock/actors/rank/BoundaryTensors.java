@@ -59,7 +59,7 @@ final class BoundaryTensors {
     // ---- forward --------------------------------------------------------------------------------
 
     Progress receiveInput(WorkUnit unit) {
-        return receive(unit, BoundaryBuffers.activation(unit.stage()), inputs);
+        return receive(unit, topology.activationInto(unit), inputs);
     }
 
     /** Returns the unit's input, or null on the first stage. */
@@ -70,7 +70,7 @@ final class BoundaryTensors {
     /** Takes memory for the output of a forward; null on the last stage. */
     @Nullable Tensor takeOutput(WorkUnit unit) {
         int stage = unit.stage();
-        buffers.reclaim(endpoint, stage);
+        buffers.reclaim(endpoint);
         return topology.isLast(stage) ? null : buffers.takeOutput(unit);
     }
 
@@ -79,15 +79,15 @@ final class BoundaryTensors {
      */
     void computedOutput(WorkUnit unit, Tensor output) {
         int next = unit.stage() + 1;
-        if (topology.isLocal(unit.stage(), next)) {
+        if (topology.isHandedOutput(unit)) {
             inputs.put(unit.onStage(next), new HeldTensor.HandedOver(output));
         } else {
-            outputs.put(unit, toSend(BoundaryBuffers.activation(next), unit, output));
+            outputs.put(unit, toSend(topology.activationOutOf(unit), unit, output));
         }
     }
 
     Progress sendOutput(WorkUnit unit) {
-        ChannelKey channel = BoundaryBuffers.activation(unit.stage() + 1);
+        ChannelKey channel = topology.activationOutOf(unit);
         Tensor output = computed(outputs, unit);
         Progress progress = links.offer(unit, channel, output);
         if (progress == Progress.DONE) {
@@ -112,7 +112,7 @@ final class BoundaryTensors {
     // ---- backward -------------------------------------------------------------------------------
 
     Progress receiveOutputGradient(WorkUnit unit) {
-        return receive(unit, BoundaryBuffers.gradient(unit.stage()), outputGradients);
+        return receive(unit, topology.gradientInto(unit), outputGradients);
     }
 
     /** Returns the gradient of the unit's output, or null on the last stage. */
@@ -123,23 +123,23 @@ final class BoundaryTensors {
     /** Takes memory for the input gradient of a backward; null on the lowest stage that has any. */
     @Nullable Tensor takeInputGradient(WorkUnit unit) {
         int stage = unit.stage();
-        buffers.reclaim(endpoint, stage);
+        buffers.reclaim(endpoint);
         return topology.passesGradient(stage) ? buffers.takeInputGradient(unit) : null;
     }
 
     /** Hands a gradient to the previous stage if that lives here, or else keeps it for its send. */
     void computedInputGradient(WorkUnit unit, Tensor inputGradient) {
         int before = unit.stage() - 1;
-        if (topology.isLocal(before, unit.stage())) {
+        if (topology.isHandedInput(unit)) {
             outputGradients.put(unit.onStage(before), new HeldTensor.HandedOver(inputGradient));
         } else {
-            ChannelKey channel = BoundaryBuffers.gradient(before);
+            ChannelKey channel = topology.gradientOutOf(unit);
             inputGradients.put(unit, toSend(channel, unit, inputGradient));
         }
     }
 
     Progress sendInputGradient(WorkUnit unit) {
-        ChannelKey channel = BoundaryBuffers.gradient(unit.stage() - 1);
+        ChannelKey channel = topology.gradientOutOf(unit);
         Tensor gradient = computed(inputGradients, unit);
         Progress progress = links.offer(unit, channel, gradient);
         if (progress == Progress.DONE) {

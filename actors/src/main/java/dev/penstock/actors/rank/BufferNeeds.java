@@ -1,61 +1,108 @@
 package dev.penstock.actors.rank;
 
+import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepKind;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
- * The most boundary tensors of each use that a rank holds at a time, found by walking its programs.
+ * The channels of a rank, and the most boundary tensors of each use that it holds at a time, found
+ * by walking its programs.
  *
  * <pre>
- *   input             RECV_F .. B or I, or F without these    in a receive slot
+ *   input             RECV_F .. B or I, or F without these    in a receive slot of the channel
  *   output            F .. SEND_F, or its reader on the same rank
- *   output gradient   RECV_B .. B                                  in a receive slot
+ *   output gradient   RECV_B .. B                             in a receive slot of the channel
  *   input gradient    B .. SEND_B, or its reader on the same rank
  * </pre>
  */
 final class BufferNeeds {
-    /** The role of a boundary tensor for its stage. */
-    enum Use {
-        INPUT,
+    /** What a stage makes. */
+    enum Made {
         OUTPUT,
-        OUTPUT_GRADIENT,
         INPUT_GRADIENT
     }
 
-    private record Key(int stage, Use use) {}
+    /** Which of them. */
+    private enum Fate {
+        SENT,
+        HANDED_OVER,
+        ANY
+    }
+
+    private record Key(int stage, Made made, Fate fate) {}
 
     private final Map<Key, Integer> peak = new HashMap<>();
+    private final Map<ChannelKey, Integer> peakReceived = new LinkedHashMap<>();
+    private final Set<ChannelKey> outbound = new LinkedHashSet<>();
 
-    /**
-     * For each kind of received tensor and each schedule, how many are held right after each
-     * receive.
-     */
-    private final Map<Key, List<List<Integer>>> heldAfterReceive = new HashMap<>();
+    /** For each channel and each schedule, how many are held right after each receive. */
+    private final Map<ChannelKey, List<List<Integer>>> heldAfterReceive = new HashMap<>();
 
     /** Returns the needs of a rank, over passes of every kind. */
     static BufferNeeds of(int rank, RunPlan plan) {
-        return of(plan.grid().placeOf(rank).pipeline(), plan.training(), plan.evaluation());
+        var needs = new BufferNeeds();
+        for (StepKind kind : StepKind.values()) {
+            needs.walk(plan.schedule(kind), plan.program(kind, rank));
+        }
+        return needs;
     }
 
     /** Walks this rank's program in every schedule and keeps the larger counts. */
     static BufferNeeds of(int rank, Schedule... schedules) {
         var needs = new BufferNeeds();
         for (Schedule schedule : schedules) {
-            needs.new Walk(schedule).run(schedule.program(rank));
+            needs.walk(schedule, schedule.program(rank));
         }
         return needs;
     }
 
-    /** Returns the most tensors of this use held at a time; 0 if there are never any. */
-    int peak(int stage, Use use) {
-        return peak.getOrDefault(new Key(stage, use), 0);
+    private void walk(Schedule schedule, RankProgram program) {
+        new Walk(new Topology(schedule)).run(program);
+    }
+
+    /** Returns the channels that bring this rank tensors. */
+    Set<ChannelKey> inbound() {
+        return peakReceived.keySet();
+    }
+
+    /** Returns the channels on which a stage of this rank sends what it makes. */
+    List<ChannelKey> outbound(int stage, Made made) {
+        boolean forward = made == Made.OUTPUT;
+        return outbound.stream()
+                .filter(channel -> channel.fromStage() == stage)
+                .filter(channel -> forward == (channel.stage() > stage))
+                .toList();
+    }
+
+    /** Returns the most tensors that a stage has made and not got rid of; 0 if it makes none. */
+    int peak(int stage, Made made) {
+        return peak.getOrDefault(new Key(stage, made, Fate.ANY), 0);
+    }
+
+    /** Returns the most of them that wait for their send. */
+    int peakSent(int stage, Made made) {
+        return peak.getOrDefault(new Key(stage, made, Fate.SENT), 0);
+    }
+
+    /** Returns the most of them that a stage of the same rank reads. */
+    int peakHandedOver(int stage, Made made) {
+        return peak.getOrDefault(new Key(stage, made, Fate.HANDED_OVER), 0);
+    }
+
+    /** Returns the most tensors held at a time that a channel has brought. */
+    int peak(ChannelKey channel) {
+        return peakReceived.getOrDefault(channel, 0);
     }
 
     /**
@@ -70,9 +117,9 @@ final class BufferNeeds {
      *
      * @param credits how many tensors may be under way
      */
-    int slots(int stage, Use use, int credits) {
+    int slots(ChannelKey channel, int credits) {
         int slots = credits;
-        for (List<Integer> held : heldAfterReceive.getOrDefault(new Key(stage, use), List.of())) {
+        for (List<Integer> held : heldAfterReceive.getOrDefault(channel, List.of())) {
             for (int received = 1; received <= held.size(); received++) {
                 int underWay = Math.min(credits, held.size() - received);
                 slots = Math.max(slots, held.get(received - 1) + underWay);
@@ -82,54 +129,56 @@ final class BufferNeeds {
     }
 
     private final class Walk {
-        private final Map<Key, List<Integer>> received = new HashMap<>();
+        private final Map<ChannelKey, List<Integer>> received = new HashMap<>();
+        private final Map<ChannelKey, Integer> heldOfChannel = new HashMap<>();
         private final Map<Key, Integer> held = new HashMap<>();
         private final Topology topology;
 
-        Walk(Schedule schedule) {
-            this.topology = new Topology(schedule);
+        Walk(Topology topology) {
+            this.topology = topology;
         }
 
         void run(RankProgram program) {
             program.ops().forEach(this::run);
             received.forEach(
-                    (key, held) ->
+                    (channel, counts) ->
                             heldAfterReceive
-                                    .computeIfAbsent(key, _ -> new ArrayList<>())
-                                    .add(held));
-        }
-
-        private void receive(int stage, Use use) {
-            add(stage, use, 1);
-            var key = new Key(stage, use);
-            received.computeIfAbsent(key, _ -> new ArrayList<>()).add(held.getOrDefault(key, 0));
+                                    .computeIfAbsent(channel, _ -> new ArrayList<>())
+                                    .add(counts));
         }
 
         private void run(Op op) {
             switch (op) {
-                case Op.ReceiveActivation(WorkUnit u) -> receive(u.stage(), Use.INPUT);
-                case Op.Forward(WorkUnit u) -> {
-                    if (!topology.isLast(u.stage())) {
-                        add(u.stage(), Use.OUTPUT, 1);
+                case Op.ReceiveActivation(WorkUnit unit) -> receive(topology.activationInto(unit));
+                case Op.Forward(WorkUnit unit) -> {
+                    if (!topology.isLast(unit.stage())) {
+                        makes(unit, Made.OUTPUT, topology.isHandedOutput(unit));
                     }
-                    if (!topology.hasBackward(u.stage())) {
-                        releaseInput(u.stage());
+                    if (!topology.hasBackward(unit.stage())) {
+                        releaseInput(unit);
                     }
                 }
-                case Op.SendActivation(WorkUnit u) -> add(u.stage(), Use.OUTPUT, -1);
-                case Op.ReceiveGradient(WorkUnit u) -> receive(u.stage(), Use.OUTPUT_GRADIENT);
+                case Op.SendActivation(WorkUnit unit) -> {
+                    outbound.add(topology.activationOutOf(unit));
+                    add(unit.stage(), Made.OUTPUT, Fate.SENT, -1);
+                }
+                case Op.ReceiveGradient(WorkUnit unit) -> receive(topology.gradientInto(unit));
                 case Op.InputGradient backward -> {
-                    if (topology.passesGradient(op.stage())) {
-                        add(op.stage(), Use.INPUT_GRADIENT, 1);
+                    WorkUnit unit = backward.unit();
+                    if (topology.passesGradient(unit.stage())) {
+                        makes(unit, Made.INPUT_GRADIENT, topology.isHandedInput(unit));
                     }
-                    releaseInput(op.stage());
-                    releaseOutputGradient(op.stage());
+                    releaseInput(unit);
+                    releaseOutputGradient(unit);
                 }
                 case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
                     run(forward);
                     run(backward);
                 }
-                case Op.SendGradient(WorkUnit u) -> add(u.stage(), Use.INPUT_GRADIENT, -1);
+                case Op.SendGradient(WorkUnit unit) -> {
+                    outbound.add(topology.gradientOutOf(unit));
+                    add(unit.stage(), Made.INPUT_GRADIENT, Fate.SENT, -1);
+                }
                 case Op.BackwardWeight _,
                         Op.Recompute _,
                         Op.ParameterOp _,
@@ -137,27 +186,37 @@ final class BufferNeeds {
             }
         }
 
-        private void releaseInput(int stage) {
-            if (stage > 0) {
-                boolean local = topology.isLocal(stage - 1, stage);
-                add(local ? stage - 1 : stage, local ? Use.OUTPUT : Use.INPUT, -1);
+        private void makes(WorkUnit unit, Made made, boolean handedOver) {
+            add(unit.stage(), made, handedOver ? Fate.HANDED_OVER : Fate.SENT, 1);
+        }
+
+        private void receive(ChannelKey channel) {
+            int now = heldOfChannel.merge(channel, 1, Integer::sum);
+            peakReceived.merge(channel, now, Math::max);
+            received.computeIfAbsent(channel, _ -> new ArrayList<>()).add(now);
+        }
+
+        private void releaseInput(WorkUnit unit) {
+            if (topology.isHandedInput(unit)) {
+                add(unit.stage() - 1, Made.OUTPUT, Fate.HANDED_OVER, -1);
+            } else if (unit.stage() > 0) {
+                heldOfChannel.merge(topology.activationInto(unit), -1, Integer::sum);
             }
         }
 
-        private void releaseOutputGradient(int stage) {
-            if (!topology.isLast(stage)) {
-                boolean local = topology.isLocal(stage, stage + 1);
-                add(
-                        local ? stage + 1 : stage,
-                        local ? Use.INPUT_GRADIENT : Use.OUTPUT_GRADIENT,
-                        -1);
+        private void releaseOutputGradient(WorkUnit unit) {
+            if (topology.isHandedOutput(unit)) {
+                add(unit.stage() + 1, Made.INPUT_GRADIENT, Fate.HANDED_OVER, -1);
+            } else if (!topology.isLast(unit.stage())) {
+                heldOfChannel.merge(topology.gradientInto(unit), -1, Integer::sum);
             }
         }
 
-        private void add(int stage, Use use, int count) {
-            var key = new Key(stage, use);
-            int now = held.merge(key, count, Integer::sum);
-            peak.merge(key, now, Math::max);
+        private void add(int stage, Made made, Fate fate, int count) {
+            for (Fate each : List.of(fate, Fate.ANY)) {
+                var key = new Key(stage, made, each);
+                peak.merge(key, held.merge(key, count, Integer::sum), Math::max);
+            }
         }
     }
 }

@@ -2,6 +2,8 @@ package dev.penstock.actors.rank;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
@@ -14,6 +16,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -81,11 +84,17 @@ final class EncodingLosses implements AutoCloseable {
 
     /** Returns those of some stages of a rank that send gradients of which something gets lost. */
     static List<Integer> sending(RunPlan plan, List<Integer> stages) {
+        Placement placement = plan.training().placement();
         var topology = new Topology(plan.training());
         return stages.stream()
-                .filter(stage -> stage > 0 && !topology.isLocal(stage - 1, stage))
+                .filter(placement::crossesBefore)
                 .filter(topology::passesGradient)
-                .filter(stage -> plan.codecs().feedsBack(BoundaryBuffers.gradient(stage - 1)))
+                .filter(
+                        stage ->
+                                plan.codecs()
+                                        .feedsBack(
+                                                new ChannelKey(
+                                                        FrameKind.GRADIENT, stage, stage - 1)))
                 .toList();
     }
 

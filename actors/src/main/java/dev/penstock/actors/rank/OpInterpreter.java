@@ -12,6 +12,7 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -43,6 +44,7 @@ final class OpInterpreter {
     private final RankFaults faults;
     private final long[] startNanos;
     private final long[] endNanos;
+    private Set<Integer> leftOut = Set.of();
     private long pass;
     private int position;
 
@@ -77,7 +79,7 @@ final class OpInterpreter {
                         .map(Op.Compute::unit)
                         .collect(Collectors.toSet());
         this.stages = stages;
-        this.links = new BoundaryLinks(program, buffers, endpoint, direct);
+        this.links = new BoundaryLinks(program, topology, buffers, endpoint, direct);
         this.tensors = new BoundaryTensors(topology, buffers, endpoint, links);
         this.collectiveTimes = new CollectiveTimes(program, stages);
         this.collectives =
@@ -87,9 +89,14 @@ final class OpInterpreter {
         this.endNanos = new long[program.ops().size()];
     }
 
-    /** Returns to the start of the program. */
-    void begin(long newPass) {
+    /**
+     * Returns to the start of the program.
+     *
+     * @param without micro-batches whose ops are left out
+     */
+    void begin(long newPass, Collection<Integer> without) {
         pass = newPass;
+        leftOut = Set.copyOf(without);
         position = 0;
         tried = false;
         recorded = null;
@@ -155,7 +162,8 @@ final class OpInterpreter {
     /** Returns whether the next try would compute, rather than check whether an op may run. */
     boolean computesNext() {
         Op op = current();
-        return op != null && !op.computations().isEmpty() && !collectives.holdUp(op);
+        return op != null
+                && (isLeftOut(op) || (!op.computations().isEmpty() && !collectives.holdUp(op)));
     }
 
     /** Tries the op at the program counter; call it after {@link #moveCollectives}. */
@@ -168,6 +176,11 @@ final class OpInterpreter {
     }
 
     private Progress tryNext() {
+        while (!isAtEnd() && isLeftOut(program.ops().get(position))) {
+            startNanos[position] = System.nanoTime();
+            endNanos[position] = startNanos[position];
+            position++;
+        }
         Op op = current();
         if (op == null) {
             return collectives.areUnderWay() ? Progress.WAITS_FOR_REPLICAS : Progress.DONE;
@@ -184,6 +197,19 @@ final class OpInterpreter {
             end(op, collectiveTimes.gathers(op) - gathersBefore);
         }
         return progress;
+    }
+
+    private boolean isLeftOut(Op op) {
+        return switch (op) {
+            case Op.UnitOp of -> isLeftOut(of.unit());
+            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+                    isLeftOut(forward.unit()) && isLeftOut(backward.unit());
+            case Op.ParameterOp _, Op.ReduceGradients _ -> false;
+        };
+    }
+
+    private boolean isLeftOut(WorkUnit unit) {
+        return leftOut.contains(unit.microBatch());
     }
 
     private void start(Op op) {
@@ -279,8 +305,10 @@ final class OpInterpreter {
 
     /** Runs both one after the other: a device that runs one op at a time cannot overlap them. */
     private Progress overlapped(Op.Forward forward, Op.InputGradient backward) {
-        forward(forward.unit());
-        return backward(backward);
+        if (!isLeftOut(forward.unit())) {
+            forward(forward.unit());
+        }
+        return isLeftOut(backward.unit()) ? Progress.DONE : backward(backward);
     }
 
     private Progress release(int stage, LayerRange layers) {

@@ -2,6 +2,7 @@ package dev.penstock.actors.rank;
 
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.StepKind;
+import java.util.List;
 
 /**
  * A command of the supervisor to a rank. One of a lower epoch than the rank's is refused; of a
@@ -15,8 +16,22 @@ public sealed interface RankCommand extends WireMessage {
      *
      * @param pass counts all passes of the run; frames carry it
      * @param step training step from 1, or index of the held-out batch from 0
+     * @param leftOut micro-batches whose ops are left out, rising: all stages have their gradients
+     *     of an earlier pass of this step. Empty: the step begins anew, and sums with it. Else
+     *     stages keep their sums; so whatever a rank has folded of the step has to be its own in
+     *     the plan that it follows now
      */
-    record BeginPass(int epoch, long pass, StepKind kind, long step) implements RankCommand {}
+    record BeginPass(int epoch, long pass, StepKind kind, long step, List<Integer> leftOut)
+            implements RankCommand {
+        public BeginPass {
+            leftOut = List.copyOf(leftOut);
+        }
+
+        /** A whole pass. */
+        public BeginPass(int epoch, long pass, StepKind kind, long step) {
+            this(epoch, pass, kind, step, List.of());
+        }
+    }
 
     /** Apply the optimizer with this factor on the gradients. Idempotent. */
     record Commit(int epoch, long step, double clipFactor) implements RankCommand {}

@@ -39,7 +39,9 @@ public sealed interface RankEvent extends WireMessage {
      *     the same by the plan find here: to say that of each would take as many words as there are
      *     replicas, of each replica
      * @param locations what it knows of where all ranks live
-     * @param plan hash of the revision of the run's plan that its stages follow
+     * @param layout of the plan that its stages follow, see {@link
+     *     dev.penstock.actors.spi.RunPlan#layout}
+     * @param folded what its stages hold of a step that is not finished
      */
     record Prepared(
             int rank,
@@ -47,19 +49,32 @@ public sealed interface RankEvent extends WireMessage {
             HeldState state,
             List<HeldState> mirrors,
             LocationDigests locations,
-            String plan)
+            String layout,
+            List<FoldedStage> folded)
             implements RankEvent {
         /** Nothing that is of use to a run. */
         private static final long NOTHING = -1;
 
         public Prepared {
             mirrors = List.copyOf(mirrors);
+            folded = List.copyOf(folded);
+        }
+
+        /** Of a rank that holds nothing of an unfinished step. */
+        public Prepared(
+                int rank,
+                int epoch,
+                HeldState state,
+                List<HeldState> mirrors,
+                LocationDigests locations,
+                String layout) {
+            this(rank, epoch, state, mirrors, locations, layout, List.of());
         }
 
         /** The same, of a rank whose stages are those of another plan. */
         public Prepared withoutState() {
             var nothing = new HeldState(rank, NOTHING, NOTHING);
-            return new Prepared(rank, epoch, nothing, List.of(), locations, plan);
+            return new Prepared(rank, epoch, nothing, List.of(), locations, layout);
         }
 
         /** The same, of a rank that has dropped the gradients that wait for a commit. */
@@ -70,7 +85,20 @@ public sealed interface RankEvent extends WireMessage {
                     state.withoutGradients(),
                     mirrors.stream().map(HeldState::withoutGradients).toList(),
                     locations,
-                    plan);
+                    layout,
+                    folded);
+        }
+    }
+
+    /**
+     * What a stage holds of a step that was interrupted: exact sums that no reduction has touched.
+     *
+     * @param step the training step
+     * @param microBatches whose gradients are complete in the sums, rising
+     */
+    record FoldedStage(int stage, long step, List<Integer> microBatches) implements WireMessage {
+        public FoldedStage {
+            microBatches = List.copyOf(microBatches);
         }
     }
 

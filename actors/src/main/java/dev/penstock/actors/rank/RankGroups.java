@@ -12,7 +12,6 @@ import dev.penstock.actors.collective.wire.DataPlaneGroup;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.Inbound;
 import dev.penstock.actors.dataplane.Outbound;
-import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StepTraffic;
@@ -61,7 +60,7 @@ final class RankGroups implements AutoCloseable {
                     new StageGroups(
                             join(GroupRole.TENSOR, plan.grid().tensorGroup(rank)),
                             join(GroupRole.CONTEXT, plan.grid().contextGroup(rank)),
-                            join(GroupRole.REPLICAS, plan.grid().replicaGroup(rank)));
+                            join(GroupRole.REPLICAS, plan.replicasOf(rank)));
         } catch (RuntimeException | Error e) {
             close(); // others in this process are not to wait for a rank without room
             throw e;
@@ -131,11 +130,14 @@ final class RankGroups implements AutoCloseable {
      */
     static long slotBytes(
             int rank,
-            RankGrid grid,
+            RunPlan plan,
             List<Integer> homes,
             boolean staged,
             CollectiveLibrary library) {
-        return Stream.of(grid.tensorGroup(rank), grid.contextGroup(rank), grid.replicaGroup(rank))
+        return Stream.of(
+                        plan.grid().tensorGroup(rank),
+                        plan.grid().contextGroup(rank),
+                        plan.replicasOf(rank))
                 .filter(members -> members.size() > 1)
                 .mapToLong(
                         members ->

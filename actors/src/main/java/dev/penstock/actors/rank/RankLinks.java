@@ -151,13 +151,9 @@ final class RankLinks implements AutoCloseable {
                 if (here == null) {
                     var exchange =
                             new SharedGradientExchange(
-                                    stage.stage(),
-                                    shared,
-                                    plan.holderOf(peer, rank),
-                                    boundary,
-                                    device.kernels());
+                                    rank, plan, stage.stage(), shared, boundary, device.kernels());
                     inbound.add(exchange.inbound());
-                    outbound.add(exchange.outbound());
+                    exchange.outbound().forEach(outbound::add);
                     add(exchanges, stage.stage(), exchange);
                 } else if (stage.stage() < peer) {
                     var sum = new LocalGradientSum(shared, named(here, shared), device.kernels());

@@ -123,6 +123,7 @@ public final class RankRunner implements AutoCloseable {
 
     /** Brings the state and opens the links; false if there is no such state. */
     private boolean restore(StateSource start, EpochLinks links) {
+        boolean samePlan = links.revision().equals(work.plan().revision());
         work.follow(links.revision());
         status.follow(work.plan());
         locations = locations.with(links.changed());
@@ -149,7 +150,7 @@ public final class RankRunner implements AutoCloseable {
         }
         work.connect(links, locations, mirrors, listeners.apply(epoch), status.waits(epoch));
         status.watch(work.underWay());
-        if (!kept) {
+        if (!kept || !samePlan) { // what was measured is of another program
             noteThatNothingWasComputed();
         }
         back = true;
@@ -327,7 +328,8 @@ public final class RankRunner implements AutoCloseable {
                         held,
                         work.heldMirrors(),
                         locations.digests(),
-                        work.plan().revision().hash()));
+                        work.plan().layout(),
+                        work.folded()));
         return Next.WAIT;
     }
 
@@ -390,7 +392,7 @@ public final class RankRunner implements AutoCloseable {
         waits = false;
         uncommitted = null; // left over from a pass that is run again, if any
         heapBytesAtBegin = threads.getCurrentThreadAllocatedBytes();
-        work.begin(begin.kind(), begin.step(), begin.pass());
+        work.begin(begin);
         return Next.RUN_OP;
     }
 

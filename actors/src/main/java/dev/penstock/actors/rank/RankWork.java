@@ -76,8 +76,8 @@ public final class RankWork implements AutoCloseable {
     }
 
     /**
-     * Follows a plan of the run: stages and mirrors of another one are gone, and {@link #restore}
-     * builds them anew. Call it only without links.
+     * Follows a plan of the run: stages and mirrors of another layout are gone, and {@link
+     * #restore} builds them anew. Call it only without links.
      *
      * @throws RuntimeException if this process cannot follow it
      */
@@ -86,6 +86,12 @@ public final class RankWork implements AutoCloseable {
             return;
         }
         RankResources other = resources.following(revision);
+        boolean keeps = other.plan().layout().equals(resources.plan().layout());
+        if (keeps) {
+            resources = other;
+            mirrors.follow(other.plan());
+            return;
+        }
         mirrors.close();
         closeStages();
         resources = other;
@@ -180,6 +186,19 @@ public final class RankWork implements AutoCloseable {
                 .toList();
     }
 
+    /** Returns what stages hold of the training step that was begun last and is not finished. */
+    List<RankEvent.FoldedStage> folded() {
+        return stages.values().stream()
+                .map(
+                        stage ->
+                                new RankEvent.FoldedStage(
+                                        stage.stage(),
+                                        step,
+                                        stage.folded().stream().boxed().toList()))
+                .filter(stage -> kind == StepKind.TRAIN && !stage.microBatches().isEmpty())
+                .toList();
+    }
+
     /** Opens the links of an epoch, with the mirrors that {@link #restore} brought. */
     void connect(
             EpochLinks opened,
@@ -254,16 +273,22 @@ public final class RankWork implements AutoCloseable {
         return device;
     }
 
-    void begin(StepKind newKind, long newStep, long newPass) {
-        kind = newKind;
-        step = newStep;
-        pass = newPass;
+    void begin(RankCommand.BeginPass begin) {
+        kind = begin.kind();
+        step = begin.step();
+        pass = begin.pass();
         result = null;
-        faults.beginPass(newKind, newStep);
-        interpreter().begin(newPass);
+        faults.beginPass(kind, step);
+        interpreter().begin(pass, begin.leftOut());
         links().beginPass();
         mirrors.beginPass();
-        stages.values().forEach(stage -> stage.beginStep(newKind, newStep));
+        for (StageProgram stage : stages.values()) {
+            if (begin.leftOut().isEmpty()) {
+                stage.beginStep(kind, step);
+            } else {
+                stage.resumeStep(step);
+            }
+        }
     }
 
     /** Returns what this rank has sent to others in the pass. */

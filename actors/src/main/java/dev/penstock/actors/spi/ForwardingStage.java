@@ -68,6 +68,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public void resumeStep(long step) {
+        stage.resumeStep(step);
+    }
+
+    @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
         stage.forward(unit, input, output);
     }

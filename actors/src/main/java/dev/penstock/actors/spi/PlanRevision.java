@@ -22,6 +22,7 @@ public record PlanRevision(int number, List<String> settings, String hash, Strin
 
     /** What changes and why, in a line, for people. */
     public String words() {
-        return "%s (%s)".formatted(String.join(", ", settings), reason);
+        String changes = settings.isEmpty() ? "the first one" : String.join(", ", settings);
+        return "%s (%s)".formatted(changes, reason);
     }
 }

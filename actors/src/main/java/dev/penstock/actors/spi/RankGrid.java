@@ -1,5 +1,6 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -50,6 +51,11 @@ public record RankGrid(int pipeline, int tensor, int context, int data) {
     public int rankAt(RankPlace place) {
         return ((place.data() * context + place.context()) * pipeline + place.pipeline()) * tensor
                 + place.tensor();
+    }
+
+    /** Which program of an order a rank runs: of a wired one, its own. */
+    public int programOf(int rank, Schedule order) {
+        return order.shape().peers() > 1 ? rank : placeOf(rank).pipeline();
     }
 
     /** Who runs another program of the schedule beside this rank. */

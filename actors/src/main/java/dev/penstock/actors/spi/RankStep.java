@@ -37,6 +37,27 @@ public record RankStep(
         links = List.copyOf(links);
     }
 
+    /** Of a rank that took no part. */
+    public static RankStep absent(int rank) {
+        return new RankStep(
+                rank,
+                new long[0],
+                new long[0],
+                0,
+                0,
+                0,
+                List.of(),
+                0,
+                List.of(),
+                StepTraffic.NOTHING,
+                new long[0]);
+    }
+
+    /** Whether the rank took no part: nothing of it was measured. */
+    public boolean isAbsent() {
+        return opStartNanos.length == 0;
+    }
+
     /** The same under another number. */
     RankStep as(int other) {
         return new RankStep(

@@ -7,7 +7,8 @@ import java.util.List;
  *
  * @param cause what happened, in a sentence
  * @param epoch that the run is in now
- * @param replaced ranks that died and live again, rising; empty if only links were lost
+ * @param replaced ranks that died and live again, or whose work others do, rising; empty if only
+ *     links were lost
  * @param restart what the run continued from
  * @param detectNanos from the last sign of life of what died to the start of the recovery; 0 where
  *     that is not known

@@ -74,6 +74,15 @@ public interface StageProgram extends AutoCloseable {
     void beginStep(StepKind kind, long step);
 
     /**
+     * Starts a training step once more whose last pass was abandoned. What is in {@link #folded}
+     * stays, and the losses of it; if a backward of such a micro-batch runs again, its gradients
+     * are dropped. A stage that holds nothing of this step begins it.
+     */
+    default void resumeStep(long step) {
+        beginStep(StepKind.TRAIN, step);
+    }
+
+    /**
      * Runs a unit forward and keeps what its backward needs (in a training step).
      *
      * @param input the stage's input, which the caller leaves untouched until the unit's backward
@@ -148,8 +157,9 @@ public interface StageProgram extends AutoCloseable {
     default void release(LayerRange layers) {}
 
     /**
-     * The micro-batches of the step, numbered as in this rank's program, whose gradients are
-     * complete in the stage's sums; none where sums depend on their order.
+     * The micro-batches of the training step that began last, numbered as in this rank's program,
+     * whose gradients are complete in the stage's sums; none where sums depend on their order, or
+     * once a reduction has begun.
      */
     default BitSet folded() {
         return new BitSet();

@@ -3,11 +3,11 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
-import java.util.Arrays;
-import java.util.Objects;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Collects every rank's word that a committed step is applied. */
+/** Collects the word of all ranks that take part that a committed step is applied. */
 final class CommitRound {
     private final @Nullable RankStep[] timings;
     private final long step;
@@ -16,13 +16,18 @@ final class CommitRound {
     private final double clipFactor;
     private int missing;
 
-    CommitRound(int ranks, long step, double loss, double gradientNorm, double clipFactor) {
-        this.timings = new RankStep[ranks];
+    CommitRound(RankTable ranks, long step, double loss, double gradientNorm, double clipFactor) {
+        this.timings = new RankStep[ranks.size()];
         this.step = step;
         this.loss = loss;
         this.gradientNorm = gradientNorm;
         this.clipFactor = clipFactor;
-        this.missing = ranks;
+        this.missing = ranks.present();
+    }
+
+    /** The same without any answer, of the ranks that take part now. */
+    CommitRound again(RankTable ranks) {
+        return new CommitRound(ranks, step, loss, gradientNorm, clipFactor);
     }
 
     long step() {
@@ -47,13 +52,11 @@ final class CommitRound {
     }
 
     StepReport report(long startNanos, long endNanos) {
-        return new StepReport(
-                step,
-                loss,
-                gradientNorm,
-                clipFactor,
-                startNanos,
-                endNanos,
-                Arrays.stream(timings).map(Objects::requireNonNull).toList());
+        List<RankStep> steps = new ArrayList<>();
+        for (int rank = 0; rank < timings.length; rank++) {
+            RankStep done = timings[rank];
+            steps.add(done == null ? RankStep.absent(rank) : done);
+        }
+        return new StepReport(step, loss, gradientNorm, clipFactor, startNanos, endNanos, steps);
     }
 }

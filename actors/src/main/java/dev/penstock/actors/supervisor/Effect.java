@@ -6,6 +6,7 @@ import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import java.util.List;
@@ -68,6 +69,17 @@ public sealed interface Effect {
      * @param rank that it is for; empty for a spare
      */
     record StartProcess(Optional<Integer> rank) implements Effect {}
+
+    /**
+     * Make the plan of the run in which these ranks are absent; the answer is {@code onPlan}.
+     *
+     * @param now the revision that the run follows
+     */
+    record AskPlan(PlanRevision now, Set<Integer> absent) implements Effect {
+        public AskPlan {
+            absent = Set.copyOf(absent);
+        }
+    }
 
     /**
      * Find out whether these nodes have room for ranks that go there to their mirrors; the answer

@@ -23,6 +23,7 @@ final class Failures {
     private final Placer placer;
     private final Outbox out;
     private final StepDriver driver;
+    private final Absence absence;
     private final RecoveryCauses causes;
     private final RunCourse course;
     private int sparesReplaced;
@@ -34,6 +35,7 @@ final class Failures {
             Placer placer,
             Outbox out,
             StepDriver driver,
+            Absence absence,
             RecoveryCauses causes,
             RunCourse course) {
         this.plan = plan;
@@ -42,6 +44,7 @@ final class Failures {
         this.placer = placer;
         this.out = out;
         this.driver = driver;
+        this.absence = absence;
         this.causes = causes;
         this.course = course;
     }
@@ -51,7 +54,10 @@ final class Failures {
         Optional<NodeInfo> node = placer.ofProcess(pid);
         node.ifPresent(placer::remove);
         List<Integer> gone = new ArrayList<>(node.map(ranks::on).orElse(List.of()));
-        startedFor.filter(rank -> !ranks.hasNode(rank)).ifPresent(gone::add);
+        startedFor
+                .filter(rank -> !ranks.hasNode(rank) && !ranks.isAbsent(rank))
+                .ifPresent(gone::add);
+        startedFor.filter(ranks::isAbsent).ifPresent(absence::onProcessDied);
         if (gone.isEmpty()) {
             LOG.warn("run {}: a process without a rank is gone: {}", plan.runId(), how);
             if (node.filter(NodeInfo::spare).isPresent()) {

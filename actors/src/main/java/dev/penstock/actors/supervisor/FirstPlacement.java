@@ -31,14 +31,14 @@ final class FirstPlacement {
     void place(long now) {
         Map<Integer, NodeInfo> chosen = new TreeMap<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            if (!ranks.hasNode(rank)) {
+            if (!ranks.hasNode(rank) && !ranks.isAbsent(rank)) {
                 int missing = rank;
                 placer.nodeFor(rank).ifPresent(node -> chosen.put(missing, node));
             }
         }
         boolean together =
                 placer.addressesMatter() || plan.mirrors() || !plan.grid().isPipelineAlone();
-        if (together && chosen.size() < ranks.size()) {
+        if (together && chosen.size() < ranks.present()) {
             return;
         }
         if (chosen.isEmpty()) {

@@ -4,10 +4,10 @@ import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.node.NodeInfo;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.stream.IntStream;
 
 /**
@@ -89,8 +89,10 @@ final class Links {
     }
 
     /** The addresses as they are when all have gone over. */
-    List<PeerAddress> now(List<PeerAddress> said) {
-        return successors.isEmpty() ? said : said.stream().map(this::now).toList();
+    Map<Integer, PeerAddress> now(Map<Integer, PeerAddress> said) {
+        Map<Integer, PeerAddress> now = new TreeMap<>(said);
+        now.replaceAll((_, address) -> now(address));
+        return now;
     }
 
     private PeerAddress now(PeerAddress said) {

@@ -5,23 +5,24 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** Collects every rank's answer to one pass. */
+/** Collects the answers to one pass of all ranks that take part. */
 final class PassRound {
     private final @Nullable StepResult[] results;
     private final long pass;
     private final StepKind kind;
     private final long step;
+    private final List<Integer> leftOut;
     private int missing;
 
-    PassRound(int ranks, long pass, StepKind kind, long step) {
-        this.results = new StepResult[ranks];
+    PassRound(RankTable ranks, long pass, StepKind kind, long step, List<Integer> leftOut) {
+        this.results = new StepResult[ranks.size()];
         this.pass = pass;
         this.kind = kind;
         this.step = step;
-        this.missing = ranks;
+        this.leftOut = leftOut;
+        this.missing = ranks.present();
     }
 
     StepKind kind() {
@@ -30,6 +31,11 @@ final class PassRound {
 
     long step() {
         return step;
+    }
+
+    /** Micro-batches whose ops are left out. */
+    List<Integer> leftOut() {
+        return leftOut;
     }
 
     /** Takes an answer; true when it was the last one missing. */
@@ -68,8 +74,11 @@ final class PassRound {
     GradientSummary gradients() {
         List<GradientSummary.Part> parts = new ArrayList<>();
         for (int rank = 0; rank < results.length; rank++) {
-            for (var norm : Objects.requireNonNull(results[rank]).norms()) {
-                parts.add(new GradientSummary.Part(rank, norm));
+            StepResult result = results[rank];
+            if (result != null) { // else the rank is absent
+                for (var norm : result.norms()) {
+                    parts.add(new GradientSummary.Part(rank, norm));
+                }
             }
         }
         return GradientSummary.of(parts);

@@ -129,6 +129,8 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
 
     private record RoomAnswered(Map<Integer, NodeInfo> asked, boolean granted) implements Command {}
 
+    private record PlanMade(Set<Integer> absent, Optional<RunPlan> plan) implements Command {}
+
     private record VitalsRead(Map<NodeInfo, VitalSigns> signs, Optional<VitalSigns> own)
             implements Command {}
 
@@ -379,6 +381,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
             case Nowhere(Set<Integer> ranks) -> onNowhere(ranks, now);
             case RoomAnswered(var asked, boolean granted) ->
                     coordinator.onRoom(asked, granted, now);
+            case PlanMade(var absent, var made) -> coordinator.onPlan(absent, made, now);
             case VitalsRead(var signs, var own) -> coordinator.onVitals(signs, own, now);
             case NoRoom(String line) -> coordinator.onNoRoom(line, now);
             case LinkDied(String directory, String how) ->
@@ -497,6 +500,7 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                                     services.processes().takeIn(processes(ranks)),
                                     (granted, error) ->
                                             new RoomAnswered(ranks, error == null && granted));
+            case Effect.AskPlan asked -> makePlan(asked);
             case Effect.ReadVitals(Set<NodeInfo> looked) ->
                     getContext().getSelf().tell(vitals(looked));
             case Effect.RestartLink(Set<String> gone) -> services.processes().restartLink(gone);
@@ -535,6 +539,26 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
         Map<Integer, String> processes = new HashMap<>();
         ranks.forEach((rank, node) -> processes.put(rank, node.process()));
         return processes;
+    }
+
+    private void makePlan(Effect.AskPlan asked) {
+        var blocking = getContext().getSystem().dispatchers().lookup(DispatcherSelector.blocking());
+        getContext()
+                .pipeToSelf(
+                        CompletableFuture.supplyAsync(
+                                () -> services.degraded().without(asked.now(), asked.absent()),
+                                blocking),
+                        (made, error) -> {
+                            if (error != null) {
+                                LOG.error(
+                                        "run {}: no plan without ranks {}",
+                                        plan.runId(),
+                                        asked.absent(),
+                                        error);
+                            }
+                            return new PlanMade(
+                                    asked.absent(), made == null ? Optional.empty() : made);
+                        });
     }
 
     private void findOlder(long damaged) {

@@ -7,14 +7,17 @@ import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankActivity;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.RunPlan;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -22,7 +25,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What the coordinator knows of every rank. A rank lives on a node from {@link #placed} until it is
- * {@link #vacate}d; then another node may get it, in a later epoch.
+ * {@link #vacate}d; then another node may get it, in a later epoch. One that is absent from the
+ * plan that the run follows lives nowhere, and nobody waits for it.
  */
 final class RankTable {
     /** One rank. */
@@ -79,19 +83,29 @@ final class RankTable {
 
     private final Row[] rows;
     private int epoch = 1;
-    private PlanRevision revision = PlanRevision.NONE;
+    private RunPlan plan;
+    private BitSet absent;
 
     /** Answers that each of all orders needs; empty since a rank came to a node or left it. */
-    private Optional<List<PeerAddress>> addresses = Optional.empty();
+    private Optional<Map<Integer, PeerAddress>> addresses = Optional.empty();
 
     private Optional<List<Integer>> homes = Optional.empty();
 
-    RankTable(int ranks) {
-        rows = IntStream.range(0, ranks).mapToObj(Row::new).toArray(Row[]::new);
+    RankTable(RunPlan plan) {
+        rows = IntStream.range(0, plan.ranks()).mapToObj(Row::new).toArray(Row[]::new);
+        this.plan = plan;
+        this.absent = absent(plan);
     }
 
+    private static BitSet absent(RunPlan plan) {
+        var absent = new BitSet();
+        plan.absent().forEach(absent::set);
+        return absent;
+    }
+
+    /** Of every rank that takes part, rising. */
     List<Row> rows() {
-        return Arrays.asList(rows);
+        return Arrays.stream(rows).filter(row -> !isAbsent(row.rank)).toList();
     }
 
     int size() {
@@ -107,13 +121,41 @@ final class RankTable {
         epoch = newEpoch;
     }
 
-    /** Which of the run's plans the ranks follow from the next epoch on. */
-    void follow(PlanRevision other) {
-        revision = other;
+    /** The plan of the run that the ranks follow from now on. */
+    void follow(RunPlan other) {
+        plan = other;
+        absent = absent(other);
+        moved();
+    }
+
+    /** The plan that the ranks follow. */
+    RunPlan plan() {
+        return plan;
+    }
+
+    /** Of the plan that ranks follow: stages of another one are of no use to it. */
+    String layout() {
+        return plan.layout();
+    }
+
+    /** Whether stages may stay as they are when the run follows this plan, a later one. */
+    boolean canTakeOver(RunPlan later) {
+        return later.revision().number() > plan.revision().number()
+                && later.layout().equals(plan.layout());
     }
 
     PlanRevision revision() {
-        return revision;
+        return plan.revision();
+    }
+
+    /** Whether a rank takes no part, by the plan that is followed. */
+    boolean isAbsent(int rank) {
+        return absent.get(rank);
+    }
+
+    /** How many ranks take part. */
+    int present() {
+        return rows.length - absent.cardinality();
     }
 
     // ---- what became of a rank ------------------------------------------------------------------
@@ -278,20 +320,23 @@ final class RankTable {
     }
 
     /**
-     * Where each rank's process is reached; empty if not all say so: then all use one media driver.
+     * Where the process of each rank that takes part is reached, by rank; empty if not all say so:
+     * then all use one media driver.
      */
-    List<PeerAddress> addresses() {
-        List<PeerAddress> known = addresses.orElseGet(this::findAddresses);
+    Map<Integer, PeerAddress> addresses() {
+        Map<Integer, PeerAddress> known = addresses.orElseGet(this::findAddresses);
         addresses = Optional.of(known);
         return known;
     }
 
-    private List<PeerAddress> findAddresses() {
-        List<PeerAddress> said = new ArrayList<>();
+    private Map<Integer, PeerAddress> findAddresses() {
+        Map<Integer, PeerAddress> said = new TreeMap<>();
         for (Row row : rows) {
-            Optional.ofNullable(row.node).flatMap(NodeInfo::address).ifPresent(said::add);
+            Optional.ofNullable(row.node)
+                    .flatMap(NodeInfo::address)
+                    .ifPresent(address -> said.put(row.rank, address));
         }
-        return said.size() == rows.length ? List.copyOf(said) : List.of();
+        return said.size() == present() ? said : Map.of();
     }
 
     /** By rank, the lowest rank that lives in the same process; of one that has none, itself. */
@@ -329,7 +374,8 @@ final class RankTable {
     }
 
     boolean allOpen() {
-        return Arrays.stream(rows).allMatch(row -> row.hosted && row.opened != null);
+        return Arrays.stream(rows)
+                .allMatch(row -> (row.hosted && row.opened != null) || isAbsent(row.rank));
     }
 
     /** Ranks that were never placed have nothing to stop. */
@@ -369,7 +415,7 @@ final class RankTable {
     /** Which ranks are not open, and why. */
     String missing() {
         return Arrays.stream(rows)
-                .filter(row -> row.opened == null || !row.hosted)
+                .filter(row -> (row.opened == null || !row.hosted) && !isAbsent(row.rank))
                 .map(row -> name(row.rank) + (row.node == null ? " has no node" : " is opening"))
                 .collect(Collectors.joining(", "));
     }
@@ -393,22 +439,28 @@ final class RankTable {
                         activity == null ? "nothing" : activity.text());
     }
 
-    /** Descriptions by rank; all ranks must be open. */
+    /** Descriptions by rank; all ranks that take part must be open. */
     List<String> devices() {
-        return Arrays.stream(rows).map(row -> Objects.requireNonNull(row.opened).device()).toList();
+        return Arrays.stream(rows)
+                .map(row -> row.opened == null ? "absent" : row.opened.device())
+                .toList();
     }
 
-    /** The kernels' fingerprint; all ranks must be open. */
+    /** The kernels' fingerprint; all ranks that take part must be open. */
     String fingerprint() {
-        return Objects.requireNonNull(rows[0].opened).fingerprint();
+        return fingerprints().getFirst();
+    }
+
+    private List<String> fingerprints() {
+        return Arrays.stream(rows)
+                .filter(row -> !isAbsent(row.rank))
+                .map(row -> Objects.requireNonNull(row.opened).fingerprint())
+                .toList();
     }
 
     /** Different kernels give different bits; says which rank has which. */
     Optional<String> mixedFingerprints() {
-        List<String> all =
-                Arrays.stream(rows)
-                        .map(row -> Objects.requireNonNull(row.opened).fingerprint())
-                        .toList();
+        List<String> all = fingerprints();
         if (all.stream().distinct().count() == 1) {
             return Optional.empty();
         }

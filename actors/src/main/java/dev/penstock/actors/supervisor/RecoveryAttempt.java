@@ -43,6 +43,14 @@ record RecoveryAttempt(
         record GoBack() implements Reason {}
 
         /**
+         * Ranks do each other's work in another way; all that take part already keep what they
+         * hold.
+         *
+         * @param joining ranks that take part from now on
+         */
+        record Rewire(RankSet joining) implements Reason {}
+
+        /**
          * This supervisor has not seen the run before.
          *
          * @param gathersUntilNanos until then, nodes may say that they host ranks which nobody else
@@ -125,6 +133,18 @@ record RecoveryAttempt(
 
     boolean takesUp() {
         return origin.reason() instanceof Reason.TakeUp;
+    }
+
+    /** Whether a rank takes part from now on, and has not died since. */
+    boolean joins(int rank) {
+        return origin.reason() instanceof Reason.Rewire(RankSet joining)
+                && joining.contains(rank)
+                && !dead.contains(rank);
+    }
+
+    /** Whether ranks are lost, and are not away because they are to be elsewhere. */
+    boolean hasLosses() {
+        return !wantsBack() && !(origin.reason() instanceof Reason.LossInPlacing);
     }
 
     boolean wantsBack() {

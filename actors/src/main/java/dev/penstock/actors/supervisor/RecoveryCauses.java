@@ -1,7 +1,6 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.fault.RecoveryPolicy;
-import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankCommand;
@@ -90,7 +89,7 @@ final class RecoveryCauses {
     NextAction onLostInPlacing(List<Integer> gone, boolean withLink, String cause, long now) {
         RecoveryAttempt attempt = recovery.begin(new Reason.LossInPlacing(), cause, now);
         for (int rank = 0; rank < ranks.size(); rank++) {
-            if (!ranks.hasNode(rank)) {
+            if (!ranks.hasNode(rank) && !ranks.isAbsent(rank)) {
                 attempt = attempt.died(rank); // nobody has had it yet
             }
         }
@@ -242,20 +241,22 @@ final class RecoveryCauses {
         return recovery.raise(attempt.died(moving), cause, now);
     }
 
-    /** The ranks follow another plan of the run, from the checkpoint that has their last step. */
+    /**
+     * The ranks follow another plan of the run: from what they hold if its stages are the same,
+     * else from the checkpoint that has their last step. Ranks that take part again need nodes.
+     */
     NextAction onRevise(RunPlan revised, long now) {
+        List<Integer> joining = ranks.plan().absent().stream().filter(revised::isPresent).toList();
+        if (joining.stream().anyMatch(rank -> placer.replacementFor(rank).isEmpty())) {
+            return driver.resume(now); // it has gone again since
+        }
         String cause = "the plan changes to " + revised.revision().words();
-        out.add(new Effect.Journal(new JournalRecord.Revised(revised.revision())));
-        long completed = driver.completed();
-        out.notify(
-                listener -> listener.onRevised(revised.revision(), revised.training(), completed));
-        follow(revised);
-        return recovery.raise(recovery.begin(new Reason.GoBack(), cause, now), cause, now);
-    }
-
-    private void follow(RunPlan revised) {
-        ranks.follow(revised.revision());
+        Reason reason =
+                ranks.canTakeOver(revised)
+                        ? new Reason.Rewire(RankSet.NONE.with(joining))
+                        : new Reason.GoBack();
         driver.follow(revised);
+        return recovery.raise(recovery.begin(reason, cause, now), cause, now);
     }
 
     private List<Integer> movers(Set<Integer> wanted) {
@@ -300,7 +301,6 @@ final class RecoveryCauses {
         String cause = "the supervisor was gone, another took the run up";
         Timeouts limits = plan.timeouts();
         Duration patience = taken.asked() ? limits.stallLimit().dividedBy(2) : limits.lease();
-        follow(plan);
         var reason = new Reason.TakeUp(now + patience.toNanos(), taken.asked());
         recovery.raise(recovery.begin(reason, cause, now), cause, now);
     }
@@ -313,7 +313,7 @@ final class RecoveryCauses {
     NextAction onHostedRanks(NodeInfo node, int epoch, List<HostedRank> hosted, long now) {
         for (HostedRank each : hosted) {
             int rank = each.rank();
-            if (recovery.gathers() && !ranks.hasNode(rank)) {
+            if (recovery.gathers() && !ranks.hasNode(rank) && !ranks.isAbsent(rank)) {
                 ranks.found(each, node, now);
                 recovery.onFound(rank);
                 out.tell(rank, new RankCommand.Prepare(ranks.epoch()));

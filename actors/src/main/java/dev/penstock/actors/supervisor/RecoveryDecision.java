@@ -6,20 +6,28 @@ import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.supervisor.RecoveryPhase.Detour;
+import dev.penstock.actors.supervisor.RecoveryPhase.HoldersRoom;
 import dev.penstock.actors.supervisor.RecoveryPhase.Preparing;
 import dev.penstock.actors.supervisor.RecoveryPhase.Resuming;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * From where a run goes on when all living ranks are prepared, and on which nodes the missing ones
- * come back: from what all hold in memory if nobody is missing, else from mirrors if there is one
- * of each, else from the last checkpoint.
+ * come back: from what all hold in memory if nobody is missing, or others can do the work of those
+ * who are; else from mirrors if there is one of each, else from the last checkpoint.
  */
 final class RecoveryDecision {
+    /** To make and prove an order takes far less; without it, a run waits for a process. */
+    private static final Duration MOST_PLANNING = Duration.ofSeconds(15);
+
     private final RunPlan plan;
     private final RankTable ranks;
     private final Placer placer;
@@ -27,6 +35,7 @@ final class RecoveryDecision {
     private final StepDriver driver;
     private final Links links;
     private final ToldLocations told;
+    private final Absence absence;
 
     RecoveryDecision(
             RunPlan plan,
@@ -35,7 +44,8 @@ final class RecoveryDecision {
             Links links,
             ToldLocations told,
             Outbox out,
-            StepDriver driver) {
+            StepDriver driver,
+            Absence absence) {
         this.plan = plan;
         this.ranks = ranks;
         this.placer = placer;
@@ -43,6 +53,7 @@ final class RecoveryDecision {
         this.told = told;
         this.out = out;
         this.driver = driver;
+        this.absence = absence;
     }
 
     /**
@@ -51,45 +62,103 @@ final class RecoveryDecision {
      */
     RecoveryPhase decide(Preparing under, long now) {
         long commit = driver.lastCommit();
-        List<Integer> missing = missing();
         boolean even = !under.attempt().wantsBack() && under.allReach(commit);
+        Preparing known = even ? planWithoutLost(under, now) : under;
+        if (even && isPlanning(known, now)) {
+            return known;
+        }
+        if (even && known.detour() instanceof Detour.Found(_, Optional<RunPlan> made)) {
+            made.filter(ranks::canTakeOver).ifPresent(this::goOnWithoutLost);
+        }
+        List<Integer> missing = missing();
         if (even && missing.isEmpty()) {
-            return goOn(under, new RestartSource.Memory(), now);
+            driver.leaveOut(commit + 1, known.foldedEverywhere(ranks.plan(), commit + 1));
+            return goOn(known, new RestartSource.Memory(), now);
+        }
+        Optional<StateSource> saved = driver.savedState();
+        if (even && joiners(known).equals(missing) && saved.isPresent()) {
+            return goOn(known, new RestartSource.Joined(saved.get()), now);
         }
         Optional<Map<Integer, Integer>> holders =
-                even ? under.holders(plan, missing, commit) : Optional.empty();
+                even ? known.holders(plan, missing, commit) : Optional.empty();
         if (holders.isPresent()) {
             Map<Integer, NodeInfo> nodes = nodes(holders.get());
-            if (!under.room().isAbout(nodes)) {
+            if (!known.room().isAbout(nodes)) {
                 out.add(new Effect.AskRoom(nodes));
-                return under.with(new HoldersRoom.Asked(nodes));
+                return known.with(new HoldersRoom.Asked(nodes));
             }
-            switch (under.room()) {
+            switch (known.room()) {
                 case HoldersRoom.Unasked _, HoldersRoom.Asked _ -> {
-                    return under;
+                    return known;
                 }
                 case HoldersRoom.Answered(_, boolean granted) -> {
                     if (granted) {
-                        return goOn(under, new RestartSource.Mirrors(commit, holders.get()), now);
+                        return goOn(known, new RestartSource.Mirrors(commit, holders.get()), now);
                     }
                 }
             }
         }
         List<Integer> homeless = homesMatter() ? homeless(missing) : List.of();
         return homeless.isEmpty()
-                ? goOn(under, new RestartSource.Checkpoint(driver.rollBack()), now)
-                : askForProcesses(under, homeless); // nobody opens links before all are somewhere
+                ? goOn(known, new RestartSource.Checkpoint(driver.rollBack()), now)
+                : askForProcesses(known, homeless); // nobody opens links before all are somewhere
     }
 
     /**
      * A process takes long to start, and without mirrors each dead rank without a spare one needs
-     * it, whatever will be decided: it is asked for while the living still prepare.
+     * it, whatever will be decided: it is asked for while the living still prepare. So is a plan
+     * without the dead.
      */
-    Preparing askAhead(Preparing under) {
-        return plan.mirrors() || under.attempt().takesUp() || links.areDown()
+    Preparing askAhead(Preparing begun, long now) {
+        Preparing under = planWithoutLost(begun, now);
+        return under.detour() instanceof Detour.Sought
+                        || plan.mirrors()
+                        || under.attempt().takesUp()
+                        || links.areDown()
                 ? under
                 : askForProcesses(under, homeless(missing()));
     }
+
+    // ---- without the lost -----------------------------------------------------------------------
+
+    /** Has a plan made without the ranks that are lost, if others may do their work. */
+    private Preparing planWithoutLost(Preparing under, long now) {
+        Set<Integer> absent = new TreeSet<>(missing());
+        absent.removeAll(joiners(under));
+        boolean helps = !absent.isEmpty() && absence.isAllowed() && under.attempt().hasLosses();
+        absent.addAll(ranks.plan().absent());
+        if (!helps) {
+            return under.with(new Detour.Unsought());
+        }
+        if (under.detour().isAbout(absent)) {
+            return under;
+        }
+        out.add(new Effect.AskPlan(ranks.revision(), absent));
+        return under.with(new Detour.Sought(absent, now));
+    }
+
+    private void goOnWithoutLost(RunPlan without) {
+        driver.follow(without);
+        out.notify(listener -> listener.onPlanNote(without.revision().reason()));
+        absence.await();
+    }
+
+    private static boolean isPlanning(Preparing under, long now) {
+        return under.detour() instanceof Detour.Sought(var _, long since)
+                && now - since < MOST_PLANNING.toNanos();
+    }
+
+    /** Missing ranks that were not lost: the plan has just begun to count on them. */
+    private List<Integer> joiners(Preparing under) {
+        return driver.savedState().isPresent()
+                ? missing().stream()
+                        .filter(under.attempt()::joins)
+                        .filter(rank -> placer.replacementFor(rank).isPresent())
+                        .toList()
+                : List.of();
+    }
+
+    // ---- how it goes on -------------------------------------------------------------------------
 
     private Resuming goOn(Preparing under, RestartSource source, long now) {
         List<Integer> missing = missing();
@@ -161,7 +230,7 @@ final class RecoveryDecision {
     private List<Integer> missing() {
         List<Integer> missing = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            if (!ranks.hasNode(rank)) {
+            if (!ranks.hasNode(rank) && !ranks.isAbsent(rank)) {
                 missing.add(rank);
             }
         }

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +47,7 @@ final class RecoveryDriver {
     private final Outbox out;
     private final StepDriver driver;
     private final Links links;
+    private final Absence absence;
     private final RecoveryDecision decision;
     private final RecoveryPatience patience;
 
@@ -79,14 +81,17 @@ final class RecoveryDriver {
             Links links,
             ToldLocations told,
             Outbox out,
-            StepDriver driver) {
+            StepDriver driver,
+            Absence absence) {
         this.plan = plan;
         this.ranks = ranks;
         this.placer = placer;
         this.out = out;
         this.driver = driver;
+        this.absence = absence;
         this.links = links;
-        this.decision = new RecoveryDecision(plan, ranks, placer, links, told, out, driver);
+        this.decision =
+                new RecoveryDecision(plan, ranks, placer, links, told, out, driver, absence);
         this.patience = new RecoveryPatience(plan, policy, ranks, links, out);
     }
 
@@ -152,7 +157,7 @@ final class RecoveryDriver {
             patience.tellPause(memoryPause.untilNanos() - now);
         }
         long since = Math.max(now, memoryPause.untilNanos()); // nobody is late in a pause
-        Preparing under = decision.askAhead(Preparing.begin(attempt, since));
+        Preparing under = decision.askAhead(Preparing.begin(attempt, since), now);
         phase = decideIfReady(under, now);
         return NextAction.GO_ON;
     }
@@ -209,7 +214,7 @@ final class RecoveryDriver {
 
     /** Proof that a rank lives nowhere. */
     NextAction onNowhere(int rank, long now) {
-        if (!ranks.hasNode(rank)) {
+        if (!ranks.hasNode(rank) && !ranks.isAbsent(rank)) {
             know(attempt -> attempt.died(rank));
         }
         return retry(now);
@@ -227,7 +232,7 @@ final class RecoveryDriver {
             ranks.prepared(prepared);
             // gradients are a step only to a commit that will be told again
             var counts = driver.repeatsCommit() ? prepared : prepared.withoutGradients();
-            boolean ofThisPlan = prepared.plan().equals(ranks.revision().hash());
+            boolean ofThisPlan = prepared.layout().equals(ranks.layout());
             phase = decideIfReady(under.answered(ofThisPlan ? counts : counts.withoutState()), now);
         }
         return NextAction.GO_ON;
@@ -247,6 +252,14 @@ final class RecoveryDriver {
         return retry(now);
     }
 
+    /** The plan without these ranks was made, unless there is none. */
+    NextAction onPlan(Set<Integer> absent, Optional<RunPlan> made, long now) {
+        if (phase instanceof Preparing under && made.stream().allMatch(ranks::canTakeOver)) {
+            phase = under.with(under.detour().answered(absent, made));
+        }
+        return retry(now);
+    }
+
     /** Something that the decision may have waited for has happened. */
     NextAction retry(long now) {
         if (phase instanceof Preparing under) {
@@ -258,8 +271,12 @@ final class RecoveryDriver {
     private RecoveryPhase decideIfReady(Preparing gathering, long now) {
         Preparing under = gathering;
         List<Integer> silent = new ArrayList<>();
-        for (int rank = 0; rank < ranks.size(); rank++) {
-            boolean unheardOf = !ranks.hasNode(rank) && !under.attempt().dead().contains(rank);
+        for (RankTable.Row row : ranks.rows()) {
+            int rank = row.rank();
+            boolean unheardOf =
+                    !ranks.hasNode(rank)
+                            && !under.attempt().dead().contains(rank)
+                            && !under.attempt().joins(rank);
             if (unheardOf && under.attempt().gathersAt(now)) {
                 return under; // somebody may still say that it has it
             }
@@ -280,7 +297,7 @@ final class RecoveryDriver {
                 || memoryPause.isOn(now)) {
             return under;
         }
-        boolean majority = 2 * under.prepared().size() > ranks.size();
+        boolean majority = 2 * under.prepared().size() > ranks.present();
         if (!silent.isEmpty() && !majority) {
             return patience.park(under, silent, now);
         }
@@ -344,7 +361,7 @@ final class RecoveryDriver {
     }
 
     private NextAction finishIfBack(Resuming under, long now) {
-        if (under.back().size() < ranks.size() || !ranks.allOpen()) {
+        if (under.back().size() < ranks.present() || !ranks.allOpen()) {
             return NextAction.GO_ON; // that a rank opened may be heard before its node says where
         }
         Optional<String> mixed = ranks.mixedFingerprints();
@@ -352,6 +369,7 @@ final class RecoveryDriver {
             return new NextAction.Broken(mixed.get());
         }
         phase = null;
+        absence.forget();
         RecoveryAttempt attempt = under.attempt();
         attempt.leftOut().ifPresent(driver::skip);
         if (attempt.opens()) {
@@ -439,14 +457,14 @@ final class RecoveryDriver {
         }
         return switch (under) {
             case Resuming _ ->
-                    IntStream.range(0, ranks.size()).allMatch(ranks::hasNode)
+                    ranks.rows().stream().map(RankTable.Row::rank).allMatch(ranks::hasNode)
                             ? new NextAction.Stalled(reason)
                             : new NextAction.Broken(reason);
             case Preparing preparing -> {
                 if (unanswered.stream().anyMatch(ranks::works)) {
                     yield NextAction.GO_ON;
                 }
-                if (2 * preparing.prepared().size() <= ranks.size()) {
+                if (2 * preparing.prepared().size() <= ranks.present()) {
                     yield new NextAction.Broken(reason);
                 }
                 LOG.warn("run {}: {}; they are left behind", plan.runId(), reason);

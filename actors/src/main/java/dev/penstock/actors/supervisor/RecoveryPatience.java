@@ -40,7 +40,7 @@ final class RecoveryPatience {
                                 (now - waits.parkedSinceNanos().orElse(now)) / 1e9,
                                 ranks.epoch(),
                                 under.prepared().size(),
-                                ranks.size(),
+                                ranks.present(),
                                 silent.stream().map(ranks::name).collect(Collectors.joining(", ")));
         return parked.with(say(parked.attempt(), text, now));
     }

@@ -3,13 +3,17 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.WorkUnit;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -51,43 +55,55 @@ sealed interface RecoveryPhase {
             long sinceNanos,
             Answers prepared,
             RankSet askedFor,
-            HoldersRoom room)
+            HoldersRoom room,
+            Detour detour)
             implements RecoveryPhase {
         /** An epoch begins: nothing was answered or decided in it. */
         static Preparing begin(RecoveryAttempt attempt, long now) {
             return new Preparing(
-                    attempt, now, Answers.NONE, RankSet.NONE, new HoldersRoom.Unasked());
+                    attempt,
+                    now,
+                    Answers.NONE,
+                    RankSet.NONE,
+                    new HoldersRoom.Unasked(),
+                    new Detour.Unsought());
         }
 
         @Override
         public Preparing with(RecoveryAttempt known) {
-            return new Preparing(known, sinceNanos, prepared, askedFor, room);
+            return new Preparing(known, sinceNanos, prepared, askedFor, room, detour);
         }
 
         @Override
         public Preparing since(long now) {
-            return new Preparing(attempt, now, prepared, askedFor, room);
+            return new Preparing(attempt, now, prepared, askedFor, room, detour);
         }
 
         /** A rank answered. */
         Preparing answered(RankEvent.Prepared answer) {
-            return new Preparing(attempt, sinceNanos, prepared.with(answer), askedFor, room);
+            return new Preparing(
+                    attempt, sinceNanos, prepared.with(answer), askedFor, room, detour);
         }
 
         /** A rank is left behind; what it holds, mirrors too, is out of reach. */
         Preparing excluding(int rank) {
             return new Preparing(
-                    attempt.died(rank), sinceNanos, prepared.without(rank), askedFor, room);
+                    attempt.died(rank), sinceNanos, prepared.without(rank), askedFor, room, detour);
         }
 
         /** A process was asked for. */
         Preparing asksProcessFor(int rank) {
-            return new Preparing(attempt, sinceNanos, prepared, askedFor.with(rank), room);
+            return new Preparing(attempt, sinceNanos, prepared, askedFor.with(rank), room, detour);
         }
 
         /** What is known of the holders' room. */
         Preparing with(HoldersRoom known) {
-            return new Preparing(attempt, sinceNanos, prepared, askedFor, known);
+            return new Preparing(attempt, sinceNanos, prepared, askedFor, known, detour);
+        }
+
+        /** What is known of a plan without the lost ranks. */
+        Preparing with(Detour known) {
+            return new Preparing(attempt, sinceNanos, prepared, askedFor, room, known);
         }
 
         /** It is decided from where the run restarts. */
@@ -104,6 +120,44 @@ sealed interface RecoveryPhase {
         /** Whether every prepared rank has seen the step, or will when its commit is told again. */
         boolean allReach(long step) {
             return prepared.stream().allMatch(answer -> answer.state().reaches(step));
+        }
+
+        /**
+         * Micro-batches whose gradients of a step all stages hold, each on the rank that does it by
+         * this plan: these need not be done again. None if a rank holds what is another's now: a
+         * sum gives nothing back, so all begin anew.
+         */
+        List<Integer> foldedEverywhere(RunPlan plan, long step) {
+            Placement placement = plan.training().placement();
+            List<Folded> all =
+                    prepared.stream().flatMap(answer -> Folded.of(answer, step)).toList();
+            if (all.stream().anyMatch(each -> placement.rankOf(each.unit) != each.rank)) {
+                return List.of();
+            }
+            Map<Integer, Long> stages =
+                    all.stream()
+                            .collect(
+                                    Collectors.groupingBy(
+                                            each -> each.unit.microBatch(),
+                                            TreeMap::new,
+                                            Collectors.counting()));
+            return stages.entrySet().stream()
+                    .filter(microBatch -> microBatch.getValue() == placement.stages())
+                    .map(Map.Entry::getKey)
+                    .toList();
+        }
+
+        /** What a rank has in its sums. */
+        private record Folded(int rank, WorkUnit unit) {
+            static Stream<Folded> of(RankEvent.Prepared answer, long step) {
+                return answer.folded().stream()
+                        .filter(stage -> stage.step() == step)
+                        .flatMap(
+                                stage ->
+                                        stage.microBatches().stream()
+                                                .map(m -> new WorkUnit(stage.stage(), m, 0)))
+                        .map(unit -> new Folded(answer.rank(), unit));
+            }
         }
 
         /** Whether this rank is prepared and holds a mirror of the other that reaches the step. */
@@ -221,6 +275,82 @@ sealed interface RecoveryPhase {
         @Override
         public boolean hasAnswered(int rank) {
             return back.contains(rank);
+        }
+    }
+
+    /** Whether there is room for missing ranks where their mirrors are. */
+    sealed interface HoldersRoom {
+        /** It has not mattered yet. */
+        record Unasked() implements HoldersRoom {}
+
+        /**
+         * The nodes have been asked.
+         *
+         * @param nodes where each missing rank would go
+         */
+        record Asked(Map<Integer, NodeInfo> nodes) implements HoldersRoom {
+            public Asked {
+                nodes = Map.copyOf(nodes);
+            }
+        }
+
+        /** They have answered. */
+        record Answered(Map<Integer, NodeInfo> nodes, boolean granted) implements HoldersRoom {
+            public Answered {
+                nodes = Map.copyOf(nodes);
+            }
+        }
+
+        /** Whether these nodes were asked for these ranks, and for no others since. */
+        default boolean isAbout(Map<Integer, NodeInfo> ranks) {
+            return switch (this) {
+                case Unasked _ -> false;
+                case Asked(var nodes) -> nodes.equals(ranks);
+                case Answered(var nodes, _) -> nodes.equals(ranks);
+            };
+        }
+
+        /** After an answer, which may be to a question that is out of date. */
+        default HoldersRoom answered(Map<Integer, NodeInfo> ranks, boolean granted) {
+            return isAbout(ranks) ? new Answered(ranks, granted) : this;
+        }
+    }
+
+    /** Whether there is a plan of the run without the ranks that are lost. */
+    sealed interface Detour {
+        /** It has not mattered yet. */
+        record Unsought() implements Detour {}
+
+        /**
+         * The plan is being made.
+         *
+         * @param absent from it
+         */
+        record Sought(Set<Integer> absent, long sinceNanos) implements Detour {
+            public Sought {
+                absent = Set.copyOf(absent);
+            }
+        }
+
+        /** It was made, or there is none. */
+        record Found(Set<Integer> absent, Optional<RunPlan> plan) implements Detour {
+            public Found {
+                absent = Set.copyOf(absent);
+            }
+        }
+
+        /** Whether a plan without these ranks was asked for, and for no other since. */
+        default boolean isAbout(Set<Integer> ranks) {
+            return switch (this) {
+                case Unsought _ -> false;
+                case Sought(var absent, long _) -> absent.equals(ranks);
+                case Found(var absent, _) -> absent.equals(ranks);
+            };
+        }
+
+        /** After an answer, which may be to a question that is out of date. */
+        default Detour answered(Set<Integer> ranks, Optional<RunPlan> plan) {
+            return isAbout(ranks) ? new Found(ranks, plan) : this;
         }
     }
 }

@@ -21,13 +21,19 @@ sealed interface RestartSource {
         }
     }
 
+    /**
+     * The living hold the step in memory; ranks that take part from now on begin from a checkpoint
+     * of it.
+     */
+    record Joined(StateSource start) implements RestartSource {}
+
     /** All go back. */
     record Checkpoint(StateSource start) implements RestartSource {}
 
     /** Where a rank that lives takes its state from. */
     default StateSource ofLiving() {
         return switch (this) {
-            case Memory _, Mirrors _ -> new StateSource.Kept();
+            case Memory _, Mirrors _, Joined _ -> new StateSource.Kept();
             case Checkpoint(StateSource start) -> start;
         };
     }
@@ -38,6 +44,7 @@ sealed interface RestartSource {
             case Memory _ -> throw new IllegalStateException("rank " + rank + " is not missing");
             case Mirrors(long step, var holders) ->
                     new StateSource.FromMirror(Objects.requireNonNull(holders.get(rank)), step);
+            case Joined(StateSource start) -> start;
             case Checkpoint(StateSource start) -> start;
         };
     }
@@ -45,7 +52,7 @@ sealed interface RestartSource {
     /** As it is reported. */
     default Restart reported() {
         return switch (this) {
-            case Memory _ -> Restart.MEMORY;
+            case Memory _, Joined _ -> Restart.MEMORY;
             case Mirrors _ -> Restart.MIRROR;
             case Checkpoint _ -> Restart.CHECKPOINT;
         };

@@ -40,6 +40,7 @@ public final class RunCoordinator {
     private final RecoveryCauses causes;
     private final RunCourse course;
     private final Failures losses;
+    private final Absence absence;
     private final LeaseExtensions extensions;
     private final Deadlines deadlines;
     private final Roster roster;
@@ -109,7 +110,7 @@ public final class RunCoordinator {
     private RunCoordinator(
             RunPlan plan, RecoveryPolicy policy, int epoch, long worldClockMs, long now) {
         this.plan = plan;
-        this.ranks = new RankTable(plan.ranks());
+        this.ranks = new RankTable(plan);
         ranks.enter(epoch);
         this.out = new Outbox(ranks);
         this.placer = new Placer(ranks);
@@ -118,13 +119,16 @@ public final class RunCoordinator {
         var links = new Links(ranks);
         var told = new ToldLocations(ranks, links);
         this.placement = new FirstPlacement(plan, ranks, placer, told, out);
-        this.recovery = new RecoveryDriver(plan, policy, ranks, placer, links, told, out, driver);
+        this.absence = new Absence(policy, ranks, placer, out, driver);
+        this.recovery =
+                new RecoveryDriver(plan, policy, ranks, placer, links, told, out, driver, absence);
         var budget = new RecoveryBudget(policy, out, worldClockMs);
         this.causes =
                 new RecoveryCauses(
                         plan, policy, ranks, placer, links, out, driver, recovery, budget);
         this.course = new RunCourse(plan, policy, ranks, out, driver, recovery, causes);
-        this.losses = new Failures(plan, policy, ranks, placer, out, driver, causes, course);
+        this.losses =
+                new Failures(plan, policy, ranks, placer, out, driver, absence, causes, course);
         this.extensions = new LeaseExtensions(plan, ranks, out);
         this.deadlines =
                 new Deadlines(
@@ -175,6 +179,8 @@ public final class RunCoordinator {
             placement.place(now);
         } else if (course.is(Phase.RECOVERING)) {
             course.follow(recovery.onNode(now), now);
+        } else if (course.is(Phase.RUNNING)) {
+            absence.look();
         }
         return out.drain();
     }
@@ -329,6 +335,20 @@ public final class RunCoordinator {
         return out.drain();
     }
 
+    /**
+     * The answer to {@link Effect.AskPlan}: the plan without these ranks, if there is one.
+     *
+     * @param made with the stages that the ranks have
+     */
+    public List<Effect> onPlan(Set<Integer> absent, Optional<RunPlan> made, long now) {
+        if (course.is(Phase.RECOVERING)) {
+            course.follow(recovery.onPlan(absent, made, now), now);
+        } else if (course.is(Phase.RUNNING)) {
+            absence.onPlan(absent, made);
+        }
+        return out.drain();
+    }
+
     /** A checkpoint was published, or could not be. */
     public List<Effect> onPublished(Publication publication, long now) {
         boolean idle = driver.onPublished(publication);
@@ -452,6 +472,9 @@ public final class RunCoordinator {
     /** Time passed; to be told several times a lease. */
     public List<Effect> onTick(long now) {
         deadlines.onTick(now);
+        if (course.is(Phase.RUNNING)) {
+            absence.look();
+        }
         roster.look(now);
         return out.drain();
     }

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
 
-/** Collects every rank's part of a checkpoint. */
+/** Collects the parts of a checkpoint of all ranks that take part. */
 final class SaveRound {
     private final int ranks;
     private final long step;
@@ -19,8 +19,8 @@ final class SaveRound {
     private final List<ShardFile> files = new ArrayList<>();
     private final List<String> failures = new ArrayList<>();
 
-    SaveRound(int ranks, long step, int epoch, long startNanos) {
-        this.ranks = ranks;
+    SaveRound(RankTable ranks, long step, int epoch, long startNanos) {
+        this.ranks = ranks.present();
         this.step = step;
         this.epoch = epoch;
         this.startNanos = startNanos;

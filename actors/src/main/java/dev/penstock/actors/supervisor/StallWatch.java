@@ -180,7 +180,7 @@ final class StallWatch {
                 continue;
             }
             schedule = plan.schedule(activity.kind());
-            int program = plan.grid().placeOf(row.rank()).pipeline();
+            int program = plan.grid().programOf(row.rank(), schedule);
             List<Op> ops = schedule.program(program).ops();
             if (activity.position() < ops.size()) {
                 Op op = ops.get(activity.position());

@@ -8,12 +8,15 @@ import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepReport;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What a run does while all its ranks are open: two-phase steps (all ranks report their gradients,
@@ -21,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * time.
  */
 final class StepDriver {
+    private static final Logger LOG = LoggerFactory.getLogger(StepDriver.class);
+
     private final RunPlan plan;
     private final RankTable ranks;
     private final Outbox out;
@@ -33,6 +38,11 @@ final class StepDriver {
     private boolean publishing;
     private Set<Integer> moving = Set.of();
     private @Nullable RunPlan revised;
+
+    /** Micro-batches of a step that ranks need not do again. */
+    private List<Integer> leftOut = List.of();
+
+    private long leftOutStep;
     private boolean interrupted;
     private long passes;
     private long completed;
@@ -78,7 +88,7 @@ final class StepDriver {
                             completed = last.step() - 1;
                             commit =
                                     new CommitRound(
-                                            plan.ranks(),
+                                            ranks,
                                             last.step(),
                                             last.loss(),
                                             last.gradientNorm(),
@@ -146,7 +156,11 @@ final class StepDriver {
                 out.tell(
                         rank,
                         new RankCommand.BeginPass(
-                                ranks.epoch(), passes.pass(), passes.kind(), passes.step()));
+                                ranks.epoch(),
+                                passes.pass(),
+                                passes.kind(),
+                                passes.step(),
+                                passes.leftOut()));
             } else if (commits != null && commits.lacks(rank)) {
                 out.tell(
                         rank,
@@ -163,14 +177,58 @@ final class StepDriver {
         moving = Set.copyOf(ranks);
     }
 
-    /** The run follows this plan from the next step that begins. */
+    /**
+     * The run follows this plan from the next step that begins; one that was made for a plan of the
+     * past is of no use.
+     */
     void revise(RunPlan other) {
-        revised = other;
+        if (other.revision().number() > ranks.revision().number()) {
+            revised = other;
+        }
     }
 
-    /** Ranks follow this plan from now on. */
+    /** Whether the run is to follow another plan from the next step on. */
+    boolean isToRevise() {
+        return revised != null;
+    }
+
+    /** Ranks follow this plan from now on, as the journal and the listener are told first. */
     void follow(RunPlan other) {
+        out.add(new Effect.Journal(new JournalRecord.Revised(other.revision())));
+        long after = completed;
+        out.notify(listener -> listener.onRevised(other.revision(), other.training(), after));
+        ranks.follow(other);
         stalls.follow(other);
+        revised = null; // made for the plan before
+        CommitRound round = commit;
+        commit = round == null ? null : round.again(ranks); // timings are of other programs now
+    }
+
+    /**
+     * The checkpoint, or the beginning, that has the last step of all ranks; empty if none has, or
+     * a rank may not have it yet.
+     */
+    Optional<StateSource> savedState() {
+        boolean whole = commit == null && completed == lastCommit;
+        if (whole && published == completed && published >= 0) {
+            return Optional.of(new StateSource.FromCheckpoint(published));
+        }
+        return whole && published < 0 && completed == plan.steps().completed()
+                ? Optional.of(new StateSource.Fresh())
+                : Optional.empty();
+    }
+
+    /** Of this step, all stages have the gradients of these micro-batches already. */
+    void leaveOut(long step, List<Integer> microBatches) {
+        leftOutStep = step;
+        leftOut = List.copyOf(microBatches);
+        if (!leftOut.isEmpty()) {
+            LOG.info(
+                    "run {}: step {} goes on without micro-batches {}, which all stages have done",
+                    plan.runId(),
+                    step,
+                    leftOut);
+        }
     }
 
     /** Starts whatever is due next. */
@@ -179,8 +237,10 @@ final class StepDriver {
         if (!moving.isEmpty() && !interrupted && completed < steps.last()) {
             return whenSaved(new NextAction.Move(moving), now);
         }
-        if (revised != null && !interrupted && completed < steps.last()) {
-            return whenSaved(new NextAction.Revise(revised), now);
+        RunPlan next = revised;
+        if (next != null && !interrupted && completed < steps.last()) {
+            var revise = new NextAction.Revise(next);
+            return beginsAnew(next) ? whenSaved(revise, now) : at(revise);
         }
         if (!interrupted && steps.evaluatesAfter(completed) && evaluatedAfter != completed) {
             evaluation = new Evaluation(steps.evaluationBatches(), steps.lastEvaluationShares());
@@ -206,13 +266,23 @@ final class StepDriver {
             beginSave(now);
             return NextAction.GO_ON;
         }
+        // if it could not be written, as the listener knows, nothing moves
+        NextAction begun = at(wanted);
+        return saved ? begun : proceed(now);
+    }
+
+    private NextAction at(NextAction wanted) {
         if (wanted instanceof NextAction.Move) {
             moving = Set.of();
         } else {
             revised = null;
         }
-        // if it could not be written, as the listener knows, nothing moves
-        return saved ? wanted : proceed(now);
+        return wanted;
+    }
+
+    /** Whether somebody needs a state for this plan that is not in memory. */
+    private boolean beginsAnew(RunPlan next) {
+        return !ranks.canTakeOver(next) || ranks.plan().absent().stream().anyMatch(next::isPresent);
     }
 
     private boolean saveIsDue() {
@@ -225,8 +295,11 @@ final class StepDriver {
     private void beginPass(StepKind kind, long step, long now) {
         passes++;
         roundStartNanos = now;
-        pass = new PassRound(plan.ranks(), passes, kind, step);
-        out.tellAll(new RankCommand.BeginPass(ranks.epoch(), passes, kind, step));
+        boolean resumes = kind == StepKind.TRAIN && step == leftOutStep;
+        List<Integer> done = resumes ? leftOut : List.of();
+        leftOut = List.of(); // what ranks held of it is gone, or theirs to add to
+        pass = new PassRound(ranks, passes, kind, step, done);
+        out.tellAll(new RankCommand.BeginPass(ranks.epoch(), passes, kind, step, done));
     }
 
     NextAction onPassDone(RankEvent.PassDone done, long now) {
@@ -248,9 +321,7 @@ final class StepDriver {
             return new NextAction.NotFinite(round.step(), broken.get());
         }
         double clipFactor = gradients.clipFactor(plan.steps().clipNorm());
-        commit =
-                new CommitRound(
-                        plan.ranks(), round.step(), round.loss(), gradients.norm(), clipFactor);
+        commit = new CommitRound(ranks, round.step(), round.loss(), gradients.norm(), clipFactor);
         lastCommit = round.step();
         roundStartNanos = now;
         out.add(
@@ -302,7 +373,7 @@ final class StepDriver {
         }
         savedAfter = completed;
         roundStartNanos = now;
-        save = new SaveRound(plan.ranks(), completed, ranks.epoch(), now);
+        save = new SaveRound(ranks, completed, ranks.epoch(), now);
         out.tellAll(new RankCommand.Save(ranks.epoch(), completed));
     }
 
@@ -385,6 +456,7 @@ final class StepDriver {
     void halt() {
         pass = null;
         evaluation = null;
+        leftOut = List.of();
         if (save != null) {
             out.add(new Effect.Abandon(save.step(), save.epoch()));
             save = null;

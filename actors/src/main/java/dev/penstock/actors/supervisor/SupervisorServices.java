@@ -3,6 +3,7 @@ package dev.penstock.actors.supervisor;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.DegradedPlans;
 import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.spi.ProcessSupply;
 import dev.penstock.actors.spi.ProcessVitals;
@@ -15,6 +16,7 @@ import dev.penstock.actors.spi.ProcessVitals;
  * @param processes who starts processes for it
  * @param vitals who sees whether processes live
  * @param reaction who may want another plan
+ * @param degraded who makes plans without ranks that are lost
  */
 public record SupervisorServices(
         CheckpointStore checkpoints,
@@ -22,7 +24,19 @@ public record SupervisorServices(
         RunJournal journal,
         ProcessSupply processes,
         ProcessVitals vitals,
-        PlanReaction reaction) {
+        PlanReaction reaction,
+        DegradedPlans degraded) {
+    /** For a run that needs all of its ranks. */
+    public SupervisorServices(
+            CheckpointStore checkpoints,
+            RecoveryPolicy policy,
+            RunJournal journal,
+            ProcessSupply processes,
+            ProcessVitals vitals,
+            PlanReaction reaction) {
+        this(checkpoints, policy, journal, processes, vitals, reaction, DegradedPlans.NONE);
+    }
+
     /** For a run that ends with its first failure. */
     public static SupervisorServices plain(CheckpointStore checkpoints) {
         return new SupervisorServices(

@@ -7,6 +7,7 @@ import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankLocation;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -43,13 +44,16 @@ final class ToldLocations {
             return;
         }
         settledIn = ranks.epoch();
-        List<PeerAddress> addresses = links.now(ranks.addresses());
+        Map<Integer, PeerAddress> addresses = links.now(ranks.addresses());
         List<Integer> homes = ranks.homes();
         List<RankLocation> now = new ArrayList<>();
         for (int rank = 0; rank < ranks.size(); rank++) {
-            Optional<PeerAddress> address =
-                    addresses.isEmpty() ? Optional.empty() : Optional.of(addresses.get(rank));
-            now.add(new RankLocation(rank, homes.get(rank), mirrors.holderOf(rank), address));
+            now.add(
+                    new RankLocation(
+                            rank,
+                            homes.get(rank),
+                            mirrors.holderOf(rank),
+                            Optional.ofNullable(addresses.get(rank))));
         }
         digests = LocationDigests.of(now);
         locations = List.copyOf(now);

@@ -194,7 +194,11 @@ final class ModelSupervisor {
                 }
             }
             case Effect.ReadVitals _ -> {}
-            case Effect.Leave _, Effect.AskRoom _, Effect.RestartLink _, Effect.FindOlder _ ->
+            case Effect.Leave _,
+                    Effect.AskRoom _,
+                    Effect.AskPlan _,
+                    Effect.RestartLink _,
+                    Effect.FindOlder _ ->
                     throw new IllegalStateException("not in this world: " + effect);
         }
     }

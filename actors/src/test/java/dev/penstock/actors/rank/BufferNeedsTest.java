@@ -2,18 +2,25 @@ package dev.penstock.actors.rank;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.penstock.actors.rank.BufferNeeds.Use;
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.wired.WiredOrder;
+import dev.penstock.schedules.generate.wired.Wirings;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.InFlight;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 
 class BufferNeedsTest {
@@ -52,18 +59,23 @@ class BufferNeedsTest {
         return most;
     }
 
-    private static List<Boolean> events(Schedule lowered, int stage, Use use) {
+    /** What a rank receives on a channel (true) and lets go of (false). */
+    private static List<Boolean> events(Schedule lowered, int rank, ChannelKey channel) {
         var events = new ArrayList<Boolean>();
-        for (Op op : lowered.program(lowered.placement().rankOf(stage)).ops()) {
+        Predicate<WorkUnit> travels =
+                unit ->
+                        unit.stage() == channel.stage()
+                                && peer(lowered, unit, channel.fromStage()) == channel.fromPeer();
+        for (Op op : lowered.program(rank).ops()) {
             boolean received =
-                    use == Use.INPUT
+                    channel.kind() == FrameKind.ACTIVATION
                             ? op instanceof Op.ReceiveActivation
                             : op instanceof Op.ReceiveGradient;
-            if (received && op.stage() == stage) {
+            if (received && op instanceof Op.UnitOp of && travels.test(of.unit())) {
                 events.add(true);
             }
             for (Op.Compute part : op.computations()) {
-                if (part instanceof Op.InputGradient && part.stage() == stage) {
+                if (part instanceof Op.InputGradient && travels.test(part.unit())) {
                     events.add(false);
                 }
             }
@@ -71,36 +83,78 @@ class BufferNeedsTest {
         return events;
     }
 
-    @Test
-    void everyChannelHasTheSlotsThatCountingEveryMomentFinds() {
+    private static int peer(Schedule lowered, WorkUnit unit, int stage) {
+        return lowered.placement()
+                .wiring()
+                .map(wiring -> wiring.peerOf(unit.microBatch(), stage))
+                .orElse(0);
+    }
+
+    private static List<Schedule> orders() {
+        List<Schedule> orders = new ArrayList<>();
         for (String kind : Generators.kinds()) {
             int chunks =
                     switch (Generators.kind(kind).chunks()) {
                         case ONE -> 1;
                         case TWO, ANY -> 2;
                     };
-            Schedule lowered =
-                    Lowering.lower(
-                            Generators.generate(kind, new PipelineShape(3, chunks, 6, List.of(1))));
+            orders.add(Generators.generate(kind, new PipelineShape(3, chunks, 6, List.of(1))));
+        }
+        for (WiredOrder.Backwards backwards : WiredOrder.Backwards.values()) {
+            PipelineShape shape = PipelineShape.of(3, 7).withPeers(3);
+            orders.add(
+                    WiredOrder.schedule(
+                            shape,
+                            Wirings.equal(shape).random(5),
+                            backwards,
+                            Collections.nCopies(shape.ranks(), OpCosts.unit()),
+                            WiredOrder.usualCaps(shape)));
+        }
+        return orders;
+    }
+
+    @Test
+    void everyChannelHasTheSlotsThatCountingEveryMomentFinds() {
+        for (Schedule order : orders()) {
+            Schedule lowered = Lowering.lower(order);
             InFlight auto = InFlight.auto(lowered);
-            for (int stage = 0; stage < lowered.shape().stages(); stage++) {
-                int rank = lowered.placement().rankOf(stage);
+            Set<ChannelKey> opened = new HashSet<>();
+            for (int rank = 0; rank < lowered.shape().ranks(); rank++) {
                 var needs = BufferNeeds.of(rank, lowered);
-                for (Use use : List.of(Use.INPUT, Use.OUTPUT_GRADIENT)) {
-                    List<Boolean> events = events(lowered, stage, use);
-                    if (!events.contains(true)) {
-                        continue;
-                    }
-                    int from = use == Use.INPUT ? stage - 1 : stage + 1;
-                    for (int credits :
-                            List.of(1, 2, auto.capacity(new Channel(from, stage)), 6, 50)) {
-                        assertThat(needs.slots(stage, use, credits))
-                                .as("%s, stage %d, %s, %d credits", kind, stage, use, credits)
+                opened.addAll(needs.inbound());
+                for (ChannelKey channel : needs.inbound()) {
+                    List<Boolean> events = events(lowered, rank, channel);
+                    var way =
+                            new Channel(
+                                    channel.fromStage(),
+                                    channel.stage(),
+                                    channel.fromPeer(),
+                                    channel.toPeer());
+                    for (int credits : List.of(1, 2, auto.capacity(way), 6, 50)) {
+                        assertThat(needs.slots(channel, credits))
+                                .as("%s, %s, %d credits", order.name(), channel, credits)
                                 .isEqualTo(Math.max(credits, naive(events, credits)));
                     }
                 }
             }
+            assertThat(opened).as(order.name()).isEqualTo(travelled(lowered));
         }
+    }
+
+    /** The channels of all units that change ranks. */
+    private static Set<ChannelKey> travelled(Schedule lowered) {
+        Set<ChannelKey> channels = new HashSet<>();
+        for (int i = 0; i < lowered.shape().units(); i++) {
+            WorkUnit unit = lowered.shape().unitAt(i);
+            if (lowered.placement().crossesBefore(unit)) {
+                int here = unit.stage();
+                int before = peer(lowered, unit, here - 1);
+                int peer = peer(lowered, unit, here);
+                channels.add(new ChannelKey(FrameKind.ACTIVATION, here - 1, here, before, peer));
+                channels.add(new ChannelKey(FrameKind.GRADIENT, here, here - 1, peer, before));
+            }
+        }
+        return channels;
     }
 
     @Test
@@ -113,10 +167,11 @@ class BufferNeedsTest {
                                 new PipelineShape(2, 2, microBatches, List.of(1))));
         int credits = InFlight.auto(lowered).capacity(new Channel(1, 2));
         var needs = BufferNeeds.of(0, lowered);
+        var channel = new ChannelKey(FrameKind.ACTIVATION, 1, 2);
 
         assertThat(credits).isGreaterThan(microBatches / 2);
-        assertThat(needs.peak(2, Use.INPUT)).isEqualTo(microBatches);
-        assertThat(needs.slots(2, Use.INPUT, credits)).isEqualTo(microBatches);
+        assertThat(needs.peak(channel)).isEqualTo(microBatches);
+        assertThat(needs.slots(channel, credits)).isEqualTo(microBatches);
     }
 
     @Test
@@ -125,6 +180,6 @@ class BufferNeedsTest {
         Schedule evaluation = Lowering.lowerForwardOnly(order);
         var needs = BufferNeeds.of(1, Lowering.lower(order), evaluation);
 
-        assertThat(needs.slots(1, Use.INPUT, 2)).isEqualTo(3);
+        assertThat(needs.slots(new ChannelKey(FrameKind.ACTIVATION, 0, 1), 2)).isEqualTo(3);
     }
 }

@@ -165,7 +165,7 @@ class OpInterpreterTest {
                 new Schedule(
                         "test", shape, Placement.loop(1, 1), List.of(new RankProgram(0, program)));
         open(plan(schedule, schedule));
-        ranks.getFirst().begin(1);
+        ranks.getFirst().begin(1, List.of());
     }
 
     private Progress advance(int rank) {
@@ -184,7 +184,7 @@ class OpInterpreterTest {
 
     /** Runs a pass of all ranks in turns; at each turn a rank goes as far as it comes. */
     private void runPass(long pass) {
-        ranks.forEach(rank -> rank.begin(pass));
+        ranks.forEach(rank -> rank.begin(pass, List.of()));
         while (!ranks.stream().allMatch(OpInterpreter::isFinished)) {
             int before = ranks.stream().mapToInt(OpInterpreter::position).sum();
             for (int rank = 0; rank < ranks.size(); rank++) {
@@ -243,7 +243,7 @@ class OpInterpreterTest {
     @Test
     void aReceiveWaitsForItsFrameAndNothingBehindItRuns() {
         open(Generators.generate("1f1b", PipelineShape.of(2, 2)));
-        ranks.forEach(rank -> rank.begin(1));
+        ranks.forEach(rank -> rank.begin(1, List.of()));
 
         Progress alone = advanceFully(1);
 
@@ -274,7 +274,7 @@ class OpInterpreterTest {
                         roomy.steps(),
                         roomy.timeouts(),
                         false));
-        ranks.forEach(rank -> rank.begin(1));
+        ranks.forEach(rank -> rank.begin(1, List.of()));
 
         Progress progress = advanceFully(0);
 
@@ -286,7 +286,7 @@ class OpInterpreterTest {
     @Test
     void aBackPressuredTensorIsOfferedAgainAndCountedOnce() {
         open(Generators.generate("gpipe", PipelineShape.of(2, 1)));
-        ranks.forEach(rank -> rank.begin(1));
+        ranks.forEach(rank -> rank.begin(1, List.of()));
         links.nextAnswers.addAll(List.of(OfferResult.NOT_CONNECTED, OfferResult.BACK_PRESSURED));
 
         assertThat(advance(0)).isEqualTo(Progress.DONE);
@@ -301,7 +301,7 @@ class OpInterpreterTest {
     @Test
     void aBrokenLinkEndsThePassWithItsReason() {
         open(Generators.generate("gpipe", PipelineShape.of(2, 1)));
-        ranks.forEach(rank -> rank.begin(1));
+        ranks.forEach(rank -> rank.begin(1, List.of()));
         links.nextAnswers.add(new OfferResult.Failed("the log is gone"));
         advance(0);
 

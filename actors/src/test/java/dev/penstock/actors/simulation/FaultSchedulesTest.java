@@ -27,10 +27,22 @@ class FaultSchedulesTest {
 
     @Test
     void noFaultChangesAStepOrLosesOneOrHangs() {
+        noFaultHurts(0);
+    }
+
+    /** Replicas that do each other's work, and go on without ranks that died. */
+    @Test
+    void noFaultHurtsARunThatGoesOnWithoutRanks() {
+        assertThat(noFaultHurts(Scenario.WIRED)).isPositive();
+    }
+
+    /** Returns how many of the runs went on without a rank. */
+    private int noFaultHurts(long from) {
+        int degraded = 0;
         List<String> failures = new ArrayList<>();
         Map<String, Integer> counts = new TreeMap<>();
-        long first = ONE_SEED >= 0 ? ONE_SEED : 0;
-        long last = ONE_SEED >= 0 ? ONE_SEED + 1 : SCHEDULES;
+        long first = ONE_SEED >= 0 ? ONE_SEED : from;
+        long last = ONE_SEED >= 0 ? ONE_SEED + 1 : from + (from == 0 ? SCHEDULES : SCHEDULES / 4);
         int recoveries = 0;
         for (long seed = first; seed < last && failures.size() < ENOUGH_FAILURES; seed++) {
             Simulation run = runs.of(seed);
@@ -44,6 +56,7 @@ class FaultSchedulesTest {
                                         run.scenario,
                                         run.world.trace()));
             }
+            degraded += run.checks.wasDegraded() ? 1 : 0;
             recoveries += run.checks.recoveries();
             RunOutcome outcome = run.outcome();
             counts.merge(
@@ -54,6 +67,7 @@ class FaultSchedulesTest {
                         "%s, %d recoveries; the first: %s",
                         counts, recoveries, failures.stream().findFirst().orElse(""))
                 .isEmpty();
+        return degraded;
     }
 
     /** Of every run that others are compared with, this is required anyway: here, of each kind. */

@@ -47,8 +47,8 @@ class PlantedMistakesTest {
         HALF_COUNTS_AS_A_MAJORITY(
                 10,
                 "supervisor/RecoveryDriver",
-                "2 * under.prepared().size() > ranks.size()",
-                "2 * under.prepared().size() >= ranks.size()"),
+                "2 * under.prepared().size() > ranks.present()",
+                "2 * under.prepared().size() >= ranks.present()"),
         OLD_MIRROR_STANDS_IN(
                 85,
                 "supervisor/RecoveryPhase",
@@ -117,6 +117,21 @@ class PlantedMistakesTest {
                         + "stages.values().forEach(stage -> stage.update(committedStep, own));"),
         RANKS_WITH_PARTS_COUNT_AS_COPIES(
                 25, "spi/RunPlan", "return mirrors && wholeReplicas", "return mirrors"),
+        MICRO_BATCH_IS_LEFT_OUT_THAT_A_STAGE_LACKS(
+                Scenario.WIRED + 120,
+                "supervisor/RecoveryPhase",
+                "microBatch.getValue() == placement.stages()",
+                "microBatch.getValue() > 0"),
+        RANK_THAT_IS_BACK_BEGINS_ANEW(
+                Scenario.WIRED,
+                "supervisor/RestartSource",
+                "case Joined(StateSource start) -> start;",
+                "case Joined _ -> new StateSource.Fresh();"),
+        ABSENT_RANKS_ARE_WAITED_FOR(
+                Scenario.WIRED,
+                "supervisor/PassRound",
+                "this.missing = ranks.present();",
+                "this.missing = ranks.size();"),
         LAST_CHANGE_OF_PLACE_IS_NOT_TOLD(
                 "supervisor/ToldLocations",
                 "digests = LocationDigests.of(now);",

@@ -7,6 +7,7 @@ import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.StateSource;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
@@ -52,6 +53,8 @@ final class RunChecks implements RunListener, SimStage.Watch {
     private boolean opened;
     private boolean takenUp;
     private boolean roomDenied;
+    private boolean degraded;
+    private final Set<Integer> absent = new TreeSet<>();
 
     /** When recoveries were counted that supervisors may still count. */
     private final List<Long> counted = new ArrayList<>();
@@ -194,13 +197,26 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 reported = before ? step : Math.min(reported, step);
             }
             case JournalRecord.Counted _ -> counted.add(world.now());
+            case JournalRecord.Revised(PlanRevision revision) -> follow(revision);
             case JournalRecord.Failed _ -> budgetWasSpent = isBudgetSpent();
             case JournalRecord.Placed _,
                     JournalRecord.Published _,
-                    JournalRecord.Revised _,
                     JournalRecord.Skipped _,
                     JournalRecord.Ended _ -> {}
         }
+    }
+
+    private void follow(PlanRevision revision) {
+        absent.clear();
+        if (simulation.scenario.wired()) {
+            revision.settings().forEach(rank -> absent.add(Integer.parseInt(rank)));
+            degraded |= !absent.isEmpty();
+        }
+    }
+
+    /** Whether the run ever went on without a rank. */
+    boolean wasDegraded() {
+        return degraded;
     }
 
     /**
@@ -220,7 +236,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
             return true;
         }
         for (int rank = 0; rank < simulation.plan.ranks(); rank++) {
-            if (!isThere(rank)) {
+            if (!absent.contains(rank) && !isThere(rank)) {
                 return true;
             }
         }
@@ -289,6 +305,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
         }
         if (simulation.scenario.has(Scenario.Kind.LOST_JOURNAL_END)) {
             epoch = run.epoch();
+            follow(run.revision());
             journalled = run.completed();
         }
     }
@@ -316,7 +333,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
                         && to.process.isOnlyStarvedFor(MOST_STARVED)) {
                     world.violated("%s though its process lives: %s", order, to.process);
                 }
-                if (2 * acknowledged.size() <= simulation.plan.ranks()) {
+                if (2 * acknowledged.size() <= simulation.plan.ranks() - absent.size()) {
                     world.violated("%s without a majority: %s", order, acknowledged);
                 }
             }

@@ -8,7 +8,9 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
 import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.actors.supervisor.WiredPlans;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.wired.WiredOrder.Backwards;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.GatherSettings;
@@ -39,6 +41,7 @@ import java.util.stream.IntStream;
  * @param nanStep a number of this step is not finite; 0 for none
  * @param proofs whether the death of a process is seen by the supervisor's host
  * @param skewed whether no two processes' clocks agree
+ * @param wired whether replicas do each other's work, and go on without ranks that died
  */
 record Scenario(
         RankGrid grid,
@@ -58,8 +61,12 @@ record Scenario(
         boolean proofs,
         int spares,
         List<Harm> harms,
-        boolean skewed) {
+        boolean skewed,
+        boolean wired) {
     static final int MICRO_BATCHES = 2;
+
+    /** The seeds from here on draw runs of wired replicas. */
+    static final long WIRED = 1_000_000;
 
     /** Something that goes wrong at some time. */
     record Harm(long at, Kind kind) {}
@@ -114,6 +121,42 @@ record Scenario(
             List.of("terapipe", "terapipe-1f1b", "seq1f1b", "zb-h1", "zb-h2");
 
     static Scenario of(long seed) {
+        return seed < WIRED ? drawn(seed) : drawn(seed - WIRED).wired(seed);
+    }
+
+    /** The same with replicas that do each other's work. */
+    private Scenario wired(long seed) {
+        var random = new SplittableRandom(seed);
+        boolean degraded = random.nextInt(8) > 0;
+        return new Scenario(
+                new RankGrid(1 + random.nextInt(3), 1, 1, 2 + random.nextInt(2)),
+                false,
+                rings,
+                hosts,
+                together,
+                random.nextBoolean() ? "wired-1f1b" : "wired-zb",
+                1,
+                steps,
+                clipNorm,
+                evaluateEvery,
+                checkpointEvery,
+                false,
+                nanStep,
+                new RecoveryPolicy(
+                        true,
+                        policy.maxRestarts(),
+                        policy.window(),
+                        policy.roomPatience(),
+                        policy.nonFinite(),
+                        degraded),
+                proofs,
+                spares,
+                harms,
+                skewed,
+                true);
+    }
+
+    private static Scenario drawn(long seed) {
         var random = new Random(seed);
         int ranks = 2 + random.nextInt(4);
         int steps = 4 + random.nextInt(8);
@@ -154,7 +197,8 @@ record Scenario(
                 random.nextInt(3) > 0,
                 random.nextInt(2),
                 harms(random, steps),
-                skewed);
+                skewed,
+                false);
     }
 
     /** Of two to eight ranks. */
@@ -235,7 +279,8 @@ record Scenario(
                 true,
                 0,
                 List.of(),
-                false);
+                false,
+                wired);
     }
 
     /** The first of all ranks that have the same parameters, by which these are known. */
@@ -248,7 +293,37 @@ record Scenario(
         return (int) IntStream.range(0, grid.ranks()).filter(rank -> partOf(rank) == rank).count();
     }
 
+    /** Who makes the plans of wired replicas. */
+    WiredPlans wiredPlans() {
+        int peers = grid.data();
+        Map<ChannelKey, Integer> capacities = new HashMap<>();
+        for (int s = 1; s < grid.pipeline(); s++) {
+            for (int from = 0; from < peers; from++) {
+                for (int to = 0; to < peers; to++) {
+                    int most = MICRO_BATCHES * peers;
+                    capacities.put(new ChannelKey(FrameKind.ACTIVATION, s - 1, s, from, to), most);
+                    capacities.put(new ChannelKey(FrameKind.GRADIENT, s, s - 1, from, to), most);
+                }
+            }
+        }
+        return new WiredPlans(
+                grid.pipeline(),
+                peers,
+                MICRO_BATCHES * peers,
+                kind.equals("wired-zb") ? Backwards.SPLIT : Backwards.FULL,
+                runSteps(),
+                rings ? 0 : CollectiveForm.NEVER,
+                capacities);
+    }
+
+    private RunSteps runSteps() {
+        return new RunSteps(0, steps, clipNorm, evaluateEvery, 2, checkpointEvery);
+    }
+
     RunPlan plan() {
+        if (wired) {
+            return wiredPlans().first();
+        }
         int stages = grid.pipeline();
         PipelineShape shape = PipelineShape.of(stages, MICRO_BATCHES, slices);
         Schedule compute = Generators.generate(kind, shape);
@@ -271,7 +346,7 @@ record Scenario(
                 Lowering.lowerForwardOnly(compute, options),
                 grid,
                 capacities,
-                new RunSteps(0, steps, clipNorm, evaluateEvery, 2, checkpointEvery),
+                runSteps(),
                 Timeouts.DEFAULT,
                 mirrors,
                 !sharded,

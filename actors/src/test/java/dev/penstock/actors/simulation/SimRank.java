@@ -171,7 +171,8 @@ final class SimRank implements WaitingTime {
     private void requireATimeForEveryOp(RankEvent.StepDone done) {
         int ops = resources.plan().program(StepKind.TRAIN, birth.rank()).ops().size();
         int times = done.timings().opStartNanos().length;
-        if (times != ops) {
+        boolean samePlan = !resources.plan().isWired(); // else its supervisor has to match them
+        if (samePlan && times != ops) {
             world.violated("%s has times of %d ops, the step has %d", this, times, ops);
         }
     }

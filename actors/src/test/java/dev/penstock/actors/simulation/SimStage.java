@@ -26,11 +26,13 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalDouble;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,9 +44,14 @@ import org.jspecify.annotations.Nullable;
  * = x (w0 + w1 / 10 + w2 / 10 + ...). Every replica, context part and slice has data of its own,
  * and every shard its own weights, whose products are summed. Where replicas are sharded, each
  * keeps a part of the weights and gathers the others, which are no numbers once they are released.
+ *
+ * <p>Of replicas that do each other's work, gradients and losses are multiples of a power of two,
+ * so that their sums have the same bits in any order.
  */
 final class SimStage implements StageProgram, StageMirror, TrainedState {
     static final double RATE = 0.02;
+
+    private static final double QUANTA = 1 << 19;
 
     /** Of a member's part of the weights; the last one has a single weight. */
     private static final int PART = 16;
@@ -94,6 +101,12 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     private StepKind kind = StepKind.TRAIN;
     private long step;
     private double loss;
+
+    /** By micro-batch; of wired replicas, which keep those of a step that is begun again. */
+    private final Map<Integer, Double> losses = new TreeMap<>();
+
+    private final BitSet folded = new BitSet();
+    private boolean reduced;
     private Collective gather = SoloGroup.DONE;
 
     SimStage(
@@ -200,14 +213,40 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     @Override
     public void beginStep(StepKind newKind, long newStep) {
+        begin(newKind, newStep);
+        losses.clear();
+        folded.clear();
+        gradient.segment().fill((byte) 0); // what is left of a pass that was cut short
+    }
+
+    @Override
+    public void resumeStep(long again) {
+        if (again != step || folded().isEmpty()) {
+            beginStep(StepKind.TRAIN, again);
+        } else {
+            begin(StepKind.TRAIN, again);
+        }
+    }
+
+    @Override
+    public BitSet folded() {
+        return reduced ? new BitSet() : (BitSet) folded.clone();
+    }
+
+    private void begin(StepKind newKind, long newStep) {
         kind = newKind;
         step = newStep;
         loss = 0;
+        reduced = false;
         attention.beginStep();
         weightGradients.clear();
         gather = SoloGroup.DONE;
         forgetOthers();
-        gradient.segment().fill((byte) 0); // what is left of a pass that was cut short
+    }
+
+    /** A multiple of a power of two, so small that sums of a step's are exact. */
+    private static float exact(double value) {
+        return (float) (Math.rint(value * QUANTA) / QUANTA);
     }
 
     static float factor(int index) {
@@ -233,6 +272,12 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         forgetOthers();
     }
 
+    /** Whose data a unit has: micro-batches of wired replicas are numbered over all of them. */
+    private RankPlace ofData(WorkUnit unit) {
+        int replica = scenario.wired() ? unit.microBatch() / Scenario.MICRO_BATCHES : place.data();
+        return new RankPlace(place.pipeline(), place.tensor(), place.context(), replica);
+    }
+
     private float slope() {
         groups.replicas().await(gather);
         float sum = 0;
@@ -244,15 +289,25 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
-        if (kind == StepKind.TRAIN && nan.strikes(rank, step)) {
+        if (kind == StepKind.TRAIN
+                && nan.strikes(scenario.wired() ? unit.microBatch() : rank, step)) {
             throw new NonFiniteException(step, unit, "the activation");
         }
         float x =
                 input == null
-                        ? data(kind, step, place, unit.microBatch(), unit.slice())
+                        ? data(
+                                kind,
+                                step,
+                                ofData(unit),
+                                unit.microBatch() % Scenario.MICRO_BATCHES,
+                                unit.slice())
                         : get(input);
         float y = ofAllShards(attention.forward(unit, x, groups.context()) * slope());
-        if (output == null) {
+        if (output == null && scenario.wired()) {
+            losses.put(
+                    unit.microBatch(),
+                    (double) exact(y / (scenario.unitsPerStage() * grid.data())));
+        } else if (output == null) {
             loss += y / scenario.unitsPerStage();
         } else {
             set(output, y);
@@ -290,8 +345,13 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     @Override
     public void backwardWeight(WorkUnit unit) {
         float each = Objects.requireNonNull(weightGradients.get(unit));
+        if (scenario.wired() && folded.get(unit.microBatch())) {
+            return; // an earlier pass of the step did it
+        }
+        folded.set(unit.microBatch());
         for (int i = 0; i < weights; i++) {
-            set(gradient, i, get(gradient, i) + each * factor(i));
+            float more = each * factor(i);
+            set(gradient, i, get(gradient, i) + (scenario.wired() ? exact(more) : more));
         }
     }
 
@@ -305,6 +365,7 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     @Override
     public Collective reduceGradients() {
+        reduced = true;
         return map.parts() > 1
                 ? groups.replicas().reduceScatter(gradient, map)
                 : groups.replicas().allReduce(gradient);
@@ -318,14 +379,18 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     @Override
     public StepResult finishStep() {
         boolean tells = stage == grid.pipeline() - 1 && place.tensor() == 0;
-        var last = tells ? OptionalDouble.of(loss) : OptionalDouble.empty();
+        double ofAll =
+                losses.values().stream().mapToDouble(Double::doubleValue).sum()
+                        * groups.replicas().size();
+        var last =
+                tells ? OptionalDouble.of(scenario.wired() ? ofAll : loss) : OptionalDouble.empty();
         return new StepResult(
                 last, kind == StepKind.TRAIN && speaks() ? List.of(norm()) : List.of());
     }
 
     /** Of all that hold the same, one counts it and writes it down. */
     private boolean speaks() {
-        return rank == part;
+        return scenario.wired() ? groups.replicas().index() == 0 : rank == part;
     }
 
     private TensorNorm norm() {
@@ -344,6 +409,7 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
             set(ownWeight, i, (float) (get(ownWeight, i) - RATE * m));
         }
         gradient.segment().fill((byte) 0);
+        folded.clear();
         watch.updated(part, committedStep, bits(tensors()));
     }
 

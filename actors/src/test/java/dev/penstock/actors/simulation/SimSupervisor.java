@@ -6,7 +6,9 @@ import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.RankAssignment;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RunOutcome;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.VitalSigns;
 import dev.penstock.actors.supervisor.Effect;
 import dev.penstock.actors.supervisor.Publication;
@@ -189,6 +191,7 @@ final class SimSupervisor {
                     world.after(world.between(0, 2 * World.SECOND), () -> simulation.start(rank));
             case Effect.AskRoom(var nodes) -> askRoom(nodes);
             case Effect.ReadVitals(Set<NodeInfo> nodes) -> readVitals(nodes);
+            case Effect.AskPlan(var now, var absent) -> makePlan(now, absent);
             case Effect.RestartLink _ ->
                     world.after(world.between(0, World.SECOND), simulation::restartDriver);
             case Effect.Publish publish -> publish(publish);
@@ -235,6 +238,16 @@ final class SimSupervisor {
                         Harms.kill(to.process, "fenced", simulation);
                     }
                 });
+    }
+
+    /** It may take long, and there may be none. */
+    private void makePlan(PlanRevision now, Set<Integer> absent) {
+        Optional<RunPlan> made =
+                world.chance(0.95) ? simulation.without(now, absent) : Optional.empty();
+        boolean slow = world.chance(0.1);
+        process.after(
+                world.between(0, (slow ? 20 : 1) * World.SECOND),
+                () -> hear(it -> it.onPlan(absent, made, now())));
     }
 
     private void askRoom(Map<Integer, NodeInfo> nodes) {

@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
@@ -52,6 +53,7 @@ final class Simulation {
     private int pids = 100;
     private int drivers;
     private int revisions;
+    private final Map<PlanRevision, RunPlan> plans = new HashMap<>();
 
     Simulation(Scenario scenario, long seed, @Nullable Truth truth) {
         this.world = new World(seed);
@@ -175,6 +177,9 @@ final class Simulation {
 
     /** A plan of its own with the same order: the ranks build their stages anew. */
     void revisePlan() {
+        if (scenario.wired()) {
+            return; // its plans are those without ranks
+        }
         int number = ++revisions;
         var revision =
                 new PlanRevision(number, List.of("number=" + number), "hash-" + number, "a test");
@@ -187,8 +192,19 @@ final class Simulation {
     }
 
     private PlanRevisions.Revised revised(PlanRevision revision) {
-        return new PlanRevisions.Revised(
-                plan.as(revision, plan.hash()), new SimStages(this, SimStages.FRESH));
+        return new PlanRevisions.Revised(planOf(revision), new SimStages(this, SimStages.FRESH));
+    }
+
+    /** The plan that a revision says, as every process derives it. */
+    private RunPlan planOf(PlanRevision revision) {
+        return scenario.wired()
+                ? plans.computeIfAbsent(revision, scenario.wiredPlans()::of)
+                : plan.as(revision, plan.hash());
+    }
+
+    /** The plan without ranks, if there is one. */
+    Optional<RunPlan> without(PlanRevision now, Set<Integer> absent) {
+        return scenario.wiredPlans().without(now, absent);
     }
 
     void stopSupervisorFor(long nanos) {
@@ -241,7 +257,7 @@ final class Simulation {
                         clock ->
                                 TestCoordinators.takeUp(
                                         run,
-                                        plan.as(run.revision(), plan.hash()),
+                                        planOf(run.revision()),
                                         scenario.policy(),
                                         clock.worldClockMs(world),
                                         clock.now(world)));

@@ -2,9 +2,12 @@ package dev.penstock.actors.supervisor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.journal.JournalRecord;
+import dev.penstock.actors.journal.JournalledRun;
+import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
 import dev.penstock.actors.rank.LocationDigests;
@@ -14,7 +17,9 @@ import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.RankLocations;
 import dev.penstock.actors.spi.CheckpointStore.ShardFile;
+import dev.penstock.actors.spi.DegradedPlans;
 import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RankSteps;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
@@ -27,6 +32,9 @@ import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepResult;
 import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.actors.spi.VitalSigns;
+import dev.penstock.schedules.generate.wired.WiredOrder.Backwards;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.Wiring;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -41,6 +49,15 @@ import org.jspecify.annotations.Nullable;
 
 /** A coordinator whose ranks do what a test says, in virtual time. Four steps long. */
 final class CoordinatedRun implements RunListener {
+    private static final RecoveryPolicy DEGRADED =
+            new RecoveryPolicy(
+                    true,
+                    5,
+                    Duration.ofMinutes(10),
+                    Duration.ofMinutes(10),
+                    RecoveryPolicy.NonFinite.HALT,
+                    true);
+
     /** In the place of a rank. */
     static final int SUPERVISOR = -1;
 
@@ -50,6 +67,12 @@ final class CoordinatedRun implements RunListener {
     private final RecoveryPolicy policy;
     private final List<Effect> last = new ArrayList<>();
     private final List<Effect> all = new ArrayList<>();
+    private final DegradedPlans plans;
+
+    /** What it answers when it is asked for plans; a test may have that take long. */
+    final List<Effect.AskPlan> plansAsked = new ArrayList<>();
+
+    boolean plansAreMade = true;
     private final List<RankCommand> told = new ArrayList<>();
     private final List<Integer> toldRanks = new ArrayList<>();
     private final List<Long> committed = new ArrayList<>();
@@ -82,7 +105,38 @@ final class CoordinatedRun implements RunListener {
         this.ranks = ranks;
         this.policy = policy;
         this.plan = plan();
+        this.plans = DegradedPlans.NONE;
         this.coordinator = TestCoordinators.begin(plan, policy, now);
+    }
+
+    /** Replicas that do each other's work; two stages of each, two micro-batches per replica. */
+    static CoordinatedRun degraded(int replicas) {
+        var plans =
+                new WiredPlans(
+                        2,
+                        replicas,
+                        2 * replicas,
+                        Backwards.FULL,
+                        new RunSteps(0, 9, 0, 0, 0, 0),
+                        CollectiveForm.NEVER,
+                        Map.of());
+        return new CoordinatedRun(plans.first(), DEGRADED, plans);
+    }
+
+    private CoordinatedRun(RunPlan plan, RecoveryPolicy policy, DegradedPlans plans) {
+        this.ranks = plan.ranks();
+        this.policy = policy;
+        this.plan = plan;
+        this.plans = plans;
+        this.coordinator = TestCoordinators.begin(plan, policy, now);
+    }
+
+    /** Another supervisor takes the run up, by the journal. */
+    CoordinatedRun isTakenUp() {
+        JournalledRun known = JournalledRun.of(journal()).orElseThrow();
+        coordinator = TestCoordinators.takeUp(known, plan, policy, now);
+        epoch = known.epoch();
+        return take(coordinator.onTick(now));
     }
 
     private RunPlan plan() {
@@ -139,6 +193,7 @@ final class CoordinatedRun implements RunListener {
                 case Effect.Notify(var call) -> call.accept(this);
                 case Effect.AskRoom(var nodes) -> asked = nodes;
                 case Effect.ReadVitals(var nodes) -> readVitals(nodes);
+                case Effect.AskPlan asks -> plansAsked.add(asks);
                 case Effect.Finish(RunOutcome end) -> outcome = end;
                 case Effect.Journal _,
                         Effect.Publish _,
@@ -151,9 +206,20 @@ final class CoordinatedRun implements RunListener {
             }
         }
         now += MILLI;
+        if (plansAreMade && !plansAsked.isEmpty()) {
+            return makesPlans();
+        }
         Map<Integer, NodeInfo> question = asked;
         asked = Map.of();
         return question.isEmpty() ? this : take(coordinator.onRoom(question, true, now));
+    }
+
+    /** The plans that it was asked for last are there. */
+    CoordinatedRun makesPlans() {
+        Effect.AskPlan asks = plansAsked.getLast();
+        plansAsked.clear();
+        Optional<RunPlan> made = plans.without(asks.now(), asks.absent());
+        return take(coordinator.onPlan(asks.absent(), made, now));
     }
 
     /**
@@ -183,17 +249,33 @@ final class CoordinatedRun implements RunListener {
 
     CoordinatedRun open() {
         for (int rank = 0; rank < ranks; rank++) {
-            joins(rank).opens(rank);
+            announces(rank);
+        }
+        for (int rank = 0; rank < ranks; rank++) {
+            hosted(rank).opens(rank);
         }
         return this;
     }
 
     /** A process that was started for a rank introduces itself and hosts it. */
     CoordinatedRun joins(int rank) {
+        return announces(rank).hosted(rank);
+    }
+
+    /** A process that was started for a rank introduces itself. */
+    CoordinatedRun announces(int rank) {
         long pid = nextPid++;
         pids.put(rank, pid);
-        take(coordinator.onNode(TestNodes.of("n" + pid, pid, rank), now));
-        return hosted(rank);
+        return take(coordinator.onNode(TestNodes.of("n" + pid, pid, rank), now));
+    }
+
+    /** A process says that it hosts a rank, which another supervisor sent there. */
+    CoordinatedRun isFound(int rank) {
+        long pid = pids.getOrDefault(rank, -1L);
+        var hosted = new HostedRank(rank, birthEpoch(rank));
+        return take(
+                coordinator.onNode(
+                        TestNodes.of("n" + pid, pid, rank), epoch, List.of(hosted), now));
     }
 
     /** A node for a rank introduces itself and says where its data plane is. */
@@ -255,22 +337,27 @@ final class CoordinatedRun implements RunListener {
     }
 
     CoordinatedRun stepDone(int rank) {
-        int ops = plan.training().program(rank).ops().size();
-        var timings = RankSteps.of(rank, new long[ops], new long[ops], 0, 0, 0, 0);
-        return says(new RankEvent.StepDone(rank, epoch, passUnderWay().step(), timings));
+        return says(new RankEvent.StepDone(rank, epoch, passUnderWay().step(), timings(rank)));
+    }
+
+    /** A step that was committed before is told of again, and all have applied it. */
+    CoordinatedRun applies(long step) {
+        for (int rank = 0; rank < ranks; rank++) {
+            says(new RankEvent.StepDone(rank, epoch, step, timings(rank)));
+        }
+        return this;
+    }
+
+    private RankStep timings(int rank) {
+        int ops = plan.program(StepKind.TRAIN, rank).ops().size();
+        return RankSteps.of(rank, new long[ops], new long[ops], 0, 0, 0, 0);
     }
 
     /** The whole step under way. */
     CoordinatedRun step() {
         applied = passUnderWay().step();
         passes();
-        long step = applied;
-        for (int rank = 0; rank < ranks; rank++) {
-            int ops = plan.training().program(rank).ops().size();
-            var timings = RankSteps.of(rank, new long[ops], new long[ops], 0, 0, 0, 0);
-            says(new RankEvent.StepDone(rank, epoch, step, timings));
-        }
-        return this;
+        return applies(applied);
     }
 
     /** All ranks answer the save under way, if there is one. */
@@ -348,6 +435,22 @@ final class CoordinatedRun implements RunListener {
         return says(prepared(rank, epoch, held, List.of()));
     }
 
+    /** In the middle of a step, of which its stage has summed these micro-batches. */
+    CoordinatedRun preparedInStep(int rank, long step, Integer... folded) {
+        var held = new RankEvent.HeldState(rank, step - 1, -1);
+        var stage =
+                new RankEvent.FoldedStage(plan.stagesOf(rank).getFirst(), step, List.of(folded));
+        return says(
+                new RankEvent.Prepared(
+                        rank,
+                        epoch,
+                        held,
+                        List.of(),
+                        LocationDigests.NONE,
+                        plan.layout(),
+                        List.of(stage)));
+    }
+
     CoordinatedRun preparedIn(int wrongEpoch, int rank) {
         var held = new RankEvent.HeldState(rank, applied, -1);
         return says(prepared(rank, wrongEpoch, held, List.of()));
@@ -369,7 +472,7 @@ final class CoordinatedRun implements RunListener {
     private RankEvent.Prepared prepared(
             int rank, int inEpoch, RankEvent.HeldState held, List<RankEvent.HeldState> mirrors) {
         var known = locations.getOrDefault(rank, RankLocations.NONE).digests();
-        return new RankEvent.Prepared(rank, inEpoch, held, mirrors, known, "");
+        return new RankEvent.Prepared(rank, inEpoch, held, mirrors, known, plan.layout());
     }
 
     CoordinatedRun resumed(int... some) {
@@ -484,6 +587,21 @@ final class CoordinatedRun implements RunListener {
         if (report.restart() != RecoveryReport.Restart.SKIPPED) { // else its step is nowhere
             applied = report.fromStep();
         }
+    }
+
+    @Override
+    public void onRevised(PlanRevision revision, Schedule training, long completed) {
+        plan = plans.without(revision, Set.copyOf(absentOf(training))).orElse(plan);
+        plan = plan.as(revision, plan.hash());
+    }
+
+    private static List<Integer> absentOf(Schedule training) {
+        return training.placement().wiring().map(Wiring::absent).orElse(List.of());
+    }
+
+    /** The plan that the ranks follow, as told last. */
+    RunPlan followed() {
+        return plan;
     }
 
     @Override

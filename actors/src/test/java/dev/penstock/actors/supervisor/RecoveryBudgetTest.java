@@ -23,7 +23,7 @@ class RecoveryBudgetTest {
                             Duration.ofSeconds(10),
                             Duration.ZERO,
                             RecoveryPolicy.NonFinite.HALT),
-                    new Outbox(new RankTable(2)),
+                    new Outbox(new RankTable(TestPlans.chain(2))),
                     TODAY_MS);
 
     private static JournalRecord.Counted at(long ms) {

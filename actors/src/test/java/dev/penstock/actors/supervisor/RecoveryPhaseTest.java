@@ -10,6 +10,7 @@ import dev.penstock.actors.rank.RankEvent.HeldState;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RecoveryAttempt.Origin;
 import dev.penstock.actors.supervisor.RecoveryAttempt.Reason;
+import dev.penstock.actors.supervisor.RecoveryPhase.HoldersRoom;
 import dev.penstock.actors.supervisor.RecoveryPhase.Preparing;
 import dev.penstock.actors.supervisor.RecoveryPhase.Resuming;
 import java.util.List;

@@ -17,7 +17,7 @@ class StallWatchTest {
     @Test
     void ofManyRanksTheOnesAreToldThatHaveStoodStillLongest() {
         RunPlan plan = TestPlans.chain(RANKS);
-        var ranks = new RankTable(RANKS);
+        var ranks = new RankTable(TestPlans.chain(RANKS));
         for (int rank = 0; rank < RANKS; rank++) {
             long since = Duration.ofSeconds(rank == 700 ? 3000 : 1000 + rank).toNanos();
             String text = "waits for a frame of rank " + (rank + 1) % RANKS;

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 class ToldLocationsTest {
     private static final int RANKS = 6;
 
-    private RankTable ranks = new RankTable(RANKS);
+    private RankTable ranks = new RankTable(TestPlans.chain(RANKS));
     private ToldLocations told = new ToldLocations(ranks, new Links(ranks));
 
     /** What each rank has put together from all that it was told. */
@@ -121,7 +121,7 @@ class ToldLocationsTest {
                 if (random.nextInt(3) > 0) {
                     hears(rank);
                     assertThat(known[rank].addresses().values())
-                            .containsExactlyElementsOf(ranks.addresses());
+                            .containsExactlyElementsOf(ranks.addresses().values());
                     assertThat(known[rank].homes()).isEqualTo(ranks.homes());
                     assertThat(known[rank].mirrors(List.of())).isEqualTo(mirrors);
                 }
@@ -152,7 +152,7 @@ class ToldLocationsTest {
 
     private void isTakenUp() {
         RankTable before = ranks;
-        ranks = new RankTable(RANKS);
+        ranks = new RankTable(TestPlans.chain(RANKS));
         told = new ToldLocations(ranks, new Links(ranks));
         IntStream.range(0, RANKS)
                 .forEach(rank -> ranks.placed(rank, before.node(rank).orElseThrow(), 0));

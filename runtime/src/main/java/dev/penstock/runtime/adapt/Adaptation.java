@@ -7,6 +7,7 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.PipelineMeter;
+import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import java.util.ArrayList;
@@ -35,6 +36,10 @@ public final class Adaptation implements RunListener, PlanReaction {
     private final PipelineMeter meter;
     private final Reviser reviser;
     private SpeedModel model;
+
+    /** The most layers of each stage, as far as plans were too large for it. */
+    private List<Integer> room;
+
     private MeasuredMeans means = new MeasuredMeans();
     private int looked;
     private int settling = SETTLING;
@@ -57,16 +62,28 @@ public final class Adaptation implements RunListener, PlanReaction {
     /** Makes other plans of a run. */
     public interface Reviser {
         /**
-         * Returns the plan of these settings; empty if ranks cannot hold their parts of it.
+         * Returns the plan of these settings; empty if there is none.
          *
          * @param number of the plan among those of the run
          * @param settings as on a command line
          * @param reason for people
          */
-        Optional<RunPlan> revise(int number, List<String> settings, String reason);
+        Optional<Revised> revise(int number, List<String> settings, String reason);
 
         /** Returns what is known of a plan's stages. */
         SpeedModel model(PlanRevision plan);
+    }
+
+    /**
+     * A plan that may be followed if there is room for it.
+     *
+     * @param fits whether there is room for what its ranks would hold
+     * @param crowded the stages of ranks that cannot hold their part, rising
+     */
+    public record Revised(RunPlan plan, boolean fits, List<Integer> crowded) {
+        public Revised {
+            crowded = List.copyOf(crowded);
+        }
     }
 
     /**
@@ -80,6 +97,7 @@ public final class Adaptation implements RunListener, PlanReaction {
         this.margin = margin;
         this.meter = meter;
         this.model = model;
+        this.room = model.anyLayers();
         this.reviser = reviser;
     }
 
@@ -148,39 +166,58 @@ public final class Adaptation implements RunListener, PlanReaction {
     }
 
     private void look(long step) {
-        SpeedModel.Proposal best = model.propose(means.lines());
+        SpeedModel.Proposal best = model.propose(means.lines(), room);
         if (nanosBefore > 0) {
             told.onPlanNote(
                     "since the change of plan %d, the computations of a step take %.3f s instead of %.3f s"
                             .formatted(revisions, best.nanosNow() / 1e9, nanosBefore / 1e9));
             nanosBefore = 0;
         }
+        while (isWorthIt(best, step)) {
+            Optional<Revised> revised = reviser.revise(revisions + 1, settings(best), best.words());
+            if (revised.stream().anyMatch(Revised::fits)) {
+                wanted = revised.get().plan();
+                nanosWanted = best.nanosNow();
+                return;
+            }
+            List<Integer> crowded = revised.map(Revised::crowded).orElse(List.of());
+            List<Integer> less = roomBeside(best.partition(), crowded);
+            if (less.equals(room)) { // it is not the layers
+                told.onPlanNote(
+                        best.words() + "; but there is no room for what its ranks would hold");
+                refused = settings(best).toString();
+                return;
+            }
+            room = less;
+            best = model.propose(means.lines(), room);
+        }
+    }
+
+    private boolean isWorthIt(SpeedModel.Proposal best, long step) {
         long won = best.nanosNow() - best.nanosThen();
         double left = model.lastStep() - step;
-        List<String> settings = settings(best);
-        if (settings.toString().equals(refused)
-                || won <= margin * best.nanosNow()
-                || won * left <= 2 * checkpointNanos + restartNanos) {
-            return;
+        return !settings(best).toString().equals(refused)
+                && won > margin * best.nanosNow()
+                && won * left > 2 * checkpointNanos + restartNanos;
+    }
+
+    /** What is left of the room if these stages have none for what this partition gives them. */
+    private List<Integer> roomBeside(StagePartition tooLarge, List<Integer> crowded) {
+        List<Integer> less = new ArrayList<>(room);
+        for (int stage : crowded) {
+            int given = tooLarge.layersPerStage().get(stage);
+            if (given > model.partition().layersPerStage().get(stage)) {
+                less.set(stage, Math.min(less.get(stage), given - 1));
+            }
         }
-        Optional<RunPlan> revised = reviser.revise(revisions + 1, settings, best.words());
-        if (revised.isEmpty()) {
-            told.onPlanNote(best.words() + "; but a rank cannot hold its part");
-            refused = settings.toString();
-        } else {
-            wanted = revised.get();
-            nanosWanted = best.nanosNow();
-        }
+        return less;
     }
 
     /** All that differs from the configuration: a later plan does not build on an earlier one. */
     private static List<String> settings(SpeedModel.Proposal plan) {
-        List<String> settings = new ArrayList<>();
-        settings.add("pipeline.partition=" + plan.partition().layersPerStage());
-        settings.add("schedule.kind=" + plan.order().kind());
-        if (!plan.order().costs().isEmpty()) {
-            settings.add("schedule.costs=" + plan.order().costs());
-        }
-        return settings;
+        return List.of(
+                "pipeline.partition=" + plan.partition().layersPerStage(),
+                "schedule.kind=" + plan.order().kind(),
+                "schedule.costs=" + plan.order().costs());
     }
 }

@@ -11,6 +11,7 @@ import dev.penstock.schedules.simulate.ProfileLine;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -105,16 +106,25 @@ public record SpeedModel(
         }
     }
 
+    /** As many layers on every stage as there are. */
+    List<Integer> anyLayers() {
+        return Collections.nCopies(partition.stages(), partition.layers());
+    }
+
     /**
      * Looks for a better plan.
      *
      * @param measured what computations of the present stages took
+     * @param most entry s is the most layers for which stage s has room
      */
-    Proposal propose(List<ProfileLine> measured) {
+    Proposal propose(List<ProfileLine> measured, List<Integer> most) {
         List<ProfileLine> lines = withBothBackwards(measured);
         double[] work = partition.flopsPerToken(parts);
         double[] speeds = speeds(measured, work);
-        StagePartition best = movesLayers ? StagePartition.bySpeed(parts, speeds) : partition;
+        StagePartition best =
+                movesLayers
+                        ? StagePartition.bySpeed(parts, speeds, most).orElse(partition)
+                        : partition;
         List<ProfileLine> then = moved(lines, work, best.flopsPerToken(parts));
         long now = simulated(order, lines).orElseThrow();
         Order chosen = order;

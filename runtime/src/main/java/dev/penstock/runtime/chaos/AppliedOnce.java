@@ -10,6 +10,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -26,11 +27,20 @@ import org.jspecify.annotations.Nullable;
  * was left out, and nothing was applied twice, for either would give another state. A step whose
  * update is not in the book (a mirror applied it for a rank that died) is proved by the next one,
  * which found its state; the last step's update has to be there.
+ *
+ * <p>Where replicas share micro-batches, a sum has each unit at most once, and of the ranks that
+ * hold a stage one at least has summed and applied every step: others may have been absent.
  */
 final class AppliedOnce {
     private final PipelineShape shape;
     private final long steps;
     private final List<String> violations = new ArrayList<>();
+
+    /** By the number of a stage, where replicas share micro-batches; else by rank. */
+    private final Map<Object, Proof> proofs = new LinkedHashMap<>();
+
+    /** The steps that were summed, and those that were applied. */
+    private record Proof(Holder holder, Set<Long> summed, Set<Long> found) {}
 
     private AppliedOnce(PipelineShape shape, long steps) {
         this.shape = shape;
@@ -54,6 +64,7 @@ final class AppliedOnce {
         for (Holder holder : holders) {
             check.holder(holder, reference.of(holder), harmed.of(holder));
         }
+        check.proofs.values().forEach(check::everyStep);
         return check.violations;
     }
 
@@ -61,11 +72,13 @@ final class AppliedOnce {
         Map<Long, Applied> truth = chain(holder, reference);
         reference.forEach(entry -> sum(holder, entry));
         harmed.forEach(entry -> sum(holder, entry));
-        Set<Long> summed = new HashSet<>();
-        Set<Long> found = new HashSet<>();
+        Proof proof =
+                proofs.computeIfAbsent(
+                        areShared() ? holder.stage() : holder,
+                        _ -> new Proof(holder, new HashSet<>(), new HashSet<>()));
         for (Entry entry : harmed) {
             switch (entry) {
-                case Summed sum -> summed.add(sum.step());
+                case Summed sum -> proof.summed.add(sum.step());
                 case Applied applied -> {
                     if (!applied.equals(truth.get(applied.step()))) {
                         wrong(
@@ -77,16 +90,23 @@ final class AppliedOnce {
                                                 applied.after(),
                                                 said(truth.get(applied.step()))));
                     }
-                    found.add(applied.step());
+                    proof.found.add(applied.step());
                 }
             }
         }
+    }
+
+    private boolean areShared() {
+        return shape.peers() > 1;
+    }
+
+    private void everyStep(Proof proof) {
         for (long step = 1; step <= steps; step++) {
-            if (!summed.contains(step)) {
-                wrong(holder, step, "its gradients were never complete");
+            if (!proof.summed.contains(step)) {
+                wrong(proof.holder, step, "its gradients were never complete");
             }
-            if (!found.contains(step) && !found.contains(step + 1)) {
-                wrong(holder, step, "there is no proof that it was applied");
+            if (!proof.found.contains(step) && !proof.found.contains(step + 1)) {
+                wrong(proof.holder, step, "there is no proof that it was applied");
             }
         }
     }
@@ -122,7 +142,7 @@ final class AppliedOnce {
         for (int microBatch = 0; microBatch < shape.microBatches(); microBatch++) {
             for (int slice = 0; slice < shape.slices(); slice++) {
                 int count = counts.getOrDefault(new WorkUnit(holder.stage(), microBatch, slice), 0);
-                if (count != 1) {
+                if (count > 1 || (count == 0 && !areShared())) {
                     wrong(
                             holder,
                             step,

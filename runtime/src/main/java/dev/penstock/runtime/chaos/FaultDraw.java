@@ -65,7 +65,7 @@ final class FaultDraw {
         return switch (kind) {
             case KILL_AT_OP -> {
                 int rank = rank();
-                Op op = pick(training.program(config.grid().placeOf(rank).pipeline()).ops());
+                Op op = pick(training.program(config.grid().programOf(rank, training)).ops());
                 String text = OpText.print(op, training.shape());
                 yield new FaultEntry.KillRank(rank, step(), Optional.of(text), Moment.BEGIN);
             }
@@ -115,7 +115,7 @@ final class FaultDraw {
     /** Returns the moments that occur in a step of this rank. */
     private List<Moment> moments(int rank) {
         List<Moment> moments = new ArrayList<>(MOMENTS);
-        List<Op> ops = training.program(config.grid().placeOf(rank).pipeline()).ops();
+        List<Op> ops = training.program(config.grid().programOf(rank, training)).ops();
         if (ops.stream().anyMatch(op -> op instanceof Op.GatherParameters)) {
             moments.add(Moment.GATHERING);
         }
@@ -148,7 +148,17 @@ final class FaultDraw {
     }
 
     private int rank() {
-        return random.nextInt(config.grid().ranks());
+        List<Integer> present =
+                IntStream.range(0, config.grid().ranks())
+                        .filter(
+                                rank ->
+                                        training.placement()
+                                                .wiring()
+                                                .map(wiring -> wiring.isPresent(rank))
+                                                .orElse(true))
+                        .boxed()
+                        .toList();
+        return pick(present);
     }
 
     private int step() {

@@ -59,7 +59,8 @@ record HarmedTraining(
                     new MetricsWriter(
                             run.metrics(),
                             0,
-                            new PipelineMeter(assembly.plan().training(), assembly.plan().grid()),
+                            new PipelineMeter(
+                                    assembly.plan().training(), assembly.plan().programGrid()),
                             assembly.steps(),
                             InstantSource.system())) {
                 var listener = new ListenerFanOut(List.of(losses, recoveries, metrics, progress));

@@ -129,7 +129,8 @@ final class SubmittedRun implements ClusterRun {
                 opened,
                 processes,
                 LinuxVitals.ofThisHost(),
-                assembly.reaction());
+                assembly.reaction(),
+                assembly.degradedPlans());
     }
 
     @Override

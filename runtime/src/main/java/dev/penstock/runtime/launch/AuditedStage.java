@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +29,9 @@ final class AuditedStage extends ForwardingStage {
     private StepKind kind = StepKind.EVALUATE;
     private long step;
 
+    /** Micro-batches that an earlier pass of the step has folded. */
+    private BitSet kept = new BitSet();
+
     AuditedStage(StageProgram stage, RankPlace place, AuditTrail trail) {
         super(stage);
         this.trail = trail;
@@ -39,7 +43,23 @@ final class AuditedStage extends ForwardingStage {
         kind = newKind;
         step = newStep;
         units.clear();
+        kept = new BitSet();
         super.beginStep(newKind, newStep);
+    }
+
+    @Override
+    public void resumeStep(long newStep) {
+        kept = newStep == step ? folded() : new BitSet();
+        kind = StepKind.TRAIN;
+        step = newStep;
+        units.removeIf(unit -> !kept.get(unit.microBatch()));
+        super.resumeStep(newStep);
+    }
+
+    private void ended(WorkUnit unit) {
+        if (!kept.get(unit.microBatch())) {
+            units.add(unit);
+        }
     }
 
     @Override
@@ -49,13 +69,13 @@ final class AuditedStage extends ForwardingStage {
             @Nullable Tensor outputGradient,
             @Nullable Tensor inputGradient) {
         super.backward(unit, input, outputGradient, inputGradient);
-        units.add(unit);
+        ended(unit);
     }
 
     @Override
     public void backwardWeight(WorkUnit unit) {
         super.backwardWeight(unit);
-        units.add(unit);
+        ended(unit);
     }
 
     @Override

@@ -110,7 +110,7 @@ final class ConfiguredData {
         return new RowsApart(
                 false,
                 sizes.batch().lengthStep(batch.lengthStep(), shards),
-                config.parallel().data(),
+                sizes.batchesOfStep(),
                 arrangement(batch.arrangement(), sizes, schedule.get()));
     }
 

@@ -119,7 +119,7 @@ public final class ConfiguredFaults {
             FaultEntry.Moment moment,
             int rank,
             Schedule training) {
-        int pipeline = loaded.config().grid().placeOf(rank).pipeline();
+        int pipeline = loaded.config().grid().programOf(rank, training);
         RankProgram program = training.program(pipeline);
         if (text.isEmpty()) {
             return has(program, moment)

@@ -89,25 +89,27 @@ public final class ConfiguredModel {
         var batch =
                 new BatchShape(
                         config.batch().sequencesPerMicroBatch(),
-                        config.microBatchesOfReplica(),
+                        schedule.training().shape().microBatches(),
                         schedule.sliceTokens(),
                         config.device().reductionBlock(),
                         logits(config.device()));
-        return new GptSettings(
-                shape,
-                partition,
-                batch,
-                precision(config.device()),
-                optimizer,
-                seed,
-                config.schedule().recompute().blocks(section.layers()),
-                config.grid(),
-                config.parallel().zero(),
-                config.parallel().sequence(),
-                tuning,
-                section.dropout(),
-                config.optimizer().gradientSum(),
-                config.parallel().outer());
+        var settings =
+                new GptSettings(
+                        shape,
+                        partition,
+                        batch,
+                        precision(config.device()),
+                        optimizer,
+                        seed,
+                        config.schedule().recompute().blocks(section.layers()),
+                        config.grid(),
+                        config.parallel().zero(),
+                        config.parallel().sequence(),
+                        tuning,
+                        section.dropout(),
+                        config.optimizer().gradientSum(),
+                        config.parallel().outer());
+        return schedule.training().shape().peers() > 1 ? settings.sharingBatch() : settings;
     }
 
     /**

@@ -21,12 +21,22 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.IntStream;
 
 /** What the actors are told of a run: its order, its steps, its deadlines. */
 final class ConfiguredPlan {
     /** Of more batches than that, the shares are as good as equal. */
     private static final int MOST_SHARES = 100_000;
+
+    /** Keys that say who does which micro-batch, and nothing of what ranks hold. */
+    private static final Set<String> WIRING =
+            Set.of(
+                    "schedule.wiring",
+                    "schedule.wiring-seed",
+                    "schedule.without",
+                    "schedule.costs",
+                    "schedule.hold-more");
 
     private final RunParts parts;
     private final RunConfig config;
@@ -60,7 +70,8 @@ final class ConfiguredPlan {
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
                 config.parallel().outerEvery().isPresent(),
-                PlanRevision.NONE);
+                PlanRevision.NONE,
+                layout(config, schedule));
     }
 
     /** By rank, the lowest rank that is to live in the same process, on one host. */
@@ -104,7 +115,8 @@ final class ConfiguredPlan {
                 config.parallel().ringFromBytes(),
                 config.dataPlane().codecs(),
                 config.parallel().outerEvery().isPresent(),
-                PlanRevision.NONE);
+                PlanRevision.NONE,
+                layout(config, schedule));
     }
 
     private RunSteps steps() {
@@ -148,26 +160,55 @@ final class ConfiguredPlan {
 
     private static Map<ChannelKey, Integer> inFlight(ProvedSchedule schedule) {
         Map<ChannelKey, Integer> capacities = new HashMap<>();
-        for (int stage = 1; stage < schedule.training().shape().stages(); stage++) {
-            var forward = new Channel(stage - 1, stage);
-            var backward = new Channel(stage, stage - 1);
-            capacities.put(
-                    new ChannelKey(FrameKind.ACTIVATION, stage - 1, stage),
-                    schedule.inFlight().capacity(forward));
-            capacities.put(
-                    new ChannelKey(FrameKind.GRADIENT, stage, stage - 1),
-                    schedule.inFlight().capacity(backward));
+        Schedule training = schedule.training();
+        int peers = training.shape().peers();
+        for (int stage = 1; stage < training.shape().stages(); stage++) {
+            for (Channel each :
+                    List.of(new Channel(stage - 1, stage), new Channel(stage, stage - 1))) {
+                for (int from = 0; from < peers; from++) {
+                    for (int to = 0; to < peers; to++) {
+                        Channel channel = each.between(from, to);
+                        capacities.put(key(channel), schedule.inFlight().capacity(channel));
+                    }
+                }
+            }
         }
         return capacities;
     }
 
+    private static ChannelKey key(Channel channel) {
+        return new ChannelKey(
+                channel.forward() ? FrameKind.ACTIVATION : FrameKind.GRADIENT,
+                channel.fromStage(),
+                channel.toStage(),
+                channel.fromPeer(),
+                channel.toPeer());
+    }
+
+    /**
+     * What stages in memory depend on, if that may outlive a plan: where replicas do each other's
+     * micro-batches, all but who does which.
+     */
+    private static String layout(RunConfig config, ProvedSchedule schedule) {
+        return schedule.training().shape().peers() > 1 && config.schedule().isWiredKind()
+                ? sha256(List.of(config.resolvedWithout(WIRING), schedule.budgets().toString()))
+                : "";
+    }
+
     /** Over all that the processes of a run must agree on. */
     private String hash() {
+        return sha256(
+                List.of(
+                        config.resolved(),
+                        ScheduleText.print(schedule.training()),
+                        ScheduleText.print(schedule.evaluation())));
+    }
+
+    private static String sha256(List<String> texts) {
         try {
             var digest = MessageDigest.getInstance("SHA-256");
-            digest.update(config.resolved().getBytes(StandardCharsets.UTF_8));
-            for (Schedule each : List.of(schedule.training(), schedule.evaluation())) {
-                digest.update(ScheduleText.print(each).getBytes(StandardCharsets.UTF_8));
+            for (String text : texts) {
+                digest.update(text.getBytes(StandardCharsets.UTF_8));
             }
             return HexFormat.of().formatHex(digest.digest());
         } catch (NoSuchAlgorithmException e) {

@@ -58,6 +58,7 @@ public final class ConfiguredRecovery {
                     case HALT -> RecoveryPolicy.NonFinite.HALT;
                     case SKIP -> RecoveryPolicy.NonFinite.SKIP;
                     case ROLLBACK -> RecoveryPolicy.NonFinite.ROLLBACK;
-                });
+                },
+                section.degraded());
     }
 }

@@ -100,7 +100,7 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
         List<Most> most = new ArrayList<>();
         for (int rank = 0; rank < calm.size(); rank++) {
             long bytes = mayDie ? planned.afterADeath(rank) : calm.get(rank);
-            int program = grid.placeOf(rank).pipeline();
+            int program = grid.programOf(rank, proved.training());
             if (program == most.size()) {
                 most.add(new Most(rank, calm.get(rank), bytes));
             } else if (bytes > most.get(program).bytes()) {

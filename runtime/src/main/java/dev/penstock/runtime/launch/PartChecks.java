@@ -45,6 +45,7 @@ final class PartChecks {
     private final LoadedConfig loaded;
     private final RunConfig config;
     private final RunStart asked;
+    private final OptionalLong machineBytes;
     private final List<Problem> problems;
 
     /** Of the links, where it was left open. */
@@ -65,13 +66,14 @@ final class PartChecks {
                 codec.map(chosen -> draft.draft().withCodec(chosen.codec())).orElse(draft.draft());
         this.config = loaded.config();
         this.asked = asked;
+        this.machineBytes = machineBytes;
         this.problems = new ArrayList<>(draft.problems());
         problems.addAll(others);
         this.schedule = schedule();
         this.data = draft.sound("data.source") ? data() : Optional.empty();
         this.sizes = sizes();
         this.start = start();
-        requireMemory(machineBytes);
+        requireMemory();
         requireOneProcess();
         requireHeldOut();
         requireTrainingText();
@@ -105,7 +107,8 @@ final class PartChecks {
                 schedule.orElseThrow(),
                 ConfiguredModel.settings(config, schedule.orElseThrow()),
                 start.orElseThrow(),
-                codec);
+                codec,
+                machineBytes);
     }
 
     /** All problems, each once, by place. */
@@ -228,7 +231,7 @@ final class PartChecks {
         }
     }
 
-    private void requireMemory(OptionalLong machineBytes) {
+    private void requireMemory() {
         if (sizes.isEmpty()) {
             return;
         }

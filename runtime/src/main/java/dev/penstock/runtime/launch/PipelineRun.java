@@ -81,7 +81,8 @@ public final class PipelineRun {
                             journal,
                             processes,
                             LinuxVitals.ofThisHost(),
-                            assembly.reaction());
+                            assembly.reaction(),
+                            assembly.degradedPlans());
             ActorSystem<Command> system =
                     ActorSystems.remote(
                             PipelineSupervisor.create(
@@ -116,7 +117,8 @@ public final class PipelineRun {
                         RunJournal.NONE,
                         ProcessSupply.NONE,
                         LinuxVitals.ofThisHost(),
-                        assembly.reaction());
+                        assembly.reaction(),
+                        assembly.degradedPlans());
         return PipelineSupervisor.create(assembly.plan(), listener, services, outcome);
     }
 }

@@ -47,7 +47,9 @@ record PlannedMemory(
     /** As the run begins; entry r is rank r's. */
     List<MemoryPlan> ofAllRanks() {
         MirrorLayout layout = MirrorLayout.atFirst(plan, homes);
-        return IntStream.range(0, plan.ranks()).mapToObj(rank -> of(rank, layout)).toList();
+        return IntStream.range(0, plan.ranks())
+                .mapToObj(rank -> plan.isPresent(rank) ? of(rank, layout) : MemoryPlan.NOTHING)
+                .toList();
     }
 
     private MemoryPlan of(int rank, MirrorLayout layout) {
@@ -74,6 +76,9 @@ record PlannedMemory(
      * </pre>
      */
     long afterADeath(int rank) {
+        if (!plan.isPresent(rank)) {
+            return 0;
+        }
         MirrorLayout before = MirrorLayout.atFirst(plan, homes);
         long most = bytes(rank, before, before.heldBy(rank));
         for (int dead = 0; dead < plan.ranks() && plan.mirrors(); dead++) {
@@ -129,8 +134,7 @@ record PlannedMemory(
         uses.add(
                 new MemoryUse(
                         MemoryUse.COLLECTIVES,
-                        BoundaryMemory.collectiveBytes(
-                                rank, plan.grid(), meeting, staged, library)));
+                        BoundaryMemory.collectiveBytes(rank, plan, meeting, staged, library)));
         uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
         uses.add(new MemoryUse(MemoryUse.KERNELS, kernels.ofRank(rank)));
         return uses;

@@ -5,13 +5,15 @@ import dev.penstock.actors.collective.wire.DataPlaneGroup;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.Sharers;
+import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.ActivationTraffic;
 import dev.penstock.runtime.model.stage.ShardTraffic;
 import dev.penstock.schedules.ir.Op;
-import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -49,7 +51,8 @@ public record PlannedTraffic(
 
     private StepTraffic of(int rank) {
         RankPlace place = plan.grid().placeOf(rank);
-        List<Op> ops = plan.training().program(place.pipeline()).ops();
+        RankProgram program = plan.program(StepKind.TRAIN, rank);
+        List<Op> ops = program.ops();
         var activations =
                 new ActivationTraffic(
                         model,
@@ -57,16 +60,23 @@ public record PlannedTraffic(
                         ops,
                         ringFromBytes(plan.grid().tensorGroup(rank)),
                         plan.codecs());
-        var sharded = new ShardTraffic(model, place, ringFromBytes(plan.grid().replicaGroup(rank)));
-        var replicas = ReplicaTraffic.of(plan.training().program(place.pipeline()), sharded);
+        List<Integer> replicas = plan.replicasOf(rank);
+        var sharded =
+                new ShardTraffic(
+                        model,
+                        place,
+                        replicas.size(),
+                        replicas.indexOf(rank),
+                        ringFromBytes(replicas));
+        var summed = ReplicaTraffic.of(program, sharded);
         return new StepTraffic(
                 activations.activations(),
                 activations.activationGradients(),
                 activations.ring(),
                 activations.shards(),
-                replicas.gatherBytes(),
-                replicas.reductionBytes(),
-                tiedGradients(place),
+                summed.gatherBytes(),
+                summed.reductionBytes(),
+                tiedGradients(rank, place),
                 mirroredGradients(rank, sharded),
                 sharded.outerGradients(plan.stagesOf(rank)));
     }
@@ -81,16 +91,19 @@ public record PlannedTraffic(
                 : plan.stagesOf(rank).stream().mapToLong(sharded::heldGradients).sum();
     }
 
-    /** Once for every stage here whose sharer is on another rank. */
-    private long tiedGradients(RankPlace place) {
-        Placement placement = plan.training().placement();
-        int here = place.pipeline();
-        long sent =
-                plan.training().sharedGroups().stream()
-                        .filter(group -> group.stream().anyMatch(s -> placement.rankOf(s) != here))
-                        .flatMap(List::stream)
-                        .filter(stage -> placement.rankOf(stage) == here)
-                        .count();
+    /** Once to everyone who gets them, of every stage here whose sharer is on another rank. */
+    private long tiedGradients(int rank, RankPlace place) {
+        List<Integer> own = plan.stagesOf(rank);
+        long sent = 0;
+        for (List<Integer> group : plan.training().sharedGroups()) {
+            for (int stage : group) {
+                for (int other : group) {
+                    if (plan.isPresent(rank) && own.contains(stage) && !own.contains(other)) {
+                        sent += Sharers.of(plan, rank, stage, other).receivers().size();
+                    }
+                }
+            }
+        }
         return sent * model.sharedGradientElements(place) * Float.BYTES;
     }
 }

@@ -7,6 +7,7 @@ import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.MemoryProfile;
@@ -14,7 +15,10 @@ import dev.penstock.schedules.simulate.StagePeak;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.function.ToIntFunction;
+import java.util.stream.IntStream;
 
 /**
  * The order of a run, lowered and proved, with what follows from the proof.
@@ -23,9 +27,18 @@ import java.util.List;
  * @param evaluation its forwards alone
  * @param inFlight capacity of every channel, enough for both
  * @param conditions for which the training step was proved
+ * @param budgets what every stage must be able to hold, for training and evaluation; where a wired
+ *     order is generated, for whatever wiring
  */
 public record ProvedSchedule(
-        Schedule training, Schedule evaluation, InFlight inFlight, Conditions conditions) {
+        Schedule training,
+        Schedule evaluation,
+        InFlight inFlight,
+        Conditions conditions,
+        List<StageBudget> budgets) {
+    public ProvedSchedule {
+        budgets = List.copyOf(budgets);
+    }
 
     /** One tensor more than costs of equal ops would ask for: real ops are not equal. */
     private static final int SLACK = 2;
@@ -65,7 +78,16 @@ public record ProvedSchedule(
         Conditions conditions = configured.conditions(loaded).with(inFlight);
         ScheduleValidator.validate(training, conditions).orThrow();
         ScheduleValidator.validate(evaluation, Conditions.forwardOnly().with(inFlight)).orThrow();
-        return new ProvedSchedule(training, evaluation, inFlight, conditions);
+        List<StageBudget> needed = needed(training, evaluation);
+        return new ProvedSchedule(
+                training,
+                evaluation,
+                inFlight,
+                conditions,
+                configured
+                        .caps(loaded)
+                        .map(caps -> anyWiring(training.shape(), needed, caps))
+                        .orElse(needed));
     }
 
     /** What is run, by kind of pass. */
@@ -78,33 +100,61 @@ public record ProvedSchedule(
         return training.shape().sliceLengths();
     }
 
-    /** What every stage must be able to hold, for training and evaluation. */
-    List<StageBudget> budgets() {
-        List<StagePeak> train = MemoryProfile.of(training, PassKind.TRAINING).stages();
-        List<StagePeak> evaluate = MemoryProfile.of(evaluation, PassKind.FORWARD_ONLY).stages();
-        List<StageBudget> budgets = new ArrayList<>();
-        for (int stage = 0; stage < training.shape().stages(); stage++) {
-            StagePeak first = peak(train, stage);
-            StagePeak second = peak(evaluate, stage);
-            List<Integer> perSlice = new ArrayList<>();
-            for (int slice = 0; slice < training.shape().slices(); slice++) {
-                perSlice.add(
-                        Math.max(
-                                first.peakUnitsPerSlice().get(slice),
-                                second.peakUnitsPerSlice().get(slice)));
-            }
-            budgets.add(
-                    new StageBudget(
-                            Math.max(first.peakUnits(), second.peakUnits()),
-                            perSlice,
-                            Math.max(first.peakMicroBatches(), second.peakMicroBatches()),
-                            first.peakBackwardMicroBatches(),
-                            first.peakAwaitingWeight()));
-        }
-        return budgets;
+    private static List<StageBudget> needed(Schedule training, Schedule evaluation) {
+        List<StagePeak> peaks = new ArrayList<>();
+        peaks.addAll(MemoryProfile.of(training, PassKind.TRAINING).stages());
+        peaks.addAll(MemoryProfile.of(evaluation, PassKind.FORWARD_ONLY).stages());
+        return IntStream.range(0, training.shape().stages())
+                .mapToObj(
+                        stage ->
+                                budget(
+                                        training.shape().slices(),
+                                        peaks.stream().filter(p -> p.stage() == stage).toList()))
+                .toList();
     }
 
-    private static StagePeak peak(List<StagePeak> peaks, int stage) {
-        return peaks.stream().filter(peak -> peak.stage() == stage).findFirst().orElseThrow();
+    /** The most of a stage's ranks, in passes of both kinds. */
+    private static StageBudget budget(int slices, List<StagePeak> peaks) {
+        return new StageBudget(
+                most(peaks, StagePeak::peakUnits),
+                IntStream.range(0, slices)
+                        .mapToObj(slice -> most(peaks, peak -> peak.peakUnitsPerSlice().get(slice)))
+                        .toList(),
+                most(peaks, StagePeak::peakMicroBatches),
+                most(peaks, StagePeak::peakBackwardMicroBatches),
+                most(peaks, StagePeak::peakAwaitingWeight));
+    }
+
+    private static int most(List<StagePeak> peaks, ToIntFunction<StagePeak> of) {
+        return peaks.stream().mapToInt(of).max().orElseThrow();
+    }
+
+    /**
+     * What a stage needs to hold as many micro-batches as it ever may.
+     *
+     * @param needed for this wiring
+     * @param caps of the ranks; stage s is with rank s of every replica
+     */
+    private static List<StageBudget> anyWiring(
+            PipelineShape shape, List<StageBudget> needed, List<Integer> caps) {
+        List<StageBudget> budgets = new ArrayList<>();
+        for (int stage = 0; stage < needed.size(); stage++) {
+            StageBudget own = needed.get(stage);
+            int cap = caps.get(stage);
+            if (own.microBatches() > cap) {
+                throw new IllegalStateException(
+                        "stage %d holds up to %d micro-batches, but expected at most %d"
+                                .formatted(stage, own.microBatches(), cap));
+            }
+            boolean whole = !own.split() && shape.slices() == 1;
+            budgets.add(
+                    new StageBudget(
+                            cap * shape.slices(),
+                            Collections.nCopies(shape.slices(), cap),
+                            cap,
+                            whole || own.forwardOnly() ? own.backwardMicroBatches() : cap,
+                            own.split() ? cap * shape.slices() : 0));
+        }
+        return budgets;
     }
 }

@@ -9,6 +9,7 @@ import dev.penstock.actors.fault.FaultInjector;
 import dev.penstock.actors.fault.ProcessHarm;
 import dev.penstock.actors.fault.RecoveryPolicy;
 import dev.penstock.actors.rank.RankResources;
+import dev.penstock.actors.spi.DegradedPlans;
 import dev.penstock.actors.spi.DeviceFactory;
 import dev.penstock.actors.spi.PlanReaction;
 import dev.penstock.actors.spi.PlanRevision;
@@ -21,6 +22,7 @@ import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.runtime.adapt.Adaptation;
+import dev.penstock.runtime.adapt.DegradedOrders;
 import dev.penstock.runtime.adapt.SpeedModel;
 import dev.penstock.runtime.checkpoint.CheckpointDirectory;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
@@ -51,16 +53,17 @@ import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-import dev.penstock.schedules.ir.Schedule;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.LongSummaryStatistics;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import javax.crypto.SecretKey;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -96,6 +99,10 @@ public final class RunAssembly implements AutoCloseable {
     private final ConfiguredDataPlane dataPlane;
     private final PipelineMeter meter;
     private final Optional<Adaptation> adaptation;
+    private final Optional<DegradedOrders> degraded;
+
+    /** Of all later plans the one that was asked for last: all ranks of a process ask for it. */
+    private @Nullable RunAssembly latest;
 
     /**
      * Puts the parts of a run together.
@@ -130,11 +137,12 @@ public final class RunAssembly implements AutoCloseable {
         this.dataPlane =
                 new ConfiguredDataPlane(config().dataPlane(), options.runId(), faults.forFrames());
         this.meter =
-                new PipelineMeter(
-                        plan.training(),
-                        plan.grid(),
-                        (costs, order) -> LinkCosts.of(costs, order, config()));
+                new PipelineMeter(plan.training(), plan.programGrid(), LinkCosts.adding(config()));
         this.adaptation = adaptation();
+        this.degraded =
+                config().recovery().degraded() && !options.evaluateOnly()
+                        ? Optional.of(new DegradedOrders(plan, new Reviser(this)))
+                        : Optional.empty();
     }
 
     /** The same run where it follows another plan: they share all that does not depend on it. */
@@ -155,6 +163,7 @@ public final class RunAssembly implements AutoCloseable {
         this.dataPlane = first.dataPlane;
         this.meter = first.meter;
         this.adaptation = first.adaptation;
+        this.degraded = first.degraded;
     }
 
     private static GptStageFactory stages(RunParts parts) {
@@ -168,10 +177,7 @@ public final class RunAssembly implements AutoCloseable {
 
     private Optional<Adaptation> adaptation() {
         PipelineSection section = config().pipeline();
-        boolean adapts =
-                section.partition() == PipelineSection.Partition.Rule.MEASURED
-                        || !config().schedule().candidates().isEmpty();
-        if (!adapts || options.evaluateOnly()) {
+        if (!config().adapts() || options.evaluateOnly()) {
             return Optional.empty();
         }
         return Optional.of(
@@ -196,9 +202,9 @@ public final class RunAssembly implements AutoCloseable {
                         parts.schedule().inFlight()),
                 model().partition(),
                 new TrainedParts(model().shape(), model().fineTuning()),
-                first.config().pipeline().partition() == PipelineSection.Partition.Rule.MEASURED,
+                first.config().pipeline().measured(),
                 new CandidateOrders(first.parts),
-                (costs, order) -> LinkCosts.of(costs, order, config()),
+                LinkCosts.adding(config()),
                 plan.steps().last());
     }
 
@@ -218,14 +224,9 @@ public final class RunAssembly implements AutoCloseable {
         @Override
         public Optional<SpeedModel.Order> order(String kind, List<Integer> costs) {
             try {
-                ProvedSchedule proved =
-                        parts.schedule(List.of("schedule.kind=" + kind, "schedule.costs=" + costs));
-                Schedule here = parts.schedule().training();
-                Schedule there = proved.training();
-                return here.shape().equals(there.shape())
-                                && here.placement().equals(there.placement())
-                        ? Optional.of(new SpeedModel.Order(kind, costs, there, proved.inFlight()))
-                        : Optional.empty();
+                ProvedSchedule proved = parts.candidate(kind, costs);
+                return Optional.of(
+                        new SpeedModel.Order(kind, costs, proved.training(), proved.inFlight()));
             } catch (ConfigException e) {
                 return Optional.empty(); // it does not run in this shape
             }
@@ -235,10 +236,18 @@ public final class RunAssembly implements AutoCloseable {
     /** Makes plans of a run with other stages. */
     private record Reviser(RunAssembly first) implements Adaptation.Reviser {
         @Override
-        public Optional<RunPlan> revise(int number, List<String> settings, String reason) {
+        public Optional<Adaptation.Revised> revise(
+                int number, List<String> settings, String reason) {
             var changed = settings.stream().filter(first::changes).toList();
-            RunAssembly revised = first.revisedBy(new PlanRevision(number, changed, "", reason));
-            return revised.fits() ? Optional.of(revised.plan) : Optional.empty();
+            var revision = new PlanRevision(number, changed, "", reason);
+            try {
+                RunAssembly revised = first.revisedBy(revision);
+                return Optional.of(
+                        new Adaptation.Revised(revised.plan, revised.fits(), revised.crowded()));
+            } catch (ConfigException e) {
+                LOG.warn("no plan comes of {}: {}", revision.words(), e.getMessage());
+                return Optional.empty();
+            }
         }
 
         @Override
@@ -249,14 +258,33 @@ public final class RunAssembly implements AutoCloseable {
 
     private boolean changes(String setting) {
         return !setting.equals("schedule.kind=" + config().schedule().kind().word())
+                && !setting.equals("schedule.costs=" + config().schedule().costs())
                 && !setting.equals("pipeline.partition=" + model().partition().layersPerStage());
     }
 
-    /** Whether each rank may hold what this plan needs. */
-    private boolean fits() {
+    /** Whether each rank may hold what this plan needs, and their machine all of it. */
+    boolean fits() {
+        long limit = config().device().memoryLimit().map(Bytes::bytes).orElse(Long.MAX_VALUE);
+        long machine =
+                config().device().kind().isCuda()
+                        ? Long.MAX_VALUE
+                        : parts.machineBytes().orElse(Long.MAX_VALUE);
+        LongSummaryStatistics ranks =
+                plannedMemory().stream().mapToLong(MemoryPlan::total).summaryStatistics();
+        return ranks.getMax() <= limit && ranks.getSum() <= machine;
+    }
+
+    /** The stages of ranks that may not hold what this plan needs, rising. */
+    private List<Integer> crowded() {
         Optional<Long> limit = config().device().memoryLimit().map(Bytes::bytes);
-        return plannedMemory().stream()
-                .allMatch(rank -> limit.isEmpty() || rank.total() <= limit.get());
+        List<MemoryPlan> planned = limit.isPresent() ? plannedMemory() : List.of();
+        return IntStream.range(0, planned.size())
+                .filter(rank -> planned.get(rank).total() > limit.orElseThrow())
+                .flatMap(rank -> plan.stagesOf(rank).stream().mapToInt(stage -> stage))
+                .distinct()
+                .sorted()
+                .boxed()
+                .toList();
     }
 
     /**
@@ -272,6 +300,13 @@ public final class RunAssembly implements AutoCloseable {
         if (revision.equals(first.plan.revision())) {
             return first;
         }
+        return first.later(revision);
+    }
+
+    private synchronized RunAssembly later(PlanRevision revision) {
+        if (latest != null && latest.plan.revision().equals(revision)) {
+            return latest;
+        }
         RunAssembly revised = revisedBy(revision);
         if (!revised.plan.revision().equals(revision)) {
             throw new IllegalStateException(
@@ -281,6 +316,7 @@ public final class RunAssembly implements AutoCloseable {
                                     revision.hash(),
                                     revised.plan.revision().hash()));
         }
+        latest = revised;
         return revised;
     }
 
@@ -292,6 +328,11 @@ public final class RunAssembly implements AutoCloseable {
     private PlanRevisions.Revised revised(PlanRevision revision) {
         RunAssembly there = following(revision);
         return new PlanRevisions.Revised(there.plan, there.programs());
+    }
+
+    /** Who makes plans without ranks that are lost. */
+    public DegradedPlans degradedPlans() {
+        return degraded.<DegradedPlans>map(Function.identity()).orElse(DegradedPlans.NONE);
     }
 
     /** Who may want another plan while the run goes on. */
@@ -307,7 +348,8 @@ public final class RunAssembly implements AutoCloseable {
     List<? extends RunListener> reacting(RunListener told) {
         meter.follow(plan.training()); // another process may have led the run to this plan
         adaptation.ifPresent(each -> each.begin(told, plan.revision()));
-        return adaptation.stream().toList();
+        degraded.ifPresent(each -> each.begin(told, plan));
+        return Stream.<RunListener>concat(adaptation.stream(), degraded.stream()).toList();
     }
 
     /** Of the run's steps; shared with whoever looks at them. */
@@ -341,6 +383,11 @@ public final class RunAssembly implements AutoCloseable {
     /** Why tensors travel in the form in which they do; empty where the configuration says it. */
     Optional<String> codecReason() {
         return parts.codec().map(chosen -> chosen.reason(config()));
+    }
+
+    /** What the configuration says and has no effect, for people. */
+    List<String> notes() {
+        return parts.notes();
     }
 
     public RunOptions options() {
@@ -408,17 +455,32 @@ public final class RunAssembly implements AutoCloseable {
         return IntStream.range(0, plan.ranks()).boxed().toList();
     }
 
-    /** FLOPs of each rank's stages per token: its share of the model's work. */
+    /**
+     * FLOPs of each rank's stages per token: its share of the model's work. Where replicas share
+     * micro-batches, of as many tokens as one has on average.
+     */
     public double[] shares() {
         var partition = model().partition();
         double[] shares = new double[plan.ranks()];
-        for (int stage = 0; stage < partition.stages(); stage++) {
-            int rank = plan.holderOf(stage, 0);
-            for (int each : plan.grid().sameProgram(rank)) {
-                shares[each] += partition.flopsPerToken(model().shape(), stage);
+        for (int rank = 0; rank < shares.length; rank++) {
+            for (int stage : plan.stagesOf(rank)) {
+                shares[rank] +=
+                        partition.flopsPerToken(model().shape(), stage) * partOfStep(rank, stage);
             }
         }
         return shares;
+    }
+
+    private double partOfStep(int rank, int stage) {
+        return plan.training()
+                .placement()
+                .wiring()
+                .map(
+                        wiring ->
+                                wiring.microBatchesOf(wiring.peerOfRank(rank), stage).size()
+                                        * (double) wiring.peers()
+                                        / wiring.microBatches())
+                .orElse(1.0);
     }
 
     /** What the metrics of a run say of its steps. */

@@ -10,21 +10,27 @@ import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.config.run.ScheduleSection;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.lengths.UnequalSteps;
 import dev.penstock.runtime.links.CodecChoice;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.stream.IntStream;
 
 /**
  * What a run is made of, all of it checked: nothing is started and no directory is needed yet.
  *
  * @param start where the run begins; open, closed by the assembly that takes these parts
  * @param codec what was chosen for the links, where the configuration left it open
+ * @param machineBytes memory that all ranks share; empty: they live somewhere else
  */
 public record RunParts(
         RunConfig config,
@@ -33,7 +39,8 @@ public record RunParts(
         ProvedSchedule schedule,
         GptSettings model,
         StartingPoint start,
-        Optional<CodecChoice> codec) {
+        Optional<CodecChoice> codec,
+        OptionalLong machineBytes) {
     /** Steps whose lengths stand for all. */
     private static final int SIMULATED_STEPS = 8;
 
@@ -71,16 +78,64 @@ public record RunParts(
                 proved,
                 ConfiguredModel.settings(loaded.config(), proved),
                 start,
-                codec);
+                codec,
+                machineBytes);
     }
 
     /**
-     * The order of the same run with other settings.
+     * The order of another kind that may take the place of this run's while it goes on: it has the
+     * same stages, on the same ranks, and the same slices.
      *
+     * @param costs as {@code schedule.costs} has them
      * @throws ConfigException if there is none, or the judge refuses it
      */
-    ProvedSchedule schedule(List<String> settings) {
-        return ProvedSchedule.of(loaded(settings));
+    ProvedSchedule candidate(String kind, List<Integer> costs) {
+        LoadedConfig loaded = loaded(List.of("schedule.kind=" + kind, "schedule.costs=" + costs));
+        ProvedSchedule proved = ProvedSchedule.of(loaded);
+        Schedule here = schedule.training();
+        Schedule there = proved.training();
+        if (here.shape().equals(there.shape()) && here.placement().equals(there.placement())) {
+            return proved;
+        }
+        throw new ConfigException(
+                List.of(
+                        loaded.problem(
+                                "schedule.candidates",
+                                "orders of " + form(here),
+                                "one of " + form(there),
+                                "leave %s out".formatted(kind))));
+    }
+
+    private static String form(Schedule order) {
+        PipelineShape shape = order.shape();
+        return "stages %s on the ranks, sequences in %s"
+                .formatted(
+                        IntStream.range(0, shape.ranks())
+                                .mapToObj(order.placement()::stagesOf)
+                                .toList(),
+                        shape.slices() == 1 ? "one piece" : "slices " + shape.sliceLengths());
+    }
+
+    /** What the configuration says and has no effect, for people. */
+    public List<String> notes() {
+        List<String> notes = new ArrayList<>(config.unusedNotes());
+        config.schedule().candidates().stream()
+                .distinct()
+                .filter(kind -> kind != config.schedule().kind())
+                .forEach(kind -> leftOut(kind).ifPresent(notes::add));
+        return notes;
+    }
+
+    private Optional<String> leftOut(ScheduleSection.Kind kind) {
+        try {
+            var _ = candidate(kind.word(), List.of());
+            return Optional.empty();
+        } catch (ConfigException e) {
+            Problem first = e.problems().getFirst();
+            return Optional.of(
+                    "schedule.candidates: %s is left out: expected %s, got %s"
+                            .formatted(kind.word(), first.expected(), first.got()));
+        }
     }
 
     private LoadedConfig loaded(List<String> settings) {

@@ -11,6 +11,7 @@ import dev.penstock.runtime.events.EventLog;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.lengths.LengthCosts;
 import dev.penstock.runtime.lengths.UnequalSteps;
+import dev.penstock.runtime.links.LinkCosts;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.MetricsWriter;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -152,7 +153,7 @@ public final class RunRecord implements AutoCloseable {
         var stragglers =
                 new StragglerWatch(
                         assembly.plan().training(),
-                        assembly.plan().grid(),
+                        assembly.plan().programGrid(),
                         assembly.shares(),
                         told);
         List<RunListener> all =
@@ -202,12 +203,12 @@ public final class RunRecord implements AutoCloseable {
                                                 assembly.model().partition().stages(),
                                                 assembly.model().partition().layersPerStage(),
                                                 assembly.plan().training().name(),
-                                                config.microBatchesOfReplica(),
+                                                assembly.plan().training().shape().microBatches(),
                                                 config.batch().sequencesPerMicroBatch())));
         assembly.data().counted().stream()
                 .flatMap(counted -> counted.notes().stream())
                 .forEach(note -> lines.add(2, "note: " + note));
-        config.unusedNotes().forEach(note -> lines.add(2, "note: " + note));
+        assembly.notes().forEach(note -> lines.add(2, "note: " + note));
         ConfiguredModel.tuningWords(config)
                 .ifPresent(words -> lines.add(1, "fine-tuning: " + words));
         config.dataPlane()
@@ -227,6 +228,11 @@ public final class RunRecord implements AutoCloseable {
                                     grid.tensor(),
                                     grid.context(),
                                     grid.data()));
+            if (!assembly.plan().absent().isEmpty()) {
+                lines.add(
+                        "absent ranks: %s; others that hold their stages do their micro-batches"
+                                .formatted(assembly.plan().absent()));
+            }
             assembly.model().vocabularyNote().ifPresent(note -> lines.add("note: " + note));
             CollectivesNote.of(config).ifPresent(lines::add);
         }
@@ -292,7 +298,7 @@ public final class RunRecord implements AutoCloseable {
                 tokens().full(),
                 assembly.model().shape().parameters(),
                 ScheduleText.print(assembly.plan().training()),
-                assembly.plan().grid(),
+                assembly.plan().programGrid(),
                 memory().stream().map(MemoryPlan::total).toList(),
                 config.resolved(),
                 environment());
@@ -323,13 +329,14 @@ public final class RunRecord implements AutoCloseable {
                 config.run().name(),
                 config.resolved(),
                 assembly.plan().training(),
-                assembly.plan().grid(),
+                assembly.plan().programGrid(),
                 assembly.plan().steps().last(),
                 tokens().full(),
                 assembly.model().shape().parameters(),
                 memory(),
                 assembly.plannedTraffic(placed.now()),
                 this::faults,
+                LinkCosts.adding(config),
                 environment());
     }
 

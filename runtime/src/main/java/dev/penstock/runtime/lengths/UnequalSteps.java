@@ -39,7 +39,7 @@ public record UnequalSteps(GptSettings sizes, List<List<int[]>> steps) {
         List<List<int[]>> steps = new ArrayList<>();
         for (long step = 1; step <= count; step++) {
             List<int[]> replicas = new ArrayList<>();
-            for (int replica = 0; replica < sizes.grid().data(); replica++) {
+            for (int replica = 0; replica < sizes.batchesOfStep(); replica++) {
                 int[] tokens = new int[each];
                 for (int m = 0; m < each; m++) {
                     tokens[m] =

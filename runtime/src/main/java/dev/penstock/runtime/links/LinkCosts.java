@@ -17,6 +17,7 @@ import dev.penstock.schedules.simulate.CostModel;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BiFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -85,6 +86,11 @@ public final class LinkCosts implements CostModel {
      */
     public static CostModel of(CostModel other, Schedule schedule, RunConfig run) {
         return of(other, schedule, run, run.model().width());
+    }
+
+    /** Returns what adds the time of a run's tensors under way to the costs of an order. */
+    public static BiFunction<CostModel, Schedule, CostModel> adding(RunConfig run) {
+        return (costs, order) -> of(costs, order, run);
     }
 
     /**
@@ -193,7 +199,7 @@ public final class LinkCosts implements CostModel {
     @Override
     public long latencyNanos(Channel channel) {
         long bytes = IntStream.of(rows).mapToLong(count -> bytes(channel, count)).max().orElse(0);
-        return slowest(channel.fromStage(), channel.toStage(), bytes)
+        return slowest(channel, bytes)
                 .map(link -> link.meanLatencyNanos(bytes))
                 .orElseGet(() -> other.latencyNanos(channel));
     }
@@ -201,13 +207,19 @@ public final class LinkCosts implements CostModel {
     @Override
     public long occupancyNanos(Channel channel, WorkUnit unit) {
         long bytes = bytes(channel, rows[unit.slice()]);
-        return slowest(channel.fromStage(), channel.toStage(), bytes)
+        return slowest(channel, bytes)
                 .map(link -> link.meanNanos(bytes))
                 .orElseGet(() -> other.occupancyNanos(channel, unit));
     }
 
     private long bytes(Channel channel, int count) {
         return codecs.bytes(key(channel), count, width);
+    }
+
+    private Optional<EmulatedLink> slowest(Channel channel, long bytes) {
+        return placement.wiring().isPresent()
+                ? links.between(placement.senderOf(channel), placement.receiverOf(channel))
+                : slowest(channel.fromStage(), channel.toStage(), bytes);
     }
 
     /** The way from one stage to another; empty where nothing is emulated or nothing travels. */

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * How the time of one step was spent.
@@ -52,12 +53,20 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
         for (int i = 0; i < pipelines.size(); i++) {
             for (int program = 0; program < grid.pipeline(); program++) {
                 RankStep rank = report.ranks().get(grid.sibling(firstRanks.get(i), program));
+                if (!isPresent(schedule, program)) {
+                    continue;
+                }
                 Map<Activity, Long> times = ofRank(pipelines.get(i), program, span);
                 times.put(Activity.UPDATE, rank.updateEndNanos() - rank.updateStartNanos());
                 ranks.set(rank.rank(), times);
             }
         }
         return new StepTimes(pipelines, ranks);
+    }
+
+    /** Whether a rank takes part; one that does not has no times, and counts in no mean. */
+    private static boolean isPresent(Schedule schedule, int program) {
+        return schedule.placement().wiring().map(wired -> wired.isPresent(program)).orElse(true);
     }
 
     /** Adds up the op times of a step with pipeline parallelism alone. */
@@ -70,7 +79,14 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
         return new StepTimes(
                 List.of(timeline),
                 timeline.schedule().programs().stream()
-                        .map(program -> ofRank(timeline, program.rank(), timeline.makespanNanos()))
+                        .map(
+                                program ->
+                                        isPresent(timeline.schedule(), program.rank())
+                                                ? ofRank(
+                                                        timeline,
+                                                        program.rank(),
+                                                        timeline.makespanNanos())
+                                                : Map.<Activity, Long>of())
                         .toList());
     }
 
@@ -107,10 +123,7 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
 
     /** Returns the mean over the ranks of the time spent on an activity. */
     public double meanNanos(Activity activity) {
-        return ranks.stream()
-                .mapToLong(rank -> rank.getOrDefault(activity, 0L))
-                .average()
-                .orElse(0);
+        return present().mapToLong(rank -> rank.getOrDefault(activity, 0L)).average().orElse(0);
     }
 
     /** Returns the time from the first op's start to the last op's end over all ranks. */
@@ -124,13 +137,17 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
     public double bubble() {
         long span = spanNanos();
         long idle = 0;
-        for (Map<Activity, Long> rank : ranks) {
+        for (Map<Activity, Long> rank : present().toList()) {
             idle += span;
             for (Map.Entry<Activity, Long> spent : rank.entrySet()) {
                 idle -= spent.getKey().isCompute() ? spent.getValue() : 0;
             }
         }
-        return span == 0 ? 0 : idle / ((double) span * ranks.size());
+        return span == 0 ? 0 : idle / ((double) span * present().count());
+    }
+
+    private Stream<Map<Activity, Long>> present() {
+        return ranks.stream().filter(times -> !times.isEmpty());
     }
 
     private static Map<Activity, Long> ofRank(Timeline timeline, int rank, long span) {

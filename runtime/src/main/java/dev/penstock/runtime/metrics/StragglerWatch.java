@@ -11,6 +11,8 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * Finds ranks that compute slower than they should. A rank's time for its forwards and backwards is
@@ -98,17 +100,17 @@ public final class StragglerWatch implements RunListener {
             ignored--;
             return;
         }
-        double[] pace = new double[shares.length];
+        Map<Integer, Double> pace = new TreeMap<>();
         for (RankStep rank : report.ranks()) {
-            double nanos = computeNanos(rank);
-            pace[rank.rank()] = nanos / shares[rank.rank()];
-            keep(ranks.get(rank.rank()).nanos, nanos, WINDOW);
+            if (shares[rank.rank()] > 0) { // of replicas that share micro-batches, some may idle
+                double nanos = computeNanos(rank);
+                pace.put(rank.rank(), nanos / shares[rank.rank()]);
+                keep(ranks.get(rank.rank()).nanos, nanos, WINDOW);
+            }
         }
-        double[] sorted = pace.clone();
-        Arrays.sort(sorted);
-        double middle = sorted[(sorted.length - 1) / 2]; // of two, the faster one
-        for (int rank = 0; rank < pace.length && middle > 0; rank++) {
-            look(rank, pace[rank] / middle, report.step());
+        double middle = pace.isEmpty() ? 0 : median(pace.values()); // of two, the faster one
+        if (middle > 0) {
+            pace.forEach((rank, own) -> look(rank, own / middle, report.step()));
         }
     }
 

@@ -12,6 +12,9 @@ import java.util.List;
  * @param offloaded bytes on disk instead, in neither of them
  */
 public record MemoryPlan(List<MemoryUse> planned, List<MemoryUse> proved, long offloaded) {
+    /** Of a rank that takes no part. */
+    public static final MemoryPlan NOTHING = new MemoryPlan(List.of(), List.of(), 0);
+
     public MemoryPlan {
         planned = List.copyOf(planned);
         proved = List.copyOf(proved);

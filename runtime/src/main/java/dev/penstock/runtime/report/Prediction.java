@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.StepTimes;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
@@ -12,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BiFunction;
 
 /**
  * How well the profile that a run leaves behind predicts a step of that run: half of the recent
@@ -43,9 +45,14 @@ record Prediction(RankGrid grid, Timeline simulated, List<Unseen> unseen) {
     /**
      * From steps of one program; empty if there are fewer than two.
      *
+     * @param links adds the time of tensors under way to the costs of computations
      * @throws IllegalArgumentException if they are of another program
      */
-    static Optional<Prediction> of(Schedule schedule, RankGrid grid, List<StepReport> steps) {
+    static Optional<Prediction> of(
+            Schedule schedule,
+            RankGrid grid,
+            List<StepReport> steps,
+            BiFunction<CostModel, Schedule, CostModel> links) {
         if (steps.size() < 2) {
             return Optional.empty();
         }
@@ -60,7 +67,7 @@ record Prediction(RankGrid grid, Timeline simulated, List<Unseen> unseen) {
                 unseen.add(new Unseen(step.step(), pipelines));
             }
         }
-        var profile = new ProfileCosts(means.lines());
+        CostModel profile = links.apply(new ProfileCosts(means.lines()), schedule);
         return Optional.of(
                 new Prediction(grid, ScheduleSimulator.simulate(schedule, profile), unseen));
     }

@@ -8,8 +8,10 @@ import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.events.EventLogReader;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.ScheduleTextException;
+import dev.penstock.schedules.simulate.CostModel;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -19,6 +21,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -148,10 +151,13 @@ public final class RecordedRun {
      *
      * @param directory of the run
      * @param faults what became of the faults on purpose, given the recoveries
+     * @param links adds the time of tensors under way to the costs of its computations
      * @throws ScheduleTextException if this version cannot read the log's program
      */
     public RunReport report(
-            RunDirectory directory, Function<List<RecoveryBook.Entry>, List<FaultOutcome>> faults) {
+            RunDirectory directory,
+            Function<List<RecoveryBook.Entry>, List<FaultOutcome>> faults,
+            BiFunction<CostModel, Schedule, CostModel> links) {
         List<MemoryPlan> memory =
                 began.plannedBytes().stream()
                         .map(bytes -> List.of(new MemoryUse(ALL_USES, bytes)))
@@ -169,6 +175,7 @@ public final class RecordedRun {
                         memory,
                         List.of(),
                         () -> faults.apply(recoveries.all()),
+                        links,
                         began.environment());
         return new RunReport(directory, facts, recorder);
     }

@@ -186,7 +186,7 @@ final class ReportPage {
         Prediction.Unseen median = prediction.median();
         page.append("<section>\n<h2>Predicted and measured</h2>\n");
         page.append(
-                "<p>A profile of half of the recent steps, simulated, predicts %s for a step's ops; step %d, the median of the %d that the profile has not seen, took %s: the prediction's error is %s. Transfers take no time in the simulation; gathers and sums over replicas take what they kept their ranks.</p>\n"
+                "<p>A profile of half of the recent steps, simulated, predicts %s for a step's ops; step %d, the median of the %d that the profile has not seen, took %s: the prediction's error is %s. Transfers take no time in the simulation unless links are emulated; gathers and sums over replicas take what they kept their ranks.</p>\n"
                         .formatted(
                                 Quantities.nanos(prediction.simulated().makespanNanos()),
                                 median.step(),

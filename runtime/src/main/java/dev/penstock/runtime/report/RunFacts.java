@@ -3,10 +3,12 @@ package dev.penstock.runtime.report;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.CostModel;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiFunction;
 import java.util.function.Supplier;
 
 /**
@@ -23,6 +25,7 @@ import java.util.function.Supplier;
  * @param traffic entry r is what rank r is to send to others in a training step; empty where not
  *     predicted
  * @param faults what became of the faults on purpose, asked for when the run has ended
+ * @param links adds the time of tensors under way to the costs of a program's computations
  * @param environment further facts in the order in which they are shown, such as the host and the
  *     version
  */
@@ -37,6 +40,7 @@ public record RunFacts(
         List<MemoryPlan> memory,
         List<StepTraffic> traffic,
         Supplier<List<FaultOutcome>> faults,
+        BiFunction<CostModel, Schedule, CostModel> links,
         Map<String, String> environment) {
     public RunFacts {
         memory = List.copyOf(memory);

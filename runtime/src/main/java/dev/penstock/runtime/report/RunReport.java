@@ -70,8 +70,8 @@ public final class RunReport {
                 recorder.unsaved().isEmpty() ? ending : ending.withoutLastCheckpoint(),
                 RunCurves.read(directory.metrics()),
                 recorder,
-                TypicalStep.of(facts.schedule(), facts.grid(), recorder),
-                Prediction.of(facts.schedule(), facts.grid(), recorder.recent()));
+                TypicalStep.of(facts.schedule(), facts.grid(), recorder, facts.links()),
+                Prediction.of(facts.schedule(), facts.grid(), recorder.recent(), facts.links()));
     }
 
     private void writeFiles(RunFindings findings, List<String> problems) {

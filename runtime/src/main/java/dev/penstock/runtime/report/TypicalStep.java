@@ -8,9 +8,11 @@ import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.metrics.StepMeasure;
 import dev.penstock.runtime.metrics.StepTimes;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.CostModel;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BiFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -27,14 +29,23 @@ record TypicalStep(
     /** More lanes than these make no picture: then the first pipeline stands for all. */
     private static final int MOST_LANES = 64;
 
-    static Optional<TypicalStep> of(Schedule schedule, RankGrid grid, RunRecorder recorder) {
+    /**
+     * Of the steps that were traced; empty if none was.
+     *
+     * @param links adds the time of tensors under way to the costs of computations
+     */
+    static Optional<TypicalStep> of(
+            Schedule schedule,
+            RankGrid grid,
+            RunRecorder recorder,
+            BiFunction<CostModel, Schedule, CostModel> links) {
         return recorder.typical()
                 .map(
                         (StepReport report) ->
                                 new TypicalStep(
                                         report,
                                         recorder.size(),
-                                        new PipelineMeter(schedule, grid).measure(report),
+                                        new PipelineMeter(schedule, grid, links).measure(report),
                                         schedule,
                                         grid));
     }

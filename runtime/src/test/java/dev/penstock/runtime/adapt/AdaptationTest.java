@@ -1,6 +1,7 @@
 package dev.penstock.runtime.adapt;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.LIST;
 
 import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankGrid;
@@ -31,23 +32,30 @@ class AdaptationTest {
     private final Adaptation adaptation =
             new Adaptation(5, 0.01, new PipelineMeter(run.schedule()), model(), new Plans());
     private long step;
+    private int room = Integer.MAX_VALUE;
+
+    private static int layersOfFirstStage(PlanRevision revision) {
+        String partition = revision.settings().getFirst();
+        return Integer.parseInt(partition.replaceAll(".*\\[(\\d+),.*", "$1"));
+    }
 
     private SpeedModel model() {
         return new SpeedModel(
                 new SpeedModel.Order(
                         "1f1b", List.of(), run.schedule(), InFlight.auto(run.schedule())),
-                new StagePartition(List.of(20, 20)),
-                new TrainedParts(ModelShape.gpt2(2, 2, 96, 40, 3, true), FineTuning.FULL),
+                new StagePartition(List.of(100, 100)),
+                new TrainedParts(ModelShape.gpt2(2, 2, 96, 200, 3, true), FineTuning.FULL),
                 true,
                 SpeedModelTest.NO_OTHERS,
                 (costs, _) -> costs,
                 1_000_000);
     }
 
-    /** Every plan fits. */
+    /** Plans fit if the first stage has no more layers than there is room for. */
     private final class Plans implements Adaptation.Reviser {
         @Override
-        public Optional<RunPlan> revise(int number, List<String> settings, String reason) {
+        public Optional<Adaptation.Revised> revise(
+                int number, List<String> settings, String reason) {
             var revision = new PlanRevision(number, settings, "hash", reason);
             wished.add(revision);
             var plan =
@@ -63,7 +71,10 @@ class AdaptationTest {
                             false,
                             false,
                             Long.MAX_VALUE);
-            return Optional.of(plan.as(revision, plan.hash()));
+            boolean fits = layersOfFirstStage(revision) <= room;
+            return Optional.of(
+                    new Adaptation.Revised(
+                            plan.as(revision, plan.hash()), fits, fits ? List.of() : List.of(0)));
         }
 
         @Override
@@ -127,9 +138,32 @@ class AdaptationTest {
     /** Another supervisor led the run to its third plan and died. */
     @Test
     void whoTakesARunUpCountsItsPlansOn() {
-        begin(new PlanRevision(3, List.of("pipeline.partition=[21, 19]"), "hash", "it was faster"));
+        begin(
+                new PlanRevision(
+                        3, List.of("pipeline.partition=[101, 99]"), "hash", "it was faster"));
 
         assertThat(wantedAfter(10).orElseThrow().revision().number()).isEqualTo(4);
-        assertThat(wished).hasSize(1);
+        assertThat(wished)
+                .singleElement()
+                .extracting(PlanRevision::settings)
+                .asInstanceOf(LIST)
+                .as("costs of the configuration may not stay where the order is made for none")
+                .contains("schedule.kind=1f1b", "schedule.costs=[]");
+    }
+
+    @Test
+    void aStageGetsAsManyLayersAsItHasRoomFor() {
+        begin(PlanRevision.NONE);
+        int best = layersOfFirstStage(wantedAfter(10).orElseThrow().revision());
+        assertThat(best).isGreaterThan(101);
+
+        room = best - 1;
+        assertThat(layersOfFirstStage(wantedAfter(5).orElseThrow().revision())).isEqualTo(room);
+
+        room = 100;
+        assertThat(wantedAfter(5)).as("no better plan has room").isEmpty();
+        wished.clear();
+        assertThat(wantedAfter(5)).isEmpty();
+        assertThat(wished).as("it is known that there is no room").isEmpty();
     }
 }

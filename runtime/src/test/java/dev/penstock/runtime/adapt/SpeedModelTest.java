@@ -68,7 +68,7 @@ class SpeedModelTest {
 
     @Test
     void ranksOfOneSpeedKeepTheirLayers() {
-        SpeedModel.Proposal same = model(4, 4).propose(lines(List.of(4, 4), 1, 1));
+        SpeedModel.Proposal same = model(4, 4).propose(lines(List.of(4, 4), 1, 1), List.of(8, 8));
 
         assertThat(same.partition().layersPerStage()).containsExactly(4, 4);
         assertThat(same.nanosThen()).isEqualTo(same.nanosNow());
@@ -77,7 +77,8 @@ class SpeedModelTest {
     /** The steps of 1F1B: all micro-batches on the slowest stage, and one of the others. */
     @Test
     void aRankOfAThirdOfTheSpeedGetsAThirdOfTheLayersOfTheOther() {
-        SpeedModel.Proposal found = model(4, 4).propose(lines(List.of(4, 4), 1, 1.0 / 3));
+        SpeedModel.Proposal found =
+                model(4, 4).propose(lines(List.of(4, 4), 1, 1.0 / 3), List.of(8, 8));
 
         assertThat(found.partition().layersPerStage()).containsExactly(6, 2);
         double before = MICRO_BATCHES * 36e6 + 12e6;
@@ -95,10 +96,10 @@ class SpeedModelTest {
         double[] speeds = new double[8];
         Arrays.fill(speeds, 1);
         SpeedModel model = model(even);
-        double usual = model.propose(lines(List.of(even), speeds)).nanosNow();
+        double usual = model.propose(lines(List.of(even), speeds), model.anyLayers()).nanosNow();
         speeds[3] = 1 / 1.5;
 
-        SpeedModel.Proposal found = model.propose(lines(List.of(even), speeds));
+        SpeedModel.Proposal found = model.propose(lines(List.of(even), speeds), model.anyLayers());
 
         assertThat(found.partition().layersPerStage().get(3)).isBetween(9, 11);
         double lost = found.nanosNow() - usual;

@@ -6,10 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.DraftConfig;
+import dev.penstock.runtime.report.MemoryPlan;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -55,6 +58,45 @@ class LaterPlansTest {
             assertThat(third.plan().hash()).isEqualTo(first.plan().hash());
             assertThat(third.following(PlanRevision.NONE)).isSameAs(first);
         }
+    }
+
+    @Test
+    void aPlanFitsWhereTheMachineHasRoomForAllRanks() throws IOException {
+        Training.onText(folder);
+        var draft =
+                ConfigLoader.draft(
+                        folder.resolve("tiny.conf"),
+                        List.of("model.layers=4", "schedule.candidates=[gpipe]"));
+        var options =
+                new RunOptions(
+                        "run",
+                        folder.resolve("run"),
+                        Optional.empty(),
+                        Optional.empty(),
+                        Optional.empty(),
+                        false);
+        PlanRevision gpipe = revision(1, "schedule.kind=gpipe", "");
+        long needed;
+        try (RunAssembly first = assembly(draft, OptionalLong.empty(), options)) {
+            RunAssembly later = first.revisedBy(gpipe);
+            assertThat(later.fits()).as("nobody knows the machine").isTrue();
+            needed = later.plannedMemory().stream().mapToLong(MemoryPlan::total).sum();
+        }
+
+        try (RunAssembly first = assembly(draft, OptionalLong.of(needed), options)) {
+            assertThat(first.revisedBy(gpipe).fits()).isTrue();
+        }
+        try (RunAssembly first = assembly(draft, OptionalLong.of(needed - 1), options)) {
+            assertThat(first.fits()).as("1f1b holds fewer micro-batches").isTrue();
+            assertThat(first.revisedBy(gpipe).fits()).isFalse();
+        }
+    }
+
+    private static RunAssembly assembly(
+            DraftConfig draft, OptionalLong machineBytes, RunOptions options) {
+        return new RunAssembly(
+                new PartChecks(draft, RunStart.fresh(), List.of(), machineBytes).partsOrThrow(),
+                options);
     }
 
     @Test

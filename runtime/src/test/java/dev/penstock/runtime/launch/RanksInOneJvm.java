@@ -122,7 +122,8 @@ public final class RanksInOneJvm {
                             journal,
                             processes,
                             processes,
-                            assembly.reaction());
+                            assembly.reaction(),
+                            assembly.degradedPlans());
             ActorSystem<Command> system =
                     ActorSystems.local(
                             PipelineSupervisor.create(

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
@@ -22,7 +23,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
@@ -166,7 +166,7 @@ class OuterAverageTest {
         }
 
         private static double[] values(Map<String, double[]> all, String name) {
-            return Objects.requireNonNull(all.get(name), name);
+            return requireNonNull(all.get(name), name);
         }
 
         private static Map<String, double[]> values(PipelineDriver replica) {
@@ -242,7 +242,7 @@ class OuterAverageTest {
                     (name, anchor) -> {
                         // keys' biases have no gradient but rounding, which Adam makes large
                         double precision = name.endsWith("c_attn.bias") ? 0.01 : 1e-4;
-                        assertThat(doubles(Objects.requireNonNull(state.get(name))))
+                        assertThat(doubles(requireNonNull(state.get(name))))
                                 .as(name)
                                 .usingComparatorWithPrecision(precision)
                                 .containsExactly(anchor);

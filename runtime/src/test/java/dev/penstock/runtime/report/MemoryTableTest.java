@@ -188,6 +188,7 @@ class MemoryTableTest {
                         plans,
                         List.of(),
                         List::of,
+                        (costs, _) -> costs,
                         Map.of());
         return new RunReport(directory, facts, new RunRecorder(List.of()))
                 .write(

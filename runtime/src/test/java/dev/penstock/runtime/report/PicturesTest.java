@@ -37,7 +37,8 @@ class PicturesTest {
                 TypicalStep.of(
                                 run.schedule(),
                                 RankGrid.pipeline(run.schedule().shape().ranks()),
-                                recorder)
+                                recorder,
+                                (costs, _) -> costs)
                         .orElseThrow()
                         .gantt()
                         .file();
@@ -54,7 +55,7 @@ class PicturesTest {
         recorder.onStep(run.perfect(1));
 
         String table =
-                TypicalStep.of(run.schedule(), RankGrid.pipeline(2), recorder)
+                TypicalStep.of(run.schedule(), RankGrid.pipeline(2), recorder, (costs, _) -> costs)
                         .orElseThrow()
                         .gantt()
                         .table();
@@ -87,7 +88,11 @@ class PicturesTest {
         only(events, RunEvent.OpTimes.class).forEach(times -> recorder.onStep(report(times)));
 
         String svg =
-                TypicalStep.of(ScheduleText.parse(began.schedule()), began.grid(), recorder)
+                TypicalStep.of(
+                                ScheduleText.parse(began.schedule()),
+                                began.grid(),
+                                recorder,
+                                (costs, _) -> costs)
                         .orElseThrow()
                         .gantt()
                         .file();
@@ -135,7 +140,8 @@ class PicturesTest {
                 TypicalStep.of(
                                 run.schedule(),
                                 RankGrid.pipeline(run.schedule().shape().ranks()),
-                                recorder)
+                                recorder,
+                                (costs, _) -> costs)
                         .orElseThrow()
                         .gantt()
                         .inline();
@@ -234,7 +240,11 @@ class PicturesTest {
         }
         recorder.onStep(new StepReport(1, 2.5, 1, 1, 0, 1, ranks));
 
-        String gantt = TypicalStep.of(run.schedule(), grid, recorder).orElseThrow().gantt().file();
+        String gantt =
+                TypicalStep.of(run.schedule(), grid, recorder, (costs, _) -> costs)
+                        .orElseThrow()
+                        .gantt()
+                        .file();
 
         assertThat(gantt)
                 .contains("measured: step 1, replica 0, ", "measured: step 1, replica 1, ")

@@ -35,7 +35,8 @@ class PredictionTest {
                 Prediction.of(
                                 run.schedule(),
                                 RankGrid.pipeline(4),
-                                List.of(run.perfect(1), run.perfect(2), run.perfect(3)))
+                                List.of(run.perfect(1), run.perfect(2), run.perfect(3)),
+                                (costs, _) -> costs)
                         .orElseThrow();
 
         assertThat(prediction.makespanError()).isZero();
@@ -50,7 +51,9 @@ class PredictionTest {
     void aRankThatBecameSlowerIsNamedWithItsOpsAndWithWhoWaitsForIt() {
         List<StepReport> steps = List.of(step(1, 1, 1), step(2, 1, 1.25), step(3, 1, 1));
 
-        Prediction prediction = Prediction.of(schedule, RankGrid.pipeline(2), steps).orElseThrow();
+        Prediction prediction =
+                Prediction.of(schedule, RankGrid.pipeline(2), steps, (costs, _) -> costs)
+                        .orElseThrow();
 
         long slow = prediction.median().makespanNanos();
         long foretold = prediction.simulated().makespanNanos();
@@ -96,7 +99,8 @@ class PredictionTest {
             steps.add(new StepReport(step, 1, 1, 1, 0, 1, ranks));
         }
 
-        Prediction prediction = Prediction.of(schedule, grid, steps).orElseThrow();
+        Prediction prediction =
+                Prediction.of(schedule, grid, steps, (costs, _) -> costs).orElseThrow();
 
         assertThat(prediction.median().makespanNanos()).isEqualTo(90_000_000L);
         assertThat(prediction.simulated().makespanNanos())
@@ -108,7 +112,13 @@ class PredictionTest {
 
     @Test
     void oneStepForetellsNothing() {
-        assertThat(Prediction.of(schedule, RankGrid.pipeline(2), List.of(step(1, 1, 1)))).isEmpty();
+        assertThat(
+                        Prediction.of(
+                                schedule,
+                                RankGrid.pipeline(2),
+                                List.of(step(1, 1, 1)),
+                                (costs, _) -> costs))
+                .isEmpty();
     }
 
     /** A step in which the ops of each rank take so many times the usual; transfers are free. */

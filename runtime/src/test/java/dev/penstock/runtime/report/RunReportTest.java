@@ -293,6 +293,7 @@ class RunReportTest {
                 List.of(planned, planned),
                 List.of(),
                 List::of,
+                (costs, _) -> costs,
                 Map.of("version", "0.1.0 " + name, name, "value"));
     }
 

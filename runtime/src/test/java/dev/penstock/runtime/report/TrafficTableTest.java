@@ -141,6 +141,7 @@ class TrafficTableTest {
                         List.of(),
                         predicted,
                         List::of,
+                        (costs, _) -> costs,
                         Map.of());
         return new RunReport(directory, facts, new RunRecorder(List.of()))
                 .write(

@@ -1,6 +1,7 @@
 package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.Schedule;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -8,7 +9,7 @@ import java.util.List;
  * Where the time of a step went. Busy is time in computations; all else is the bubble.
  *
  * @param makespanNanos from the first start to the last end of all ranks
- * @param ranks entry r is rank r
+ * @param ranks entry r is rank r; one that is absent has no time
  */
 public record BubbleReport(long makespanNanos, List<RankTime> ranks) {
     public BubbleReport {
@@ -34,9 +35,16 @@ public record BubbleReport(long makespanNanos, List<RankTime> ranks) {
         long makespan = timeline.makespanNanos();
         var ranks = new ArrayList<RankTime>();
         for (RankProgram program : timeline.schedule().programs()) {
-            ranks.add(rankTime(timeline, program, makespan));
+            ranks.add(
+                    isPresent(timeline.schedule(), program.rank())
+                            ? rankTime(timeline, program, makespan)
+                            : new RankTime(program.rank(), 0, 0, 0));
         }
         return new BubbleReport(makespan, ranks);
+    }
+
+    private static boolean isPresent(Schedule schedule, int rank) {
+        return schedule.placement().wiring().map(wired -> wired.isPresent(rank)).orElse(true);
     }
 
     private static RankTime rankTime(Timeline timeline, RankProgram program, long makespan) {
@@ -55,10 +63,11 @@ public record BubbleReport(long makespanNanos, List<RankTime> ranks) {
         return new RankTime(rank, busy, span - busy, makespan - span);
     }
 
-    /** Idle time of all ranks over their time: 0 is perfect. */
+    /** Idle time of all ranks that are there over their time: 0 is perfect. */
     public double bubbleShare() {
         long idle = ranks.stream().mapToLong(RankTime::idleNanos).sum();
-        double all = (double) makespanNanos * ranks.size();
+        long there = ranks.stream().filter(rank -> rank.busyNanos + rank.idleNanos() > 0).count();
+        double all = (double) makespanNanos * there;
         return all == 0 ? 0 : idle / all;
     }
 }

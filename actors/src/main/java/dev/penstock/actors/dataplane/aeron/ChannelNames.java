@@ -10,11 +10,16 @@ final class ChannelNames {
     private ChannelNames() {}
 
     static String of(ChannelKey channel) {
-        return "%s %d->%d"
+        boolean apart = channel.fromPeer() != 0 || channel.toPeer() != 0;
+        return "%s %d->%d%s"
                 .formatted(
                         channel.kind().name().toLowerCase(Locale.ROOT).replace('_', ' '),
                         channel.fromStage(),
-                        channel.stage());
+                        channel.stage(),
+                        apart
+                                ? " (replica %d->%d)"
+                                        .formatted(channel.fromPeer(), channel.toPeer())
+                                : "");
     }
 
     static String of(TensorFrame frame) {

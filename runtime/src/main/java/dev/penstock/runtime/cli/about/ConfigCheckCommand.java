@@ -62,7 +62,7 @@ final class ConfigCheckCommand extends PenstockCommand {
                                 parts.schedule().sliceTokens(),
                                 parts.config().device().reductionBlock())
                         .ifPresent(note -> err().println("note: " + note));
-                parts.config().unusedNotes().forEach(note -> err().println("note: " + note));
+                parts.notes().forEach(note -> err().println("note: " + note));
                 parts.data().counted().stream()
                         .flatMap(counted -> counted.notes().stream())
                         .forEach(note -> err().println("note: " + note));

@@ -9,6 +9,7 @@ import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.launch.ConfiguredFaults;
+import dev.penstock.runtime.links.LinkCosts;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.runtime.metrics.RunLock;
@@ -174,7 +175,8 @@ public final class ReportCommand extends PenstockCommand {
                             FaultOutcome.of(
                                     ConfiguredFaults.plan(config),
                                     ConfiguredFaults.markers(directory.path()),
-                                    recoveries));
+                                    recoveries),
+                    LinkCosts.adding(config));
         } catch (ScheduleTextException e) {
             throw new BadInputException(
                     "report: expected a program that this version can read in %s, but %s; try the version that trained"

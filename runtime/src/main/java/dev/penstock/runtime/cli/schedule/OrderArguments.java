@@ -11,11 +11,15 @@ import dev.penstock.schedules.ir.ScheduleFormat;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
 
 /** Which order is meant: that of a configuration, of a file, or of a kind and a shape. */
 final class OrderArguments {
@@ -60,11 +64,43 @@ final class OrderArguments {
             description = "Overrides a key of the configuration; may be repeated.")
     private List<String> overrides = new ArrayList<>();
 
-    /** What is wrong with the options of a generated order. */
+    @Spec(Spec.Target.MIXEE)
+    private @Nullable CommandSpec command;
+
+    /** What is wrong with the options of a generated order, or that they are of no use. */
     void check(OptionProblems problems) {
         if (kind != null) {
             shape.check(problems);
+            unused(problems, "--kind " + kind, List.of("--set"), "a configuration");
+        } else if (input != null) {
+            unused(problems, input.toString(), ShapeArguments.options(), "--kind");
+            if (!isConfig(input)) {
+                unused(problems, input.toString(), List.of("--set"), "a configuration");
+            }
         }
+    }
+
+    /** What would be ignored is a mistake. */
+    private void unused(OptionProblems problems, String source, List<String> names, String of) {
+        List<String> given =
+                Objects.requireNonNull(command)
+                        .commandLine()
+                        .getParseResult()
+                        .matchedOptions()
+                        .stream()
+                        .map(OptionSpec::longestName)
+                        .filter(names::contains)
+                        .distinct()
+                        .toList();
+        if (!given.isEmpty()) {
+            problems.add(
+                    "%s: expected beside %s only, got %s; leave it out"
+                            .formatted(String.join(", ", given), of, source));
+        }
+    }
+
+    private boolean isConfig(Path file) {
+        return format == null && file.toString().endsWith(".conf");
     }
 
     /** Checks the options and reads or generates the order, if that is possible with them. */
@@ -89,9 +125,7 @@ final class OrderArguments {
         if (input == null) {
             return GivenOrder.of(shape.generate(String.valueOf(kind)));
         }
-        return format == null && input.toString().endsWith(".conf")
-                ? readConfig(input)
-                : readOrder(input);
+        return isConfig(input) ? readConfig(input) : readOrder(input);
     }
 
     /** How the user calls it: by its file, or by the kind that was generated. */

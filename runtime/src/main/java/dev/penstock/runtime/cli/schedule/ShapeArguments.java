@@ -16,6 +16,8 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 
 /** The shape of a generated order, and what its kind can be told. */
@@ -70,6 +72,13 @@ final class ShapeArguments {
     private @Nullable Double memoryLimit;
 
     @Mixin private WiredArguments wired = new WiredArguments();
+
+    /** The names of these options. */
+    static List<String> options() {
+        return CommandSpec.forAnnotatedObject(new ShapeArguments()).options().stream()
+                .map(OptionSpec::longestName)
+                .toList();
+    }
 
     /** Lengths of the slices: given ones, or equal ones of length 1. */
     List<Integer> sliceLengths() {

@@ -90,7 +90,7 @@ final class WiredArguments {
         }
         long last = (long) peers() * pipelineRanks - 1;
         for (int rank : without) {
-            if (rank < 0 || rank > last) {
+            if (last >= 0 && (rank < 0 || rank > last)) {
                 problems.add(
                         "--without: expected ranks from 0 to %d, got %d".formatted(last, rank));
             }

@@ -115,6 +115,17 @@ public record ConfiguredSchedule(
         return loaded.config().dataPlane().inFlight().map(options::withCapacity).orElse(options);
     }
 
+    /**
+     * The most micro-batches that stages may hold whatever the wiring of a generated order; empty
+     * where the order says it.
+     */
+    public Optional<List<Integer>> caps(LoadedConfig loaded) {
+        ScheduleSection section = loaded.config().schedule();
+        return section.isWiredKind()
+                ? Optional.of(WiredOrders.caps(section, order.shape()))
+                : Optional.empty();
+    }
+
     /** What the judge is told of a training step. */
     public Conditions conditions(LoadedConfig loaded) {
         Conditions training = Conditions.training().withFrozen(frozen);
@@ -137,12 +148,19 @@ public record ConfiguredSchedule(
                 };
         String kind = section.kind().word();
         try {
+            boolean wired = section.isWiredKind();
             PipelineShape shape =
                     new PipelineShape(
                             config.pipeline().stages(),
                             config.chunks(),
-                            config.microBatchesOfReplica(),
+                            wired ? config.batch().microBatches() : config.microBatchesOfReplica(),
                             section.tokensPerSlice(config.model(), config.parallel().context()));
+            if (wired) {
+                if (config.parallel().data() > 1) {
+                    requireNone(WiredOrders.problems(loaded));
+                }
+                return WiredOrders.generate(config, shape);
+            }
             var options = GenerateOptions.defaults().withBackwardOrder(backward);
             return Generators.generate(
                     kind,
@@ -201,27 +219,26 @@ public record ConfiguredSchedule(
         RunConfig config = loaded.config();
         int context = config.model().context();
         List<Problem> problems = new ArrayList<>();
-        if (shape.peers() > 1) {
-            throw new ConfigException(
-                    List.of(
-                            loaded.problem(
-                                    "schedule.file",
-                                    "an order of one pipeline, which every replica runs",
-                                    "a wired one of %d peers".formatted(shape.peers()),
-                                    "penstock schedule proves, times and draws it; no run takes it yet")));
+        boolean wired = shape.peers() > 1;
+        if (wired) {
+            problems.addAll(WiredOrders.problems(loaded));
         }
-        if (shape.ranks() != config.pipeline().stages()) {
+        if (wired && shape.peers() != config.parallel().data()) {
+            problems.add(
+                    misfit(loaded, "parallel.data = ", config.parallel().data(), shape.peers()));
+        }
+        if (shape.pipelineRanks() != config.pipeline().stages()) {
             problems.add(
                     misfit(
                             loaded,
                             "pipeline.stages = ",
                             config.pipeline().stages(),
-                            shape.ranks()));
+                            shape.pipelineRanks()));
         }
-        int wanted = config.microBatchesOfReplica();
+        int wanted = wired ? config.batch().microBatches() : config.microBatchesOfReplica();
         if (shape.microBatches() != wanted) {
             String what =
-                    config.parallel().data() == 1
+                    wired || config.parallel().data() == 1
                             ? "batch.micro-batches = "
                             : "batch.micro-batches / parallel.data = ";
             problems.add(misfit(loaded, what, wanted, shape.microBatches()));
@@ -239,6 +256,10 @@ public record ConfiguredSchedule(
         } else {
             requirePartsOfSlices(loaded, shape, problems);
         }
+        requireNone(problems);
+    }
+
+    private static void requireNone(List<Problem> problems) {
         if (!problems.isEmpty()) {
             throw new ConfigException(problems);
         }
@@ -288,7 +309,8 @@ public record ConfiguredSchedule(
                         shape.ranks(),
                         shape.chunks(),
                         shape.microBatches(),
-                        shape.sliceLengths().stream().map(length -> length * tokens).toList()),
+                        shape.sliceLengths().stream().map(length -> length * tokens).toList(),
+                        shape.peers()),
                 order.placement(),
                 order.programs(),
                 order.sharedGroups());

@@ -7,6 +7,7 @@ import dev.penstock.runtime.config.run.ParallelSection;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.ParsedSchedule;
+import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.validate.Conditions;
@@ -145,9 +146,16 @@ public final class ScheduleFaults {
                 .findFirst();
     }
 
+    /** Of a wired order, every replica of a stage has one. */
     private static OptionalInt stageOfManySums(Schedule order) {
+        return order.programs().stream()
+                .flatMapToInt(program -> stageOfManySums(program).stream())
+                .findFirst();
+    }
+
+    private static OptionalInt stageOfManySums(RankProgram program) {
         Set<Integer> seen = new HashSet<>();
-        return ops(order)
+        return program.ops().stream()
                 .filter(op -> op instanceof Op.ReduceGradients)
                 .mapToInt(Op::stage)
                 .filter(stage -> !seen.add(stage))

@@ -55,6 +55,9 @@ final class Consistency {
         consistency.ncclIsForGpusWithoutMirrors();
         consistency.everyStageHasWork();
         consistency.costsAreOfAllRanks();
+        consistency.wiringsAreOfWiredKinds();
+        consistency.everyStageHasSomebody();
+        consistency.othersCanDoTheWorkOfTheDead();
         consistency.candidatesAreGenerated();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -638,16 +641,113 @@ final class Consistency {
     }
 
     private void costsAreOfAllRanks() {
-        int wanted = ScheduleSection.COSTS_OF_RANK * config.pipeline().stages();
+        boolean wired = config.schedule().isWiredKind();
+        int ranks = wired ? config.grid().ranks() : config.pipeline().stages();
+        int wanted = ScheduleSection.COSTS_OF_RANK * ranks;
         int got = config.schedule().costs().size();
         require(
                 got == 0 || got == wanted,
-                "none, or %d numbers: three for each of pipeline.stages = %d ranks"
-                        .formatted(wanted, config.pipeline().stages()),
+                "none, or %d numbers: three for each of %s%d ranks"
+                        .formatted(wanted, wired ? "" : "pipeline.stages = ", ranks),
                 got + " numbers",
                 "leave it out",
                 "schedule.costs",
                 "pipeline.stages");
+    }
+
+    private void wiringsAreOfWiredKinds() {
+        ScheduleSection schedule = config.schedule();
+        String kinds = "unless schedule.kind is wired-1f1b or wired-zb, without schedule.file";
+        if (!schedule.isWiredKind()) {
+            require(
+                    schedule.wiring() == ScheduleSection.Wiring.STRAIGHT,
+                    "straight " + kinds,
+                    schedule.wiring().name().toLowerCase(Locale.ROOT),
+                    "leave it out",
+                    "schedule.wiring",
+                    "schedule.kind",
+                    "schedule.file");
+            require(
+                    schedule.without().isEmpty(),
+                    "[] " + kinds,
+                    schedule.without(),
+                    "leave it out",
+                    "schedule.without",
+                    "schedule.kind",
+                    "schedule.file");
+            require(
+                    schedule.holdMore().isEmpty(),
+                    "auto " + kinds,
+                    schedule.holdMore().orElse(0),
+                    "leave it out",
+                    "schedule.hold-more",
+                    "schedule.kind",
+                    "schedule.file");
+        }
+        require(
+                schedule.wiringSeed() == 0 || schedule.wiring() == ScheduleSection.Wiring.RANDOM,
+                "0 unless schedule.wiring = random",
+                schedule.wiringSeed(),
+                "leave it out",
+                "schedule.wiring-seed",
+                "schedule.wiring");
+    }
+
+    private void everyStageHasSomebody() {
+        ScheduleSection schedule = config.schedule();
+        if (!schedule.isWiredKind()) {
+            return;
+        }
+        int stages = config.pipeline().stages();
+        int ranks = config.grid().ranks();
+        require(
+                schedule.without().stream().allMatch(rank -> rank < ranks),
+                "ranks below %d (pipeline.stages = %d x parallel.data = %d)"
+                        .formatted(ranks, stages, config.parallel().data()),
+                schedule.without(),
+                "the first rank is 0",
+                "schedule.without",
+                "pipeline.stages",
+                "parallel.data");
+        List<Integer> lost =
+                IntStream.range(0, stages)
+                        .filter(
+                                stage ->
+                                        schedule.without().stream()
+                                                        .distinct()
+                                                        .filter(rank -> rank % stages == stage)
+                                                        .count()
+                                                == config.parallel().data())
+                        .boxed()
+                        .toList();
+        require(
+                lost.isEmpty(),
+                "a rank that is left for every stage",
+                "%s, so nobody for stages %s".formatted(schedule.without(), lost),
+                "rank r of replica d is d x pipeline.stages + r",
+                "schedule.without",
+                "pipeline.stages",
+                "parallel.data");
+    }
+
+    private void othersCanDoTheWorkOfTheDead() {
+        if (!config.recovery().degraded()) {
+            return;
+        }
+        require(
+                config.schedule().isWiredKind(),
+                "an order in which replicas do each other's work, for recovery.degraded = true",
+                config.schedule().kind().word(),
+                "set schedule.kind = wired-1f1b or wired-zb, without schedule.file",
+                "schedule.kind",
+                "recovery.degraded");
+        require(
+                !config.recovery().mirror(),
+                "false with recovery.degraded = true: other replicas hold all that a rank does",
+                "true",
+                "leave it out",
+                "recovery.mirror",
+                "recovery.degraded");
     }
 
     private void candidatesAreGenerated() {
@@ -658,6 +758,16 @@ final class Consistency {
                 "name the order's kind in schedule.kind, or leave the candidates out",
                 "schedule.candidates",
                 "schedule.file");
+        require(
+                config.schedule().candidates().isEmpty()
+                        || (!config.schedule().kind().isWired()
+                                && config.schedule().candidates().stream()
+                                        .noneMatch(ScheduleSection.Kind::isWired)),
+                "no candidates beside or among wired kinds: ranks hold other micro-batches there",
+                config.schedule().candidates().stream().map(ScheduleSection.Kind::word).toList(),
+                "leave them out",
+                "schedule.candidates",
+                "schedule.kind");
     }
 
     private void slicesFillTheContext() {

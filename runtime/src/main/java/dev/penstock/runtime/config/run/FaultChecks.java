@@ -104,10 +104,12 @@ final class FaultChecks {
     }
 
     private void requireMicroBatch(String key, int microBatch) {
+        boolean wired = config.schedule().isWiredKind();
         require(
-                microBatch < config.microBatchesOfReplica(),
+                microBatch
+                        < (wired ? config.batch().microBatches() : config.microBatchesOfReplica()),
                 key,
-                config.parallel().data() == 1
+                wired || config.parallel().data() == 1
                         ? "a micro-batch below batch.micro-batches = "
                                 + config.batch().microBatches()
                         : "a micro-batch below batch.micro-batches / parallel.data = "

@@ -3,6 +3,7 @@ package dev.penstock.runtime.config.run;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -62,6 +63,9 @@ public record PipelineSection(
                                 "most ranks on one node of a cluster; auto: as many as its memory"
                                         + " takes")
                 Optional<Integer> ranksPerNode) {
+    private static final int USUAL_ADAPT_EVERY = 10;
+
+    private static final double USUAL_ADAPT_MARGIN = 0.05;
 
     /** Returns how the layers of a model, of which this is trained, are cut into so many stages. */
     public StagePartition partition(TrainedParts parts, int stageCount) {
@@ -69,6 +73,35 @@ public record PipelineSection(
                 .layers()
                 .map(layers -> StagePartition.given(parts.shape(), layers))
                 .orElseGet(() -> StagePartition.byFlops(parts, stageCount));
+    }
+
+    /** Whether layers may move while the run goes on. */
+    public boolean measured() {
+        return partition == Partition.Rule.MEASURED;
+    }
+
+    /** Returns what is said here of changes of the plan and has no effect, for people. */
+    List<String> unusedNotes(ScheduleSection schedule, long steps) {
+        List<String> notes = new ArrayList<>();
+        boolean adapts = measured() || !schedule.candidates().isEmpty();
+        String why =
+                "the plan stays as it is; try pipeline.partition = measured or schedule.candidates";
+        if (adaptEvery != USUAL_ADAPT_EVERY && !adapts) {
+            notes.add("pipeline.adapt-every = %d has no effect: %s".formatted(adaptEvery, why));
+        }
+        if (adaptMargin != USUAL_ADAPT_MARGIN && !adapts) {
+            notes.add("pipeline.adapt-margin = %s has no effect: %s".formatted(adaptMargin, why));
+        }
+        if (measured() && stages == 1) {
+            notes.add(
+                    "pipeline.partition = measured has no effect: there is only one rank to have layers");
+        }
+        if (adapts && adaptEvery >= steps) {
+            notes.add(
+                    "the plan stays as it is: the run ends after run.steps = %d, before pipeline.adapt-every = %d steps have been looked at"
+                            .formatted(steps, adaptEvery));
+        }
+        return notes;
     }
 
     /** Which layers each stage has. */

@@ -16,6 +16,8 @@ import java.time.Duration;
  * @param nonFinite what becomes of a step with a NaN or an infinity
  * @param mirror whether every rank's parameters and optimizer state are kept a second time by the
  *     next rank, so that a death loses no committed step
+ * @param degraded whether the run goes on without dead ranks whose stages other replicas hold, by
+ *     an order in which these do their work, until a process for each is there again
  */
 public record RecoverySection(
         @Setting(is = "true", doc = "go on after the death of a stage's process") boolean enabled,
@@ -40,7 +42,12 @@ public record RecoverySection(
         @Setting(is = "halt", doc = "after a NaN or infinity: end, leave the step out, go back")
                 NonFinite nonFinite,
         @Setting(is = "false", doc = "keep every rank's state a second time on its neighbour")
-                boolean mirror) {
+                boolean mirror,
+        @Setting(
+                        is = "false",
+                        doc =
+                                "with a wired order: go on without ranks whose work other replicas can do, until they are back")
+                boolean degraded) {
 
     /** End the run, leave the step out, or go back to the last checkpoint. */
     public enum NonFinite {

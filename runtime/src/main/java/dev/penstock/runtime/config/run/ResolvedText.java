@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /** Writes a configuration out in full. */
@@ -7,10 +8,16 @@ final class ResolvedText {
     private ResolvedText() {}
 
     static String of(RunConfig config) {
+        return of(config, _ -> true);
+    }
+
+    /** Writes some of its keys. */
+    static String of(RunConfig config, Predicate<Key> wanted) {
         return Keys.bySection().entrySet().stream()
                 .map(
                         section ->
                                 section.getValue().stream()
+                                        .filter(wanted)
                                         .map(
                                                 key ->
                                                         "  "

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.RankGrid;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
@@ -96,7 +97,14 @@ public record RunConfig(
         parallel.unusedNote().ifPresent(notes::add);
         notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
+        notes.addAll(pipeline.unusedNotes(schedule, run.steps()));
+        notes.addAll(schedule.unusedNotes());
         return notes;
+    }
+
+    /** Whether the run may change its plan while it goes on. */
+    public boolean adapts() {
+        return pipeline.measured() || !schedule.candidates().isEmpty();
     }
 
     /** This configuration with another codec. */
@@ -122,5 +130,10 @@ public record RunConfig(
      */
     public String resolved() {
         return ResolvedText.of(this);
+    }
+
+    /** The same without some keys. */
+    public String resolvedWithout(Set<String> keys) {
+        return ResolvedText.of(this, key -> !keys.contains(key.path()));
     }
 }

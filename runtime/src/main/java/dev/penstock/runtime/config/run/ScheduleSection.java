@@ -6,11 +6,16 @@ import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.generate.base.SliceBalance;
+import dev.penstock.schedules.generate.wired.WiredOrder;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Predicate;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Section {@code schedule}: the order in which ranks work.
@@ -24,6 +29,11 @@ import java.util.stream.IntStream;
  * @param candidates kinds that may take the place of {@code kind} while the run goes on
  * @param costs three for each rank: of a forward, a backward for the input and one for the weights;
  *     empty: all ops take as long
+ * @param wiring of wired kinds, who does what while everybody is there
+ * @param wiringSeed of a wiring that is drawn
+ * @param without ranks that take no part in a wired order
+ * @param holdMore micro-batches that a rank of a wired order may hold beside those of 1F1B; empty:
+ *     none where every replica does its own, else as many as a pipeline has ranks
  */
 public record ScheduleSection(
         @Setting(is = "1f1b", doc = "the order's family") Kind kind,
@@ -61,10 +71,34 @@ public record ScheduleSection(
                         is = "[]",
                         range = "[0, )",
                         doc =
-                                "for kinds that are searched, what a forward, a backward for the"
-                                        + " input and one for the weights take on each rank, one"
-                                        + " rank after the other; empty: all the same")
-                List<Integer> costs) {
+                                "for kinds that are searched or wired, what a forward, a backward"
+                                        + " for the input and one for the weights take on each"
+                                        + " rank, one rank after the other; empty: all the same")
+                List<Integer> costs,
+        @Setting(
+                        is = "straight",
+                        doc =
+                                "for wired kinds, which replica does which micro-batch at which"
+                                        + " stage: each its own (straight), as many as ranks are"
+                                        + " fast by schedule.costs (balanced), or drawn (random)")
+                Wiring wiring,
+        @Setting(is = "0", doc = "of schedule.wiring = random") long wiringSeed,
+        @Setting(
+                        is = "[]",
+                        range = "[0, )",
+                        doc =
+                                "ranks of a wired order that take no part: those that hold the same"
+                                        + " stage do their micro-batches")
+                List<Integer> without,
+        @Setting(
+                        is = "auto",
+                        word = "auto",
+                        range = "[0, 65536]",
+                        doc =
+                                "micro-batches that a rank of a wired order may hold beside those"
+                                        + " of 1f1b; auto: 0 for a straight wiring, else"
+                                        + " pipeline.stages")
+                Optional<Integer> holdMore) {
 
     static final int COSTS_OF_RANK = 3;
 
@@ -86,7 +120,9 @@ public record ScheduleSection(
         SEQ1F1B("seq1f1b"),
         SEQ1F1B_INTERLEAVED("seq1f1b-interleaved"),
         TERAPIPE("terapipe"),
-        TERAPIPE_1F1B("terapipe-1f1b");
+        TERAPIPE_1F1B("terapipe-1f1b"),
+        WIRED_1F1B(WiredOrder.Backwards.FULL.kind()),
+        WIRED_ZB(WiredOrder.Backwards.SPLIT.kind());
 
         private final String word;
 
@@ -101,7 +137,17 @@ public record ScheduleSection(
 
         /** Whether the order can work on token slices. */
         public boolean sliced() {
-            return Generators.kind(word).sliced();
+            return isWired() || Generators.kind(word).sliced();
+        }
+
+        /** Whether replicas do each other's micro-batches, as {@link Wiring} says. */
+        public boolean isWired() {
+            return this == WIRED_1F1B || this == WIRED_ZB;
+        }
+
+        /** Whether the order is made for what ops cost. */
+        boolean searched() {
+            return Generators.kind(word).search() != ScheduleKind.Search.NONE;
         }
 
         /** Into how many slices sequences are cut unless the configuration says it. */
@@ -120,13 +166,18 @@ public record ScheduleSection(
                         ZB_V,
                         V_HALF,
                         V_MIN,
-                        DUALPIPE_V ->
+                        DUALPIPE_V,
+                        WIRED_1F1B,
+                        WIRED_ZB ->
                         1;
             };
         }
 
         /** How many stages a rank holds unless the configuration says it. */
         int usualChunks() {
+            if (isWired()) {
+                return 1;
+            }
             return switch (Generators.kind(word).chunks()) {
                 case ONE, ANY -> 1;
                 case TWO -> 2;
@@ -145,6 +196,61 @@ public record ScheduleSection(
                                         costs.get(COSTS_OF_RANK * rank + 2),
                                         0))
                 .toList();
+    }
+
+    /** Returns what is said here of an order's family and has no effect, for people. */
+    List<String> unusedNotes() {
+        List<String> notes = new ArrayList<>();
+        if (!costs.isEmpty() && !someKind(Kind::searched)) {
+            notes.add(unused("costs", costs, "is not searched"));
+        }
+        if (slices.isPresent() && !someKind(Kind::sliced)) {
+            notes.add(unused("slices", slices.get(), "works on whole sequences"));
+        }
+        if (backward != Backward.FIFO && !someKind(kind -> kind == Kind.GPIPE)) {
+            notes.add(unused("backward", "reverse", "has an order of its own"));
+        }
+        return notes;
+    }
+
+    private boolean someKind(Predicate<Kind> wanted) {
+        return file.isEmpty()
+                && Stream.concat(Stream.of(kind), candidates.stream()).anyMatch(wanted);
+    }
+
+    private String unused(String key, Object value, String why) {
+        return "schedule.%s = %s has no effect: %s"
+                .formatted(
+                        key,
+                        value,
+                        file.isPresent()
+                                ? "the order is that of schedule.file"
+                                : "schedule.kind = %s %s".formatted(kind.word(), why));
+    }
+
+    /** Who does what in a wired order. */
+    public enum Wiring {
+        /** Every replica does its own micro-batches. */
+        STRAIGHT,
+        /** As many as the speeds of the ranks say. */
+        BALANCED,
+        /** Drawn by a seed. */
+        RANDOM
+    }
+
+    /** Whether an order is generated in which replicas do each other's micro-batches. */
+    public boolean isWiredKind() {
+        return file.isEmpty() && kind.isWired();
+    }
+
+    /**
+     * How many micro-batches ranks of a wired order may hold beside those of 1F1B, whoever is
+     * absent.
+     *
+     * @param stages of the pipeline
+     */
+    public int heldMore(int stages) {
+        return holdMore.orElse(wiring == Wiring.STRAIGHT ? 0 : stages);
     }
 
     /** In which order GPipe runs its backward passes. */

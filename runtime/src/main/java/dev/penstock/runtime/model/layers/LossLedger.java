@@ -37,9 +37,12 @@ public final class LossLedger {
     /** Those of the targets that do not count. */
     private final BitSet uncounted = new BitSet();
 
+    /** The micro-batches whose losses are here. */
+    private final BitSet computed = new BitSet();
+
     private int sequences;
     private long counted;
-    private int ledgers;
+    private int ledgers = 1;
 
     /** Whether the mean is exact. */
     private final boolean exact;
@@ -65,18 +68,23 @@ public final class LossLedger {
     }
 
     /**
+     * Says how many ledgers there are: the mean is over an even share of the tokens, so that the
+     * mean of all ledgers' means is the mean over all tokens.
+     */
+    public void share(int among) {
+        ledgers = among;
+    }
+
+    /**
      * A step begins.
      *
-     * @param here number of sequences of this replica that exist, the first ones of its
-     *     micro-batches
+     * @param here number of sequences of these micro-batches that exist, the first ones
      * @param tokens the counted targets of all replicas and parts
-     * @param among how many ledgers these are: the mean is over an even share of them, so that the
-     *     mean of all ledgers' means is the mean over all tokens
      */
-    public void begin(int here, long tokens, int among) {
+    public void begin(int here, long tokens) {
         sequences = here;
         counted = tokens;
-        ledgers = among;
+        computed.clear();
     }
 
     private boolean isHere(int microBatch, HeadChunk chunk, int b) {
@@ -106,6 +114,7 @@ public final class LossLedger {
      */
     Tensor crossEntropy(
             Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {
+        computed.set(microBatch);
         if (compute.multiply() == DType.BF16
                 && compute.kernels().writesBFloat16()
                 && parts.rows() == 1) {
@@ -229,7 +238,7 @@ public final class LossLedger {
     }
 
     /**
-     * Returns the mean loss of the tokens that count, see {@link #begin}. If it is exact, what each
+     * Returns the mean loss of the tokens that count, see {@link #share}. If it is exact, what each
      * micro-batch adds to the mean over all tokens is a multiple of 2^-36, so that sums of these
      * need no rounding.
      */
@@ -237,7 +246,7 @@ public final class LossLedger {
         MemorySegment segment = losses.contents();
         double sum = 0;
         double shares = 0;
-        for (int m = 0; m < shapes.whole().microBatches(); m++) {
+        for (int m = computed.nextSetBit(0); m >= 0; m = computed.nextSetBit(m + 1)) {
             sum = exact ? 0 : sum;
             int first = index(m, 0, 0);
             for (int i = first; i < first + shapes.of(m).microBatchRows(); i++) {

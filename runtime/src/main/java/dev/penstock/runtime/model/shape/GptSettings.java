@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
  * @param seed of the initial parameters and of dropout; they do not depend on the partition
  * @param recomputedBlocks transformer blocks that keep only their input and run again in the
  *     backward; no effect in a stage whose backwards come in two parts
- * @param grid the dimensions of parallelism; the batch is that of one replica
+ * @param grid the dimensions of parallelism; the batch is that of one replica unless they are wired
  * @param zero what replicas divide among themselves
  * @param sequence whether tensor shards divide among themselves the work that each would otherwise
  *     do for all rows of a unit
@@ -24,6 +24,8 @@ import java.util.stream.IntStream;
  * @param gradientSum how gradients of micro-batches are added up
  * @param outer how replicas that take steps alone are brought together; empty where they add up
  *     their gradients in every step
+ * @param wired whether replicas share the micro-batches of the step as the order says: the batch is
+ *     then that of all of them
  */
 public record GptSettings(
         ModelShape shape,
@@ -39,7 +41,8 @@ public record GptSettings(
         FineTuning fineTuning,
         double dropout,
         GradientSum gradientSum,
-        Optional<OuterSettings> outer) {
+        Optional<OuterSettings> outer,
+        boolean wired) {
     private static final String TOKEN_TABLE = "wte.weight";
 
     public GptSettings {
@@ -96,6 +99,40 @@ public record GptSettings(
         }
     }
 
+    /** Settings of a run whose replicas each do their own micro-batches. */
+    public GptSettings(
+            ModelShape shape,
+            StagePartition partition,
+            BatchShape batch,
+            Precision precision,
+            AdamWSettings optimizer,
+            long seed,
+            Set<Integer> recomputedBlocks,
+            RankGrid grid,
+            ZeroSettings zero,
+            boolean sequence,
+            FineTuning fineTuning,
+            double dropout,
+            GradientSum gradientSum,
+            Optional<OuterSettings> outer) {
+        this(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                sequence,
+                fineTuning,
+                dropout,
+                gradientSum,
+                outer,
+                false);
+    }
+
     /** Settings of a run that trains everything and drops nothing. */
     public GptSettings(
             ModelShape shape,
@@ -141,7 +178,8 @@ public record GptSettings(
                 other,
                 dropout,
                 gradientSum,
-                outer);
+                outer,
+                wired);
     }
 
     /** Returns these settings with another dropout. */
@@ -160,7 +198,8 @@ public record GptSettings(
                 fineTuning,
                 other,
                 gradientSum,
-                outer);
+                outer,
+                wired);
     }
 
     /** Returns these settings with gradients added up in another way. */
@@ -179,7 +218,8 @@ public record GptSettings(
                 fineTuning,
                 dropout,
                 other,
-                outer);
+                outer,
+                wired);
     }
 
     /** Returns these settings with replicas that take steps alone. */
@@ -198,12 +238,48 @@ public record GptSettings(
                 fineTuning,
                 dropout,
                 gradientSum,
-                Optional.of(other));
+                Optional.of(other),
+                wired);
+    }
+
+    /** Returns these settings for replicas that share this batch. */
+    public GptSettings sharingBatch() {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                sequence,
+                fineTuning,
+                dropout,
+                gradientSum,
+                outer,
+                true);
+    }
+
+    /** Returns how many batches like this one make a step: one for each replica, or one for all. */
+    public int batchesOfStep() {
+        return wired ? 1 : grid.data();
+    }
+
+    /** Returns the micro-batches of a step, of all replicas together. */
+    public int microBatchesOfStep() {
+        return batch.microBatches() * batchesOfStep();
+    }
+
+    /** Returns the number in the step of what is micro-batch 0 for a rank. */
+    public int firstMicroBatch(RankPlace place) {
+        return wired ? 0 : place.data() * batch.microBatches();
     }
 
     /** Returns how many gradients are added up at most to one of a step. */
     public long gradientAddends() {
-        return (long) batch.microBatches() * grid.data() * grid.context() * grid.tensor();
+        return (long) microBatchesOfStep() * grid.context() * grid.tensor();
     }
 
     /** Returns which parts of the model are trained. */
@@ -322,7 +398,8 @@ public record GptSettings(
                 fineTuning,
                 dropout,
                 gradientSum,
-                outer);
+                outer,
+                wired);
     }
 
     /** Returns the rows of the largest tensor that is sent from stage to stage. */
@@ -340,6 +417,6 @@ public record GptSettings(
 
     /** Returns the tokens of one step over all replicas. */
     public int tokensPerStep() {
-        return Math.multiplyExact(batch.tokensPerStep(), grid.data());
+        return Math.multiplyExact(batch.tokensPerStep(), batchesOfStep());
     }
 }

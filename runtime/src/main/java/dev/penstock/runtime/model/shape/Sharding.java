@@ -9,7 +9,7 @@ import dev.penstock.actors.spi.RankPlace;
  *
  * @param stage 0 to 3: nothing, moments, gradients too, parameters too
  * @param replicas number of ranks that hold the same parameters
- * @param index of this rank among them
+ * @param index of this rank among them; of ranks that share micro-batches, 0: each holds all
  * @param sum how the gradients of what is trained are added up
  */
 public record Sharding(int stage, int replicas, int index, GradientSum sum) {
@@ -25,7 +25,9 @@ public record Sharding(int stage, int replicas, int index, GradientSum sum) {
             return new Sharding(0, 1, 0, settings.gradientSum());
         }
         int replicas = settings.grid().data() * settings.grid().context();
-        int index = place.data() * settings.grid().context() + place.context();
+        // who of those that hold the same speaks for all changes where ranks may be absent
+        int index =
+                settings.wired() ? 0 : place.data() * settings.grid().context() + place.context();
         boolean whole = replicas == 1 && settings.zero().offload().isEmpty();
         int stage = whole ? 0 : settings.zero().stage();
         return new Sharding(stage, replicas, index, settings.gradientSum());

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.ToDoubleFunction;
 
 /**
@@ -76,9 +77,22 @@ public record StagePartition(List<Integer> layersPerStage) {
      * @param speeds entry s is that of stage s, in any unit, above 0
      */
     public static StagePartition bySpeed(TrainedParts parts, double[] speeds) {
+        List<Integer> any = Collections.nCopies(speeds.length, parts.shape().layers());
+        return bySpeed(parts, speeds, any).orElseThrow();
+    }
+
+    /**
+     * Same as {@link #bySpeed(TrainedParts, double[])} on stages that have no room for all blocks.
+     *
+     * @param most entry s is the most blocks that stage s may hold
+     * @return empty if they cannot hold the model together
+     */
+    public static Optional<StagePartition> bySpeed(
+            TrainedParts parts, double[] speeds, List<Integer> most) {
         requireFilled(parts.shape(), speeds.length);
-        return new StagePartition(
-                new Search(new TrainedFlops(parts), parts.shape().layers(), speeds.clone()).best());
+        var search =
+                new Search(new TrainedFlops(parts), parts.shape().layers(), speeds.clone(), most);
+        return search.best().map(StagePartition::new);
     }
 
     private static void requireFilled(ModelShape shape, int stages) {
@@ -94,7 +108,7 @@ public record StagePartition(List<Integer> layersPerStage) {
     public double[] flopsPerToken(TrainedParts parts) {
         double[] even = new double[stages()];
         Arrays.fill(even, 1);
-        var search = new Search(new TrainedFlops(parts), layers(), even);
+        var search = new Search(new TrainedFlops(parts), layers(), even, layersPerStage);
         double[] flops = new double[stages()];
         int before = 0;
         for (int stage = 0; stage < flops.length; stage++) {
@@ -149,12 +163,14 @@ public record StagePartition(List<Integer> layersPerStage) {
         private final TrainedFlops flops;
         private final int layers;
         private final double[] speeds;
+        private final List<Integer> most;
         private final int stages;
 
-        Search(TrainedFlops flops, int layers, double[] speeds) {
+        Search(TrainedFlops flops, int layers, double[] speeds, List<Integer> most) {
             this.flops = flops;
             this.layers = layers;
             this.speeds = speeds;
+            this.most = most;
             this.stages = speeds.length;
         }
 
@@ -174,9 +190,11 @@ public record StagePartition(List<Integer> layersPerStage) {
             }
         }
 
-        List<Integer> best() {
-            double least = fill(Double.POSITIVE_INFINITY, Beginning::most).most();
-            return fill(least, Beginning::squares).layers();
+        Optional<List<Integer>> best() {
+            Beginning fastest = fill(Double.POSITIVE_INFINITY, Beginning::most);
+            return fastest.layers().isEmpty()
+                    ? Optional.empty()
+                    : Optional.of(fill(fastest.most(), Beginning::squares).layers());
         }
 
         /**
@@ -198,7 +216,8 @@ public record StagePartition(List<Integer> layersPerStage) {
             List<Beginning> next = new ArrayList<>();
             for (int used = 0; used <= layers; used++) {
                 Beginning best = Beginning.IMPOSSIBLE;
-                for (int count = least(stage); count <= used; count++) {
+                int atMost = Math.min(used, most.get(stage));
+                for (int count = least(stage); count <= atMost; count++) {
                     Beginning candidate =
                             row.get(used - count)
                                     .with(count, stageCost(stage, used - count, count));

@@ -76,6 +76,8 @@ import org.jspecify.annotations.Nullable;
  * is the last. All its memory is allocated when it is built and freed when it is closed.
  */
 public final class GptStage implements StageProgram {
+    private static final long NOTHING = -1;
+
     private final GptSettings settings;
     private final StageRole role;
     private final RankPlace place;
@@ -95,6 +97,9 @@ public final class GptStage implements StageProgram {
     private final List<RingAttention> rings = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
+
+    /** The training step whose data is here. */
+    private long begun = NOTHING;
 
     /** Whether backwards add to any gradient. */
     private final boolean trained;
@@ -367,10 +372,18 @@ public final class GptStage implements StageProgram {
         } else {
             outer.connect(newGroups.replicas());
         }
-        if (replicas.size() != sharding.replicas()) {
+        boolean fits =
+                settings.wired()
+                        ? replicas.size() <= sharding.replicas()
+                        : replicas.size() == sharding.replicas();
+        if (!fits) {
             throw new IllegalArgumentException(
                     "stage %d expected %d replicas, got a group of %d"
                             .formatted(stage(), sharding.replicas(), replicas.size()));
+        }
+        LossLedger ledger = buffers.ledger();
+        if (ledger != null) {
+            ledger.share(newGroups.replicas().size());
         }
         stream.connect(replicas);
         rings.forEach(ring -> ring.connect(newGroups.context()));
@@ -389,10 +402,20 @@ public final class GptStage implements StageProgram {
             dropout.draw(
                     settings.seed(),
                     step,
-                    (long) place.data() * batch.microBatches() * batch.sequences(),
+                    (long) settings.firstMicroBatch(place) * batch.sequences(),
                     settings.tokens(place),
                     settings.batch().context());
         }
+    }
+
+    @Override
+    public void resumeStep(long step) {
+        if (begun != step || gradients.folded().isEmpty()) {
+            beginStep(StepKind.TRAIN, step);
+            return;
+        }
+        beginPass(StepKind.TRAIN, step);
+        gradients.resume();
     }
 
     /**
@@ -407,15 +430,21 @@ public final class GptStage implements StageProgram {
 
     /** Begins a step without reading its data. */
     private void begin(StepKind newKind, long step) {
+        beginPass(newKind, step);
+        begun = NOTHING;
+        if (kind == StepKind.TRAIN) {
+            gradients.begin();
+            begun = step;
+        }
+    }
+
+    private void beginPass(StepKind newKind, long step) {
         kind = newKind;
         guard.atStep(step);
         stream.beginPass();
         buffers.stash().clear();
         if (dropout != null) {
             dropout.begin(kind == StepKind.TRAIN);
-        }
-        if (kind == StepKind.TRAIN) {
-            gradients.begin();
         }
     }
 
@@ -751,7 +780,7 @@ public final class GptStage implements StageProgram {
             }
         }
         gradients.complete();
-        return new StepResult(loss, norms());
+        return new StepResult(loss, speaks() ? norms() : List.of());
     }
 
     /**
@@ -783,19 +812,25 @@ public final class GptStage implements StageProgram {
         kernels.finish();
     }
 
+    /** Returns whether this rank reports for all that hold the same; others may be absent. */
+    private boolean speaks() {
+        return !settings.wired() || replicas.index() == 0;
+    }
+
     @Override
     public List<NamedTensor> state() {
         if (outer != null) {
             return outer.tensors();
         }
-        return sharding.speaks()
+        return sharding.speaks() && speaks()
                 ? buffers.parameters().counted().stream().flatMap(p -> p.state().stream()).toList()
                 : List.of();
     }
 
     @Override
     public List<NamedTensor> gradients() {
-        return outer == null || place.data() == 0 ? gradients.tensors() : List.of();
+        boolean dumps = outer == null ? speaks() : place.data() == 0;
+        return dumps ? gradients.tensors() : List.of();
     }
 
     /** Returns all parameters of which this rank holds something. */

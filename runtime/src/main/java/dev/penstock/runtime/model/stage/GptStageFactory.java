@@ -69,7 +69,8 @@ public final class GptStageFactory implements StageBuilder {
 
     /**
      * Returns the same stages for a certain order: those of a rank share the memory that its
-     * programs do not need for all of them at the same time.
+     * programs do not need for all of them at the same time. Stages that serve whatever wiring have
+     * the room of their budget.
      *
      * @param order by kind of pass
      */
@@ -104,7 +105,9 @@ public final class GptStageFactory implements StageBuilder {
     }
 
     private List<RankProgram> programs(RankPlace place) {
-        return passes.stream().map(pass -> pass.program(place.pipeline())).toList();
+        return settings.wired()
+                ? List.of()
+                : passes.stream().map(pass -> pass.program(place.pipeline())).toList();
     }
 
     @Override

@@ -95,7 +95,8 @@ final class MicroBatchGradients {
     }
 
     /**
-     * A unit's gradients are complete: those of its micro-batch are folded if it was the last one.
+     * A unit's gradients are complete: those of its micro-batch are folded if it was the last one,
+     * or dropped if they are in the sums already.
      *
      * @throws dev.penstock.actors.spi.NonFiniteException if an element is not finite, or too large
      */
@@ -104,15 +105,23 @@ final class MicroBatchGradients {
         if (done == null || ++done.finished < units) {
             return;
         }
+        if (folded.get(microBatch)) {
+            done.rows.forEach(kernels::zero);
+        } else {
+            fold(done, guard);
+        }
+        open.remove(microBatch);
+        giveBack(done);
+        folded.set(microBatch);
+        gradients.forEach(GroupGradient::leaveScratch);
+    }
+
+    private void fold(Open done, FiniteGuard guard) {
         for (int i = 0; i < gradients.size(); i++) {
             GroupGradient gradient = gradients.get(i);
             guard.checked(gradient.fold(done.rows.get(i), limit, kernels), places.get(i));
         }
         guard.verify();
-        open.remove(microBatch);
-        giveBack(done);
-        folded.set(microBatch);
-        gradients.forEach(GroupGradient::leaveScratch);
     }
 
     private void giveBack(Open done) {
@@ -123,16 +132,19 @@ final class MicroBatchGradients {
         }
     }
 
-    /** Discards what an abandoned step left in scratches; own rows are cleared with the sums. */
+    /** Discards what an abandoned step left in scratches and sums, which the caller clears. */
     void begin() {
+        resume();
+        folded.clear();
+    }
+
+    /** Discards what an abandoned pass left in scratches; what is folded stays. */
+    void resume() {
         for (Open left : open.values()) {
-            if (!left.own) {
-                left.rows.forEach(kernels::zero);
-            }
+            left.rows.forEach(kernels::zero);
             giveBack(left);
         }
         open.clear();
-        folded.clear();
         gradients.forEach(GroupGradient::leaveScratch);
     }
 

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.stage;
 
 import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.collective.CollectiveKind;
+import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.model.memory.CountingScope;
 import dev.penstock.runtime.model.memory.StageScopes;
@@ -31,17 +32,39 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     private final GptSettings settings;
     private final RankPlace place;
     private final Sharding sharding;
+    private final int members;
+    private final int index;
     private final long ringFromBytes;
     private final Map<Integer, StageParameters> stages = new HashMap<>();
 
     /**
+     * Of a rank all of whose replicas are there.
+     *
      * @param place of the rank
      * @param ringFromBytes size from which replicas use a ring
      */
     public ShardTraffic(GptSettings settings, RankPlace place, long ringFromBytes) {
+        this(
+                settings,
+                place,
+                Sharding.of(settings, place).replicas(),
+                Sharding.of(settings, place).index(),
+                ringFromBytes);
+    }
+
+    /**
+     * @param place of the rank
+     * @param members how many ranks sum the gradients of its stages
+     * @param index of the rank among them
+     * @param ringFromBytes size from which they use a ring
+     */
+    public ShardTraffic(
+            GptSettings settings, RankPlace place, int members, int index, long ringFromBytes) {
         this.settings = settings;
         this.place = place;
         this.sharding = Sharding.of(settings, place);
+        this.members = members;
+        this.index = index;
         this.ringFromBytes = ringFromBytes;
     }
 
@@ -147,7 +170,7 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
 
     private long sent(CollectiveKind kind, ParameterGroup group, int elementBytes) {
         return CollectiveForm.of(group.elements() * elementBytes, ringFromBytes)
-                .sentBytes(kind, sharding.map(group.elements()), sharding.index(), elementBytes);
+                .sentBytes(kind, new ShardMap(group.elements(), members), index, elementBytes);
     }
 
     private StageParameters parameters(int stage) {

@@ -104,9 +104,12 @@ final class StageGradients {
         }
     }
 
-    /** Returns the micro-batches whose gradients are in the sums; none where those are in F32. */
+    /**
+     * Returns the micro-batches whose gradients are in the sums of this stage alone; none where
+     * those are in F32.
+     */
     BitSet folded() {
-        return microBatches == null ? new BitSet() : microBatches.folded();
+        return microBatches == null || settled ? new BitSet() : microBatches.folded();
     }
 
     /** Returns whether sums are exact, and not written yet as what the optimizer reads. */
@@ -164,6 +167,13 @@ final class StageGradients {
             pool.forgetSums();
         }
         used = true;
+    }
+
+    /** Discards what an abandoned pass left behind, except what is folded. */
+    void resume() {
+        if (microBatches != null) {
+            microBatches.resume();
+        }
     }
 
     /**

@@ -34,8 +34,7 @@ final class StepData {
     private final @Nullable PackedRows packed;
     private final boolean marked;
     private final byte[] marks;
-    private final int replicas;
-    private final int parts;
+    private final int sequencesOfStep;
     private int counted;
 
     /**
@@ -56,9 +55,8 @@ final class StepData {
         this.held = held;
         this.context = settings.batch().context();
         this.source = source;
-        this.firstMicroBatch = place.data() * batch.microBatches();
-        this.replicas = settings.grid().data();
-        this.parts = settings.grid().context();
+        this.firstMicroBatch = settings.firstMicroBatch(place);
+        this.sequencesOfStep = batch.sequences() * settings.microBatchesOfStep();
         this.inputs = inputs;
         this.ledger = ledger;
         this.packed = packed;
@@ -76,15 +74,12 @@ final class StepData {
         if (inputs == null && ledger == null && packed == null) {
             return;
         }
-        int ofReplica = batch.sequences() * batch.microBatches();
-        int sequences = source.sequences(kind, step, ofReplica * replicas);
+        int sequences = source.sequences(kind, step, sequencesOfStep);
         if (ledger != null) {
             counted = counted(kind, step, sequences);
             long first = (long) firstMicroBatch * batch.sequences();
-            ledger.begin(
-                    Math.clamp(sequences - first, 0, ofReplica),
-                    Math.max(1, counted),
-                    replicas * parts);
+            int most = batch.sequences() * batch.microBatches();
+            ledger.begin(Math.clamp(sequences - first, 0, most), Math.max(1, counted));
         }
         for (int m = 0; m < batch.microBatches(); m++) {
             if (marked) {

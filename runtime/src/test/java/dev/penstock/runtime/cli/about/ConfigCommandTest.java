@@ -72,6 +72,67 @@ class ConfigCommandTest {
     }
 
     @Test
+    void checkNotesSettingsOfPlansAndOrdersThatDoNothing() {
+        Cli fixed =
+                Cli.run(
+                        "config",
+                        "check",
+                        good,
+                        "--set=pipeline.adapt-every=3",
+                        "--set=pipeline.adapt-margin=0.1",
+                        "--set=schedule.costs=[1,2,3,4,5,6]",
+                        "--set=schedule.slices=2",
+                        "--set=schedule.backward=reverse");
+        Cli alone =
+                Cli.run(
+                        "config",
+                        "check",
+                        good,
+                        "--set=pipeline.stages=1",
+                        "--set=pipeline.partition=measured",
+                        "--set=run.steps=10");
+        Cli used =
+                Cli.run(
+                        "config",
+                        "check",
+                        good,
+                        "--set=schedule.candidates=[zb-1p]",
+                        "--set=pipeline.adapt-every=3",
+                        "--set=schedule.costs=[1,2,3,4,5,6]");
+
+        assertThat(fixed.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(fixed.err())
+                .contains("note: pipeline.adapt-every = 3 has no effect: the plan stays as it is")
+                .contains("note: pipeline.adapt-margin = 0.1 has no effect")
+                .contains("note: schedule.costs = [1, 2, 3, 4, 5, 6] has no effect")
+                .contains("note: schedule.slices = 2 has no effect: schedule.kind = 1f1b works")
+                .contains("note: schedule.backward = reverse has no effect");
+        assertThat(alone.err())
+                .contains("note: pipeline.partition = measured has no effect: there is only one")
+                .contains("note: the plan stays as it is: the run ends after run.steps = 10");
+        assertThat(used.err()).doesNotContain("no effect", "left out");
+    }
+
+    @Test
+    void checkNotesCandidatesThatCannotTakeTheOrdersPlace() {
+        Cli check =
+                Cli.run(
+                        "config",
+                        "check",
+                        good,
+                        "--set=schedule.candidates=[zb-h1, zb-v, seq1f1b, 1f1b]");
+
+        assertThat(check.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(check.err())
+                .contains(
+                        "note: schedule.candidates: zb-v is left out: expected orders of stages"
+                                + " [[0], [1]] on the ranks")
+                .contains("got one of stages [[0, 3], [1, 2]] on the ranks")
+                .containsPattern("seq1f1b is left out: .*got one of .*slices \\[\\d+, ")
+                .doesNotContain("zb-h1 is left out", ": 1f1b is left out");
+    }
+
+    @Test
     void checkTellsAllProblemsAndNoTrace() {
         Cli check = Cli.run("config", "check", bad, "--set", "schedule.kind=gpip");
 

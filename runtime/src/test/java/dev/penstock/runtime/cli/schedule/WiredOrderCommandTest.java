@@ -61,6 +61,33 @@ class WiredOrderCommandTest {
                         """);
     }
 
+    /**
+     * A file says all of an order: who asks for a rank less would read the figures of all ranks.
+     */
+    @Test
+    void optionsOfAGeneratedOrderAreRefusedBesideAFile() {
+        String file = folder.resolve("order.txt").toString();
+        Cli generate = schedule("generate", "wired-zb", "--compute-only", "--output", file);
+        Cli beside =
+                schedule(
+                        "simulate",
+                        file,
+                        "--without=1",
+                        "--ranks=4",
+                        "--set=batch.micro-batches=2");
+        Cli configured = schedule("show", "../sample-configs/quickstart.conf", "--peers=2");
+        Cli kind = schedule("show", "--kind=1f1b", "--set=pipeline.stages=3");
+
+        assertThat(generate.err()).isEmpty();
+        assertThat(beside.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(beside.err())
+                .contains("--without, --ranks: expected beside --kind only, got " + file)
+                .contains("--set: expected beside a configuration only, got " + file);
+        assertThat(configured.err()).contains("--peers: expected beside --kind only");
+        assertThat(kind.err())
+                .contains("--set: expected beside a configuration only, got --kind 1f1b");
+    }
+
     @Test
     void simulateTimesADegradedStepBesideTheUsualOne() throws IOException {
         String[] usual = {"--kind=wired-1f1b", "--ranks=2", "--peers=4", "--micro-batches=64"};
@@ -180,7 +207,7 @@ class WiredOrderCommandTest {
     }
 
     @Test
-    void noRunTakesAWiredOrderYet() {
+    void aRunTakesAWiredOrderOfItsReplicas() {
         Path file = folder.resolve("order.txt");
         schedule(
                 "generate",
@@ -191,14 +218,24 @@ class WiredOrderCommandTest {
                 "-o",
                 file.toString());
 
-        Cli run =
+        Cli other =
                 Cli.run(
                         "schedule",
                         "simulate",
                         "../sample-configs/quickstart.conf",
                         "--set=schedule.file=" + file);
+        Cli fitting =
+                Cli.run(
+                        "config",
+                        "check",
+                        "../sample-configs/quickstart.conf",
+                        "--set=schedule.file=" + file,
+                        "--set=parallel.data=2",
+                        "--set=optimizer.gradient-sum=fixed-point");
 
-        assertThat(run.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(run.err()).contains("a wired one of 2 peers", "no run takes it yet");
+        assertThat(other.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(other.err())
+                .contains("an order for parallel.data = 1", "optimizer.gradient-sum");
+        assertThat(fitting.exitCode()).as(fitting.err()).isZero();
     }
 }

@@ -10,6 +10,7 @@ import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.ScheduleSection;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.wired.WiredOrder;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
@@ -18,6 +19,7 @@ import dev.penstock.schedules.validate.ScheduleValidator;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
@@ -40,8 +42,12 @@ class ConfiguredScheduleTest {
                 Arrays.stream(ScheduleSection.Kind.values())
                         .map(ScheduleSection.Kind::word)
                         .toList();
+        List<String> kinds = new ArrayList<>(Generators.kinds());
+        for (WiredOrder.Backwards each : WiredOrder.Backwards.values()) {
+            kinds.add(each.kind());
+        }
 
-        assertThat(words).containsExactlyInAnyOrderElementsOf(Generators.kinds());
+        assertThat(words).containsExactlyInAnyOrderElementsOf(kinds);
     }
 
     @ParameterizedTest
@@ -106,6 +112,52 @@ class ConfiguredScheduleTest {
                         "an order for pipeline.stages = 2",
                         "an order for batch.micro-batches = 8",
                         "slice lengths whose sum divides model.context = 256");
+    }
+
+    @Test
+    void aWiredOrderNeedsReplicasThatHoldTheSameAndExactSums() throws IOException {
+        List<Problem> problems =
+                problems(
+                        "schedule.kind=wired-1f1b",
+                        "parallel.data=2",
+                        "parallel.context=2",
+                        "parallel.zero.stage=1");
+
+        assertThat(problems)
+                .extracting(Problem::key)
+                .containsExactly(
+                        "optimizer.gradient-sum", "parallel.context", "parallel.zero.stage");
+        assertThat(problems)
+                .first()
+                .asString()
+                .contains("fixed-point", "float32", "set optimizer.gradient-sum = fixed-point");
+    }
+
+    @Test
+    void aWiredFileIsOfAllReplicas() throws IOException {
+        order(
+                """
+                ranks: 4
+                peers: 2
+                micro-batches: 2
+
+                rank 0: 0F0 0B0 0F1 0B1
+                rank 1: 1F0 1B0
+                rank 2:
+                rank 3: 1F1 1B1
+                """);
+        String file = "schedule.file=" + folder.resolve("order.txt");
+        String exact = "optimizer.gradient-sum=fixed-point";
+
+        ConfiguredSchedule configured =
+                configured(file, exact, "parallel.data=2", "batch.micro-batches=2");
+
+        assertThat(configured.order().shape().peers()).isEqualTo(2);
+        assertThat(configured.order().shape().sliceLengths()).containsExactly(256);
+        assertThat(problems(file, exact, "parallel.data=4"))
+                .extracting(Problem::expected)
+                .containsExactly(
+                        "an order for parallel.data = 4", "an order for batch.micro-batches = 8");
     }
 
     @Test

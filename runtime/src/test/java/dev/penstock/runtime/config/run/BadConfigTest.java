@@ -55,6 +55,13 @@ optimizer { schedule = wsd, decay-steps = 0 } | optimizer.decay-steps   | auto, 
 schedule.kind = gpip                      | schedule.kind             | one of 1f1b, gpipe, interleaved-1f1b,  | "gpip"       | did you mean gpipe?
 schedule.kind = 7                         | schedule.kind             | one of 1f1b                       | 7                | the default is 1f1b
 schedule.file = nowhere.txt               | schedule.file             | a path to something that exists   | nowhere.txt      | check the name
+schedule.without = [1]                    | schedule.without          | [] unless schedule.kind is wired-1f1b or wired-zb | [1] | leave it out
+schedule.wiring = random                   | schedule.wiring         | straight unless schedule.kind is wired | random      | leave it out
+schedule { kind = wired-zb, wiring-seed = 1 } | schedule.wiring-seed  | 0 unless schedule.wiring = random | 1                | leave it out
+schedule { kind = wired-zb, without = [4] }, parallel.data = 2 | schedule.without | ranks below 4 (pipeline.stages = 2 x parallel.data = 2) | [4] | the first rank is 0
+schedule { kind = wired-zb, without = [1, 3] }, parallel.data = 2 | schedule.without | a rank that is left for every stage | [1, 3], so nobody for stages [1] | rank r of replica d
+schedule { kind = wired-zb, costs = [1, 1, 1, 1, 1, 1] }, parallel.data = 2 | schedule.costs | none, or 12 numbers: three for each of 4 ranks | 6 numbers | leave it out
+schedule { kind = wired-zb, candidates = [zb-h1] } | schedule.candidates | no candidates beside or among wired kinds | [zb-h1] | leave them out
 data.source = "gone/*.txt"                | data.source               | a path to something that exists   | gone             | check the name
 data.source = "a\\u0000b"                | data.source               | a path to something that exists   | which no file can be called | take the character out
 run.directory = "a\\u0000b"              | run.directory             | a path                            | which no file can be called | take the character out

@@ -95,7 +95,11 @@ class ConfigLoaderTest {
                                         Recompute.Rule.NONE,
                                         Optional.empty(),
                                         List.of(),
-                                        List.of()),
+                                        List.of(),
+                                        ScheduleSection.Wiring.STRAIGHT,
+                                        0,
+                                        List.of(),
+                                        Optional.empty()),
                                 new OptimizerSection(
                                         6e-4,
                                         Optional.empty(),
@@ -170,6 +174,7 @@ class ConfigLoaderTest {
                                         Duration.ofMinutes(10),
                                         1,
                                         RecoverySection.NonFinite.HALT,
+                                        false,
                                         false),
                                 new ReportSection(List.of(5, 20, 50), 10, true, true, 0),
                                 List.of()));
@@ -196,6 +201,7 @@ class ConfigLoaderTest {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
               recompute = [0, 3], file = corpus.txt, candidates = []
               costs = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+              wiring = straight, wiring-seed = 0, without = [], hold-more = auto
             }
             optimizer {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
@@ -293,7 +299,11 @@ class ConfigLoaderTest {
                                         new Recompute.Given(List.of(0, 3)),
                                         Optional.of(folder.resolve("corpus.txt")),
                                         List.of(),
-                                        List.of(1, 2, 3, 4, 5, 6, 7, 8, 9)),
+                                        List.of(1, 2, 3, 4, 5, 6, 7, 8, 9),
+                                        ScheduleSection.Wiring.STRAIGHT,
+                                        0,
+                                        List.of(),
+                                        Optional.empty()),
                                 new OptimizerSection(
                                         0.01,
                                         Optional.of(1e-5),
@@ -383,7 +393,8 @@ class ConfigLoaderTest {
                                         Duration.ofSeconds(5),
                                         1,
                                         RecoverySection.NonFinite.SKIP,
-                                        true),
+                                        true,
+                                        false),
                                 new ReportSection(List.of(), 10, false, true, 0),
                                 List.of()));
     }

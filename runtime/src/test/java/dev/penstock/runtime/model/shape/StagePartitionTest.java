@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -54,6 +56,32 @@ class StagePartitionTest {
                         .min()
                         .orElseThrow();
         assertThat(slowest(parts, some, found)).isEqualTo(best);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"2", "3", "4"})
+    void stagesHoldNoMoreThanTheyHaveRoomFor(int stages) {
+        var parts = new TrainedParts(ModelShape.gpt2(2, 2, 96, 9, 3, true), FineTuning.FULL);
+        double[] some = Arrays.copyOf(new double[] {2.5, 0.3, 1, 0.8}, stages);
+        List<Integer> most = List.of(3, 6, 2, 4).subList(0, stages);
+
+        StagePartition found = StagePartition.bySpeed(parts, some, most).orElseThrow();
+
+        double best =
+                everyPartition(9, stages).stream()
+                        .filter(p -> isWithin(p, most))
+                        .mapToDouble(p -> slowest(parts, some, new StagePartition(p)))
+                        .min()
+                        .orElseThrow();
+        assertThat(isWithin(found.layersPerStage(), most)).isTrue();
+        assertThat(slowest(parts, some, found)).isEqualTo(best);
+        assertThat(StagePartition.bySpeed(parts, some, Collections.nCopies(stages, 2)))
+                .as("%d stages of 2 layers hold no 9", stages)
+                .isEmpty();
+    }
+
+    private static boolean isWithin(List<Integer> layers, List<Integer> most) {
+        return IntStream.range(0, layers.size()).allMatch(s -> layers.get(s) <= most.get(s));
     }
 
     private static double slowest(TrainedParts parts, double[] speeds, StagePartition partition) {

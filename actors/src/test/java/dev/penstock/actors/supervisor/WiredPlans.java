@@ -1,0 +1,102 @@
+package dev.penstock.actors.supervisor;
+
+import dev.penstock.actors.dataplane.ChannelCodecs;
+import dev.penstock.actors.dataplane.ChannelKey;
+import dev.penstock.actors.spi.DegradedPlans;
+import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.RunSteps;
+import dev.penstock.actors.spi.Timeouts;
+import dev.penstock.schedules.generate.base.OpCosts;
+import dev.penstock.schedules.generate.wired.WiredOrder;
+import dev.penstock.schedules.generate.wired.WiredOrder.Backwards;
+import dev.penstock.schedules.generate.wired.Wirings;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.GradientReduction;
+import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * Plans of one run of wired replicas, each the one that a revision says: straight, but for the
+ * ranks that its settings name, in their order.
+ *
+ * @param capacities of the channels of every plan
+ */
+public record WiredPlans(
+        int stages,
+        int peers,
+        int microBatches,
+        Backwards backwards,
+        RunSteps steps,
+        long ringFromBytes,
+        Map<ChannelKey, Integer> capacities)
+        implements DegradedPlans {
+    /** The plan that a revision says. */
+    public RunPlan of(PlanRevision revision) {
+        PipelineShape shape = PipelineShape.of(stages, microBatches).withPeers(peers);
+        Wirings wirings = Wirings.equal(shape);
+        Placement placement = wirings.straight();
+        for (String rank : revision.settings()) {
+            placement = wirings.without(placement, Integer.parseInt(rank));
+        }
+        Schedule compute =
+                WiredOrder.schedule(
+                        shape,
+                        placement,
+                        backwards,
+                        Collections.nCopies(shape.ranks(), OpCosts.unit()),
+                        WiredOrder.usualCaps(shape));
+        LoweringOptions options = LoweringOptions.plain().withReduction(GradientReduction.PER_STEP);
+        return new RunPlan(
+                "wired",
+                "hash",
+                Lowering.lower(compute, options),
+                Lowering.lowerForwardOnly(compute, options),
+                new RankGrid(stages, 1, 1, peers),
+                capacities,
+                steps,
+                Timeouts.DEFAULT,
+                false,
+                true,
+                ringFromBytes,
+                ChannelCodecs.NONE,
+                false,
+                revision,
+                "the stages of all");
+    }
+
+    /** The plan of a run that begins. */
+    public RunPlan first() {
+        return of(PlanRevision.NONE);
+    }
+
+    @Override
+    public Optional<RunPlan> without(PlanRevision now, Set<Integer> absent) {
+        List<String> settings = new ArrayList<>(now.settings());
+        settings.removeIf(rank -> !absent.contains(Integer.parseInt(rank)));
+        new TreeSet<>(absent)
+                .stream()
+                        .map(String::valueOf)
+                        .filter(rank -> !settings.contains(rank))
+                        .forEach(settings::add);
+        int number = now.number() + 1;
+        try {
+            return Optional.of(
+                    of(
+                            new PlanRevision(
+                                    number, settings, "hash-" + number, absent + " are absent")));
+        } catch (IllegalArgumentException e) {
+            return Optional.empty(); // nobody else holds the stage
+        }
+    }
+}

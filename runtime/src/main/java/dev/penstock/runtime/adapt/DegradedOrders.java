@@ -1,0 +1,182 @@
+package dev.penstock.runtime.adapt;
+
+import dev.penstock.actors.spi.DegradedPlans;
+import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.spi.RecoveryReport;
+import dev.penstock.actors.spi.RunListener;
+import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.actors.spi.StepReport;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.Wiring;
+import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
+import dev.penstock.schedules.simulate.UnitCosts;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/**
+ * Orders of a run in which ranks are absent, and what a step takes in them: as the simulator says
+ * when the order is made, and as it is measured later. It is asked for orders on any thread, and
+ * told of the run on the listener's.
+ */
+public final class DegradedOrders implements DegradedPlans, RunListener {
+    private static final String WITHOUT = "schedule.without=";
+
+    /** After a change: links are new, and the ranks' first step in them is slow. */
+    private static final int SETTLING = 1;
+
+    /** Steps whose median is told. */
+    private static final int ENOUGH = 5;
+
+    private final RunPlan first;
+    private final Adaptation.Reviser reviser;
+    private RunListener told = new RunListener() {};
+    private List<Integer> absent;
+
+    /** What a step takes while all are there; empty as long as that is not known. */
+    private final List<Long> whole = new ArrayList<>();
+
+    private final List<Long> measured = new ArrayList<>();
+    private int settling = SETTLING;
+
+    /**
+     * @param first plan of the run, whose absent ranks no plan has
+     */
+    public DegradedOrders(RunPlan first, Adaptation.Reviser reviser) {
+        this.first = first;
+        this.reviser = reviser;
+        this.absent = first.absent();
+    }
+
+    @Override
+    public Optional<RunPlan> without(PlanRevision now, Set<Integer> lost) {
+        List<Integer> order = inOrderOfLoss(now, lost);
+        List<String> settings = new ArrayList<>(now.settings());
+        settings.removeIf(setting -> setting.startsWith(WITHOUT));
+        if (!order.equals(first.absent())) {
+            settings.add(WITHOUT + order);
+        }
+        return plan(now, settings, "").map(plan -> plan(now, settings, words(plan)).orElse(plan));
+    }
+
+    private Optional<RunPlan> plan(PlanRevision now, List<String> settings, String reason) {
+        return reviser.revise(now.number() + 1, settings, reason)
+                .filter(Adaptation.Revised::fits)
+                .map(Adaptation.Revised::plan);
+    }
+
+    private List<Integer> inOrderOfLoss(PlanRevision now, Set<Integer> lost) {
+        Set<Integer> all = new TreeSet<>(lost);
+        all.addAll(first.absent());
+        List<Integer> order =
+                now.settings().stream()
+                        .filter(setting -> setting.startsWith(WITHOUT))
+                        .map(
+                                setting ->
+                                        setting.substring(WITHOUT.length())
+                                                .replaceAll("[^0-9]+", " ")
+                                                .strip())
+                        .filter(ranks -> !ranks.isEmpty())
+                        .flatMap(ranks -> List.of(ranks.split(" ")).stream())
+                        .map(Integer::valueOf)
+                        .filter(all::contains)
+                        .collect(Collectors.toCollection(ArrayList::new));
+        all.stream().filter(rank -> !order.contains(rank)).forEach(order::add);
+        return order;
+    }
+
+    private String words(RunPlan plan) {
+        if (plan.absent().equals(first.absent())) {
+            return "all ranks are there again";
+        }
+        return "%s; a step takes %.2f times as long in the simulator"
+                .formatted(
+                        names(plan.absent()),
+                        (double) unitNanos(plan.training()) / unitNanos(first.training()));
+    }
+
+    private static String names(List<Integer> absent) {
+        return "%s absent, others do %s work"
+                .formatted(
+                        absent.size() == 1
+                                ? "rank %d is".formatted(absent.getFirst())
+                                : "ranks %s are"
+                                        .formatted(
+                                                absent.stream()
+                                                        .map(String::valueOf)
+                                                        .collect(Collectors.joining(", "))),
+                        absent.size() == 1 ? "its" : "their");
+    }
+
+    private static long unitNanos(Schedule order) {
+        return ScheduleSimulator.simulate(order, UnitCosts.defaults(), InFlight.auto(order))
+                .makespanNanos();
+    }
+
+    // ---- what steps take ------------------------------------------------------------------------
+
+    /**
+     * Begins to watch a run, which another process may have led before.
+     *
+     * @param listener hears what steps take without ranks
+     */
+    public void begin(RunListener listener, RunPlan plan) {
+        told = listener;
+        absent = plan.absent();
+    }
+
+    @Override
+    public void onRevised(PlanRevision revision, Schedule training, long completed) {
+        absent = training.placement().wiring().map(Wiring::absent).orElse(List.of());
+        measured.clear();
+    }
+
+    @Override
+    public void onRecovery(RecoveryReport report) {
+        measured.clear();
+        settling = SETTLING;
+    }
+
+    @Override
+    public void onStep(StepReport report) {
+        if (settling > 0) {
+            settling--;
+            return;
+        }
+        long nanos = report.endNanos() - report.startNanos();
+        if (absent.equals(first.absent())) {
+            whole.add(nanos);
+            if (whole.size() > ENOUGH) {
+                whole.removeFirst();
+            }
+            return;
+        }
+        measured.add(nanos);
+        if (measured.size() == ENOUGH && !whole.isEmpty()) {
+            double now = median(measured);
+            told.onPlanNote(
+                    String.format(
+                            Locale.ROOT,
+                            "%s: a step takes %.3f s, which is %.2f times as long as with all ranks",
+                            names(absent),
+                            now / 1e9,
+                            now / median(whole)));
+        }
+    }
+
+    private static double median(List<Long> nanos) {
+        List<Long> sorted = new ArrayList<>(nanos);
+        Collections.sort(sorted);
+        return IntStream.of((sorted.size() - 1) / 2, sorted.size() / 2)
+                .mapToLong(sorted::get)
+                .average()
+                .orElseThrow();
+    }
+}
