@@ -19,6 +19,7 @@ import java.util.stream.IntStream;
 /** Finds values that are each allowed by their key and do not fit together. */
 final class Consistency {
     private static final int MOST_TOKENS = 1 << 27;
+    private static final String OUTER_EVERY = "parallel.outer.every";
 
     private final RunConfig config;
     private final List<Conflict> conflicts = new ArrayList<>();
@@ -69,7 +70,7 @@ final class Consistency {
         consistency.tasksHaveCheckpoints();
         consistency.linksKeepWhatTheyLose();
         consistency.theBestCheckpointIsKnown();
-        consistency.conflicts.addAll(OuterChecks.of(config));
+        config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
         return consistency.conflicts;
     }
 
@@ -484,6 +485,83 @@ final class Consistency {
                 "try parallel.zero.stage = 2",
                 "parallel.zero.reduce",
                 "parallel.zero.stage");
+    }
+
+    /** Replicas that take steps alone are not equal, so whatever relies on that is not for them. */
+    private void replicasApartHaveNothingInCommon(int every) {
+        turnsFit(every);
+        replicasAreSeveralAndWhole(every);
+        require(
+                config.optimizer().gradientSum() == GradientSum.FLOAT32,
+                "float32 where replicas take steps alone: each sums what it computes itself",
+                "fixed-point",
+                "leave it out",
+                "optimizer.gradient-sum",
+                OUTER_EVERY);
+        require(
+                !config.recovery().mirror(),
+                "false where replicas take steps alone: mirrors do not have what they exchange",
+                true,
+                "without mirrors a run goes on from a checkpoint, which has it",
+                "recovery.mirror",
+                OUTER_EVERY);
+    }
+
+    private void turnsFit(int every) {
+        ParallelSection parallel = config.parallel();
+        int fragments = parallel.outerFragments();
+        int most = Math.min(every, config.model().layers());
+        require(
+                fragments <= most,
+                "at most as many as there are steps between two exchanges (%s = %d) and layers (%d)"
+                        .formatted(OUTER_EVERY, every, config.model().layers()),
+                fragments,
+                "try " + most,
+                "parallel.outer.fragments",
+                OUTER_EVERY,
+                "model.layers");
+        int between = every / Math.min(fragments, most);
+        require(
+                parallel.outerLag() < between,
+                "less than the %d steps from one fragment's turn to the next one's"
+                        .formatted(between),
+                parallel.outerLag(),
+                between == 1 ? "try 0, or more steps between exchanges" : "try " + (between - 1),
+                "parallel.outer.lag",
+                OUTER_EVERY,
+                "parallel.outer.fragments");
+    }
+
+    private void replicasAreSeveralAndWhole(int every) {
+        ParallelSection parallel = config.parallel();
+        require(
+                parallel.data() > 1,
+                "none where there is one replica (parallel.data = 1)",
+                every,
+                "use replicas, such as parallel.data = 2",
+                OUTER_EVERY,
+                "parallel.data");
+        require(
+                parallel.context() == 1,
+                "1 where replicas take steps alone: parts of a sequence have to sum in every step",
+                parallel.context(),
+                "use more replicas instead: parallel.data",
+                "parallel.context",
+                OUTER_EVERY);
+        require(
+                parallel.zeroStage() == 0,
+                "0 where replicas take steps alone: they hold nothing in common to divide",
+                parallel.zeroStage(),
+                "try parallel.zero.stage = 0",
+                "parallel.zero.stage",
+                OUTER_EVERY);
+        require(
+                parallel.zeroOffload().isEmpty(),
+                "none where replicas take steps alone",
+                parallel.zeroOffload().map(Path::toString).orElse("none"),
+                "leave it out",
+                "parallel.zero.offload",
+                OUTER_EVERY);
     }
 
     private void partsDivideTheContext() {
