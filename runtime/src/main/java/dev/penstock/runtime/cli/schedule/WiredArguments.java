@@ -166,25 +166,15 @@ final class WiredArguments {
     }
 
     private Placement placement(PipelineShape shape, List<OpCosts> costs) {
-        List<Long> nanos =
-                costs.stream()
-                        .map(
-                                of ->
-                                        Math.max(
-                                                1,
-                                                of.forwardNanos()
-                                                        + of.backwardInputNanos()
-                                                        + of.backwardWeightNanos()))
-                        .toList();
-        Wirings wirings = Wirings.equal(shape).withNanos(nanos);
-        if (wiring == Wiring.BALANCED) {
-            return wirings.balanced(without);
-        }
+        Wirings wirings = Wirings.equal(shape).withCosts(costs);
         Placement wired =
-                wiring == Wiring.RANDOM
-                        ? wirings.random(seed == null ? 0 : seed)
-                        : wirings.straight();
-        for (int rank : without) {
+                switch (wiring) {
+                    case BALANCED -> wirings.balanced();
+                    case RANDOM -> wirings.random(seed == null ? 0 : seed);
+                    case STRAIGHT -> wirings.straight();
+                    case null -> wirings.straight();
+                };
+        for (int rank : without) { // as a run loses them, one after another
             wired = wirings.without(wired, rank);
         }
         return wired;

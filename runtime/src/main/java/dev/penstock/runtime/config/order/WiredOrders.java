@@ -50,17 +50,7 @@ final class WiredOrders {
 
     private static Placement placement(
             ScheduleSection section, PipelineShape shape, List<OpCosts> costs) {
-        List<Long> nanos =
-                costs.stream()
-                        .map(
-                                of ->
-                                        Math.max(
-                                                1,
-                                                of.forwardNanos()
-                                                        + of.backwardInputNanos()
-                                                        + of.backwardWeightNanos()))
-                        .toList();
-        Wirings wirings = Wirings.equal(shape).withNanos(nanos);
+        Wirings wirings = Wirings.equal(shape).withCosts(costs);
         List<Integer> without = section.without().stream().distinct().toList();
         Placement wired =
                 switch (section.wiring()) {

@@ -1,5 +1,6 @@
 package dev.penstock.schedules.generate.wired;
 
+import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Wiring;
@@ -42,6 +43,20 @@ public record Wirings(PipelineShape shape, Placement pipeline, List<Long> nanosO
                 shape,
                 Placement.loop(shape.pipelineRanks(), shape.chunks()),
                 Collections.nCopies(shape.ranks(), 1L));
+    }
+
+    /**
+     * The same for ranks whose ops take so long.
+     *
+     * @param ofRank entry r is of rank r
+     */
+    public Wirings withCosts(List<OpCosts> ofRank) {
+        return withNanos(ofRank.stream().map(Wirings::nanosOfMicroBatch).toList());
+    }
+
+    private static long nanosOfMicroBatch(OpCosts of) {
+        long nanos = of.forwardNanos() + of.backwardInputNanos() + of.backwardWeightNanos();
+        return Math.max(1, nanos);
     }
 
     /** The same for ranks of other speeds. */
