@@ -63,13 +63,14 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
         if (!order.equals(first.absent())) {
             settings.add(WITHOUT + order);
         }
-        return plan(now, settings, "").map(plan -> plan(now, settings, words(plan)).orElse(plan));
+        return reviser.revise(now.number() + 1, settings, "")
+                .filter(Adaptation.Revised::fits)
+                .map(Adaptation.Revised::plan)
+                .map(plan -> plan.as(saying(words(plan), plan.revision()), plan.hash()));
     }
 
-    private Optional<RunPlan> plan(PlanRevision now, List<String> settings, String reason) {
-        return reviser.revise(now.number() + 1, settings, reason)
-                .filter(Adaptation.Revised::fits)
-                .map(Adaptation.Revised::plan);
+    private static PlanRevision saying(String reason, PlanRevision of) {
+        return new PlanRevision(of.number(), of.settings(), of.hash(), reason);
     }
 
     private List<Integer> inOrderOfLoss(PlanRevision now, Set<Integer> lost) {
