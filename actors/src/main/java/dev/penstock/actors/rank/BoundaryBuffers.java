@@ -20,6 +20,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -51,6 +52,9 @@ final class BoundaryBuffers {
 
     /** Where what a channel has sent returns to: where it was taken from. */
     private final Map<ChannelKey, Deque<DeviceBuffer>> sendable = new HashMap<>();
+
+    /** Tensors that several channels have sent: how many have not given them back. */
+    private final Map<DeviceBuffer, Integer> lent = new IdentityHashMap<>();
 
     private final Map<ChannelKey, Deque<DeviceBuffer>> decoded = new HashMap<>();
     private final ChannelCodecs codecs;
@@ -170,21 +174,38 @@ final class BoundaryBuffers {
 
     // ---- sent tensors ---------------------------------------------------------------------------
 
+    /** A tensor was sent on so many channels, each of which gives it back. */
+    void lend(Tensor tensor, int channels) {
+        if (channels > 1) {
+            lent.put(tensor.buffer(), channels);
+        }
+    }
+
     /** Takes back what was sent past the data plane. */
     void returnSent(ChannelKey channel, Tensor tensor) {
-        known(sendable, channel).push(tensor.buffer());
+        giveBack(channel, tensor.buffer());
     }
 
     /** Records that a tensor was sent; it returns to its pool once the receiver has it intact. */
     void sent(Endpoint endpoint, ChannelKey channel, Tensor tensor) {
         SentTensors sentOnes = known(sent, channel);
         sentOnes.add(tensor.buffer());
-        sentOnes.reclaim(endpoint, known(sendable, channel));
+        sentOnes.reclaim(endpoint, buffer -> giveBack(channel, buffer));
     }
 
     /** Takes back what the receivers of this rank's tensors have verified by now. */
     void reclaim(Endpoint endpoint) {
-        sent.forEach((channel, tensors) -> tensors.reclaim(endpoint, known(sendable, channel)));
+        sent.forEach(
+                (channel, tensors) ->
+                        tensors.reclaim(endpoint, buffer -> giveBack(channel, buffer)));
+    }
+
+    private void giveBack(ChannelKey channel, DeviceBuffer buffer) {
+        Integer left = lent.computeIfPresent(buffer, (_, count) -> count - 1);
+        if (left == null || left == 0) {
+            lent.remove(buffer);
+            known(sendable, channel).push(buffer);
+        }
     }
 
     // ---- allocation -----------------------------------------------------------------------------
@@ -266,8 +287,8 @@ final class BoundaryBuffers {
     }
 
     private static int credits(RunPlan plan, ChannelKey channel) {
-        Integer credits = plan.inFlight().get(channel);
-        if (credits == null) {
+        int credits = plan.credits(channel);
+        if (credits == 0) {
             throw new IllegalArgumentException(
                     "the plan of run %s gives no in-flight count for %s"
                             .formatted(plan.runId(), channel));

@@ -70,8 +70,8 @@ final class BoundaryLinks {
     /**
      * Starts the copy to the memory that the data plane reads, so that it overlaps the next ops.
      */
-    void prepare(ChannelKey channel, Tensor computed) {
-        if (!isDirect(channel, computed)) {
+    void prepare(List<ChannelKey> channels, Tensor computed) {
+        if (!channels.stream().allMatch(channel -> isDirect(channel, computed))) {
             computed.buffer().beginToHost(computed.bytes());
         }
     }

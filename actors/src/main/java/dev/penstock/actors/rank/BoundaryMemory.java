@@ -90,7 +90,7 @@ public final class BoundaryMemory {
         }
 
         private int credits(ChannelKey channel) {
-            return plan.inFlight().getOrDefault(channel, 0);
+            return plan.credits(channel);
         }
     }
 }

@@ -5,6 +5,7 @@ import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +34,9 @@ final class BoundaryTensors {
     private long activationBytes;
     private long gradientBytes;
 
+    /** How many channels of the send under way have its tensor. */
+    private int told;
+
     BoundaryTensors(
             Topology topology, BoundaryBuffers buffers, Endpoint endpoint, BoundaryLinks links) {
         this.topology = topology;
@@ -42,6 +46,7 @@ final class BoundaryTensors {
     }
 
     void begin() {
+        told = 0;
         activationBytes = 0;
         gradientBytes = 0;
     }
@@ -87,12 +92,14 @@ final class BoundaryTensors {
     }
 
     Progress sendOutput(WorkUnit unit) {
-        ChannelKey channel = topology.activationOutOf(unit);
+        List<ChannelKey> channels = topology.activationOutOf(unit);
         Tensor output = computed(outputs, unit);
-        Progress progress = links.offer(unit, channel, output);
+        Progress progress = offer(unit, channels, output);
         if (progress == Progress.DONE) {
-            activationBytes += output.bytes();
-            sent(channel, output);
+            activationBytes += channels.size() * output.bytes();
+            if (channels.isEmpty()) {
+                buffers.returnOutput(unit.stage(), output);
+            }
             outputs.remove(unit);
         }
         return progress;
@@ -133,18 +140,20 @@ final class BoundaryTensors {
         if (topology.isHandedInput(unit)) {
             outputGradients.put(unit.onStage(before), new HeldTensor.HandedOver(inputGradient));
         } else {
-            ChannelKey channel = topology.gradientOutOf(unit);
-            inputGradients.put(unit, toSend(channel, unit, inputGradient));
+            List<ChannelKey> channels = topology.gradientOutOf(unit);
+            inputGradients.put(unit, toSend(channels, unit, inputGradient));
         }
     }
 
     Progress sendInputGradient(WorkUnit unit) {
-        ChannelKey channel = topology.gradientOutOf(unit);
+        List<ChannelKey> channels = topology.gradientOutOf(unit);
         Tensor gradient = computed(inputGradients, unit);
-        Progress progress = links.offer(unit, channel, gradient);
+        Progress progress = offer(unit, channels, gradient);
         if (progress == Progress.DONE) {
-            gradientBytes += gradient.bytes();
-            sent(channel, gradient);
+            gradientBytes += channels.size() * gradient.bytes();
+            if (channels.isEmpty()) {
+                buffers.returnInputGradient(unit.stage(), gradient);
+            }
             inputGradients.remove(unit);
         }
         return progress;
@@ -184,7 +193,11 @@ final class BoundaryTensors {
     /**
      * Returns what travels of a computed tensor, whose memory is free if that is something else.
      */
-    private Tensor toSend(ChannelKey channel, WorkUnit unit, Tensor computed) {
+    private Tensor toSend(List<ChannelKey> channels, WorkUnit unit, Tensor computed) {
+        if (channels.isEmpty()) {
+            return computed;
+        }
+        ChannelKey channel = channels.getFirst(); // all have the same codec
         Tensor travelling = buffers.encode(channel, unit, computed);
         if (buffers.isCoded(channel)) {
             switch (channel.kind()) {
@@ -194,8 +207,22 @@ final class BoundaryTensors {
                         throw new IllegalArgumentException(channel + " has no boundary tensors");
             }
         }
-        links.prepare(channel, travelling);
+        links.prepare(channels, travelling);
         return travelling;
+    }
+
+    /** Sends a tensor on one channel after the other, or returns what is in its way. */
+    private Progress offer(WorkUnit unit, List<ChannelKey> channels, Tensor tensor) {
+        for (; told < channels.size(); told++) {
+            Progress progress = links.offer(unit, channels.get(told), tensor);
+            if (progress != Progress.DONE) {
+                return progress;
+            }
+        }
+        told = 0;
+        buffers.lend(tensor, channels.size());
+        channels.forEach(channel -> sent(channel, tensor));
+        return Progress.DONE;
     }
 
     private void sent(ChannelKey channel, Tensor tensor) {

@@ -53,7 +53,7 @@ final class BufferNeeds {
     static BufferNeeds of(int rank, RunPlan plan) {
         var needs = new BufferNeeds();
         for (StepKind kind : StepKind.values()) {
-            needs.walk(plan.schedule(kind), plan.program(kind, rank));
+            needs.walk(Topology.of(plan, kind, rank), plan.program(kind, rank));
         }
         return needs;
     }
@@ -62,13 +62,13 @@ final class BufferNeeds {
     static BufferNeeds of(int rank, Schedule... schedules) {
         var needs = new BufferNeeds();
         for (Schedule schedule : schedules) {
-            needs.walk(schedule, schedule.program(rank));
+            needs.walk(new Topology(schedule, rank), schedule.program(rank));
         }
         return needs;
     }
 
-    private void walk(Schedule schedule, RankProgram program) {
-        new Walk(new Topology(schedule)).run(program);
+    private void walk(Topology topology, RankProgram program) {
+        new Walk(topology).run(program);
     }
 
     /** Returns the channels that bring this rank tensors. */
@@ -159,7 +159,7 @@ final class BufferNeeds {
                     }
                 }
                 case Op.SendActivation(WorkUnit unit) -> {
-                    outbound.add(topology.activationOutOf(unit));
+                    outbound.addAll(topology.activationOutOf(unit));
                     add(unit.stage(), Made.OUTPUT, Fate.SENT, -1);
                 }
                 case Op.ReceiveGradient(WorkUnit unit) -> receive(topology.gradientInto(unit));
@@ -176,7 +176,7 @@ final class BufferNeeds {
                     run(backward);
                 }
                 case Op.SendGradient(WorkUnit unit) -> {
-                    outbound.add(topology.gradientOutOf(unit));
+                    outbound.addAll(topology.gradientOutOf(unit));
                     add(unit.stage(), Made.INPUT_GRADIENT, Fate.SENT, -1);
                 }
                 case Op.BackwardWeight _,

@@ -85,7 +85,7 @@ final class EncodingLosses implements AutoCloseable {
     /** Returns those of some stages of a rank that send gradients of which something gets lost. */
     static List<Integer> sending(RunPlan plan, List<Integer> stages) {
         Placement placement = plan.training().placement();
-        var topology = new Topology(plan.training());
+        var topology = new Topology(plan.training(), 0);
         return stages.stream()
                 .filter(placement::crossesBefore)
                 .filter(topology::passesGradient)

@@ -3,14 +3,15 @@ package dev.penstock.actors.rank;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.direct.DirectTransfers;
 import dev.penstock.actors.fault.RankFaults;
+import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
-import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.Collection;
 import java.util.List;
@@ -60,8 +61,8 @@ final class OpInterpreter {
      */
     OpInterpreter(
             int rank,
-            Schedule schedule,
-            RankProgram program,
+            RunPlan plan,
+            StepKind kind,
             Map<Integer, StageProgram> stages,
             Map<Integer, List<GradientExchange>> exchanges,
             BoundaryBuffers buffers,
@@ -69,9 +70,9 @@ final class OpInterpreter {
             DirectTransfers direct,
             RankFaults faults) {
         this.rank = rank;
-        this.program = program;
-        this.shape = schedule.shape();
-        this.topology = new Topology(schedule);
+        this.program = plan.program(kind, rank);
+        this.shape = plan.schedule(kind).shape();
+        this.topology = Topology.of(plan, kind, rank);
         this.recomputed =
                 program.ops().stream()
                         .flatMap(op -> op.computations().stream())

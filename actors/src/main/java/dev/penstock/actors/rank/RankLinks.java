@@ -112,8 +112,8 @@ final class RankLinks implements AutoCloseable {
                         kind,
                         new OpInterpreter(
                                 rank,
-                                plan.schedule(kind),
-                                plan.program(kind, rank),
+                                plan,
+                                kind,
                                 stages,
                                 exchanges,
                                 buffers,

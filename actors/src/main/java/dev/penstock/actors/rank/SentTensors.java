@@ -5,6 +5,7 @@ import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.cuda.device.DeviceBuffer;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.function.Consumer;
 
 /** Tensors of a channel that the data plane may have to send again, oldest first. */
 final class SentTensors {
@@ -20,11 +21,11 @@ final class SentTensors {
         kept.add(tensor);
     }
 
-    /** Returns the tensors that arrived intact to the pool. */
-    void reclaim(Endpoint endpoint, Deque<DeviceBuffer> pool) {
+    /** Gives back the tensors that arrived intact. */
+    void reclaim(Endpoint endpoint, Consumer<DeviceBuffer> owner) {
         long verified = endpoint.verified(channel);
         while (reclaimed < verified && !kept.isEmpty()) {
-            pool.push(kept.remove());
+            owner.accept(kept.remove());
             reclaimed++;
         }
     }

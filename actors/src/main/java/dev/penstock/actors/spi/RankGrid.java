@@ -1,6 +1,7 @@
 package dev.penstock.actors.spi;
 
 import dev.penstock.schedules.ir.Schedule;
+import java.util.Collections;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -14,18 +15,49 @@ import java.util.stream.IntStream;
  *     replica 1: stage 0 on ranks 4 5, stage 1 on ranks 6 7
  * </pre>
  *
+ * Stages may have different numbers of shards, of which each is a multiple of all smaller ones; a
+ * tensor then travels from a shard to those that have its place among fewer, or more:
+ *
+ * <pre>
+ *   stage 0 on rank 0, stage 1 on ranks 1 2       rank 0 sends to both, either of them could answer:
+ *                                                 the gradients of both are equal, and 1 sends its own
+ * </pre>
+ *
  * @param pipeline programs of the schedule
- * @param tensor shards of every stage
+ * @param tensor the most shards that a stage has
  * @param context parts of every sequence
  * @param data replicas of the whole
+ * @param shards of the stages of each program; empty: as many as {@code tensor} each
  */
-public record RankGrid(int pipeline, int tensor, int context, int data) {
+public record RankGrid(int pipeline, int tensor, int context, int data, List<Integer> shards) {
     public RankGrid {
         if (pipeline < 1 || tensor < 1 || context < 1 || data < 1) {
             throw new IllegalArgumentException(
                     "a grid has 1 rank or more in every direction, got %d x %d x %d x %d"
                             .formatted(pipeline, tensor, context, data));
         }
+        shards = // null in what was recorded before stages could differ
+                shards == null || shards.isEmpty()
+                        ? Collections.nCopies(pipeline, tensor)
+                        : List.copyOf(shards);
+        if (shards.size() != pipeline
+                || Collections.max(shards) != tensor
+                || !areMultiples(shards)) {
+            throw new IllegalArgumentException(
+                    "expected shards of %d stages, at most %d, of which one number is a multiple of the other, got %s"
+                            .formatted(pipeline, tensor, shards));
+        }
+    }
+
+    /** Whether of each two of these counts one is a multiple of the other. */
+    public static boolean areMultiples(List<Integer> counts) {
+        return counts.stream()
+                .allMatch(few -> few > 0 && counts.stream().allMatch(n -> n < few || n % few == 0));
+    }
+
+    /** Stages with equal numbers of shards. */
+    public RankGrid(int pipeline, int tensor, int context, int data) {
+        this(pipeline, tensor, context, data, List.of());
     }
 
     /** A pipeline alone. */
@@ -33,23 +65,51 @@ public record RankGrid(int pipeline, int tensor, int context, int data) {
         return new RankGrid(ranks, 1, 1, 1);
     }
 
+    /** Shards of the stages of a program. */
+    public int shardsOf(int program) {
+        return shards.get(program);
+    }
+
+    /** Whether stages have different numbers of shards. */
+    public boolean isUneven() {
+        return shards.stream().anyMatch(count -> count != tensor);
+    }
+
+    /** Ranks of one pipeline. */
+    private int wide() {
+        return before(pipeline);
+    }
+
+    /** Ranks of a pipeline that come before those of a program. */
+    private int before(int program) {
+        int ranks = 0;
+        for (int p = 0; p < program; p++) {
+            ranks += shards.get(p);
+        }
+        return ranks;
+    }
+
     /** Ranks altogether. */
     public int ranks() {
-        return pipeline * tensor * context * data;
+        return wide() * context * data;
     }
 
     /** What a rank is. */
     public RankPlace placeOf(int rank) {
-        return new RankPlace(
-                rank / tensor % pipeline,
-                rank % tensor,
-                rank / (tensor * pipeline) % context,
-                rank / (tensor * pipeline * context));
+        int wide = wide();
+        int shard = rank % wide;
+        int program = 0;
+        while (shard >= shards.get(program)) {
+            shard -= shards.get(program);
+            program++;
+        }
+        return new RankPlace(program, shard, rank / wide % context, rank / (wide * context));
     }
 
     /** Who is at a place. */
     public int rankAt(RankPlace place) {
-        return ((place.data() * context + place.context()) * pipeline + place.pipeline()) * tensor
+        return (place.data() * context + place.context()) * wide()
+                + before(place.pipeline())
                 + place.tensor();
     }
 
@@ -58,10 +118,37 @@ public record RankGrid(int pipeline, int tensor, int context, int data) {
         return order.shape().peers() > 1 ? rank : placeOf(rank).pipeline();
     }
 
-    /** Who runs another program of the schedule beside this rank. */
+    /**
+     * Who runs another program of the schedule beside this rank: the shard that has its place, of
+     * several the first.
+     */
     public int sibling(int rank, int otherPipeline) {
+        return siblings(rank, otherPipeline).getFirst();
+    }
+
+    /**
+     * The shards of another program that have this rank's place: one where that has as many or
+     * fewer, otherwise neighbours, rising.
+     */
+    public List<Integer> siblings(int rank, int otherPipeline) {
         RankPlace place = placeOf(rank);
-        return rankAt(new RankPlace(otherPipeline, place.tensor(), place.context(), place.data()));
+        int own = shards.get(place.pipeline());
+        int there = shards.get(otherPipeline);
+        int first = place.tensor() * there / own;
+        return IntStream.range(first, first + Math.max(1, there / own))
+                .map(t -> rankAt(new RankPlace(otherPipeline, t, place.context(), place.data())))
+                .boxed()
+                .toList();
+    }
+
+    /**
+     * Who receives the boundary tensors that this rank makes for another program: nobody where a
+     * neighbour that makes the same sends them, several where these are divided further.
+     */
+    public List<Integer> receivers(int rank, int otherPipeline) {
+        return siblings(rank, otherPipeline).stream()
+                .filter(other -> sibling(other, placeOf(rank).pipeline()) == rank)
+                .toList();
     }
 
     /** The first rank of every pipeline, rising: all that share a pipeline share one of these. */
@@ -75,7 +162,7 @@ public record RankGrid(int pipeline, int tensor, int context, int data) {
     /** The tensor shards of this rank's stage, in order. */
     public List<Integer> tensorGroup(int rank) {
         RankPlace p = placeOf(rank);
-        return IntStream.range(0, tensor)
+        return IntStream.range(0, shards.get(p.pipeline()))
                 .map(t -> rankAt(new RankPlace(p.pipeline(), t, p.context(), p.data())))
                 .boxed()
                 .toList();

@@ -286,8 +286,21 @@ public record RunPlan(
         return holderOf(channel.fromStage(), channel.fromPeer(), rank);
     }
 
+    /**
+     * How many tensors may be under way on a channel between stages; 0 if the orders do not have
+     * it.
+     */
+    public int credits(ChannelKey channel) {
+        ChannelKey known = grid.isUneven() ? channel.ofStages() : channel;
+        return inFlight.getOrDefault(known, 0);
+    }
+
     /** Who receives what this rank sends on a channel between stages. */
     public int receiverFrom(int rank, ChannelKey channel) {
+        if (grid.isUneven()) {
+            int program = training.placement().rankOf(channel.stage());
+            return grid.receivers(rank, program).get(channel.toPeer());
+        }
         return holderOf(channel.stage(), channel.toPeer(), rank);
     }
 

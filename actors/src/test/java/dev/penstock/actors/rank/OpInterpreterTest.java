@@ -145,8 +145,8 @@ class OpInterpreterTest {
             ranks.add(
                     new OpInterpreter(
                             rank,
-                            plan.schedule(kind),
-                            plan.program(kind, rank),
+                            plan,
+                            kind,
                             held,
                             Map.of(),
                             buffers,

@@ -85,7 +85,7 @@ public final class ConfiguredModel {
                         .tuning(Families.find(section.family()).orElseThrow(), shape)
                         .keeping(config.fineTune().kept());
         StagePartition partition =
-                config.pipeline().partition(new TrainedParts(shape, tuning), stageCount);
+                config.partition(new TrainedParts(shape, tuning), stageCount);
         var batch =
                 new BatchShape(
                         config.batch().sequencesPerMicroBatch(),

@@ -69,18 +69,7 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
     MemoryModel model(RankPlace shard) {
         List<StageBytes> stages =
                 IntStream.range(0, proved.training().shape().stages())
-                        .mapToObj(
-                                stage ->
-                                        planned.stages()
-                                                .bytes(
-                                                        stage,
-                                                        new RankPlace(
-                                                                proved.training()
-                                                                        .placement()
-                                                                        .rankOf(stage),
-                                                                shard.tensor(),
-                                                                shard.context(),
-                                                                shard.data())))
+                        .mapToObj(stage -> planned.stages().bytes(stage, onStage(stage, shard)))
                         .toList();
         List<List<Long>> inputsAreBuffers =
                 stages.stream()
@@ -91,6 +80,14 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
                 inputsAreBuffers,
                 stages.stream().map(StageBytes::awaitingWeight).toList(),
                 stages.stream().map(StageBytes::gatheredLayers).toList());
+    }
+
+    /** A rank that holds a stage, at this place or the last one where it has fewer shards. */
+    private RankPlace onStage(int stage, RankPlace shard) {
+        int program = proved.training().placement().rankOf(stage);
+        int last = config().grid().shardsOf(program) - 1;
+        return new RankPlace(
+                program, Math.min(shard.tensor(), last), shard.context(), shard.data());
     }
 
     private List<Most> mostOfPrograms() {

@@ -16,6 +16,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
 import java.util.List;
+import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 
 /**
@@ -60,6 +61,11 @@ public record PlannedTraffic(
                         ops,
                         ringFromBytes(plan.grid().tensorGroup(rank)),
                         plan.codecs());
+        IntUnaryOperator receivers =
+                stage ->
+                        plan.grid()
+                                .receivers(rank, plan.training().placement().rankOf(stage))
+                                .size();
         List<Integer> replicas = plan.replicasOf(rank);
         var sharded =
                 new ShardTraffic(
@@ -70,8 +76,8 @@ public record PlannedTraffic(
                         ringFromBytes(replicas));
         var summed = ReplicaTraffic.of(program, sharded);
         return new StepTraffic(
-                activations.activations(),
-                activations.activationGradients(),
+                activations.activations(receivers),
+                activations.activationGradients(receivers),
                 activations.ring(),
                 activations.shards(),
                 summed.gatherBytes(),

@@ -221,11 +221,11 @@ public final class RunRecord implements AutoCloseable {
         RankGrid grid = assembly.plan().grid();
         if (!grid.isPipelineAlone()) {
             lines.add(
-                    "ranks: %d = %d stages x %d tensor shards x %d context parts x %d replicas"
+                    "ranks: %d = %d stages x %s tensor shards x %d context parts x %d replicas"
                             .formatted(
                                     grid.ranks(),
                                     grid.pipeline(),
-                                    grid.tensor(),
+                                    grid.isUneven() ? grid.shards() : grid.tensor(),
                                     grid.context(),
                                     grid.data()));
             if (!assembly.plan().absent().isEmpty()) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.links;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
@@ -22,17 +23,28 @@ final class NominalCosts implements CostModel {
 
     NominalCosts(Schedule schedule, GptSettings sizes) {
         int sequences = sizes.batch().sequences();
-        int parts = sizes.grid().tensor() * sizes.grid().context();
         int context = sizes.shape().context();
         nanos =
                 IntStream.range(0, schedule.shape().stages())
                         .mapToDouble(
-                                stage -> sizes.partition().flops(sizes.shape(), stage, context))
-                        .map(flops -> 1e9 * flops * sequences / parts / FLOPS_PER_SECOND)
+                                stage ->
+                                        (double)
+                                                        sizes.partition()
+                                                                .flops(
+                                                                        sizes.shape(),
+                                                                        stage,
+                                                                        context)
+                                                / parts(schedule, sizes.grid(), stage))
+                        .map(flops -> 1e9 * flops * sequences / FLOPS_PER_SECOND)
                         .toArray();
         var lengths = schedule.shape().sliceLengths();
         double whole = lengths.stream().mapToInt(length -> length).sum();
         shares = lengths.stream().mapToDouble(length -> length / whole).toArray();
+    }
+
+    /** Ranks that share a unit of a stage. */
+    private static int parts(Schedule schedule, RankGrid grid, int stage) {
+        return grid.shardsOf(schedule.placement().rankOf(stage)) * grid.context();
     }
 
     @Override

@@ -106,7 +106,7 @@ class ScoringTest {
                 InferenceStage stage =
                         InferenceStage.build(
                                 MODEL.shape(),
-                                new StageRole(0, 0, 3, true, true, 0),
+                                new StageRole(0, 0, 3, true, true, 0, 1),
                                 Precision.FLOAT32,
                                 device,
                                 fed,

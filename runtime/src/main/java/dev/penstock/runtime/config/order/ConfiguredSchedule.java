@@ -78,7 +78,7 @@ public record ConfiguredSchedule(
         }
         FineTuning tuning = config.fineTune().tuning(model.family(), model.shape());
         var parts = new TrainedParts(model.shape(), tuning);
-        return parts.frozen(config.pipeline().partition(parts, stages));
+        return parts.frozen(config.partition(parts, stages));
     }
 
     /** Where the table is frozen, its copies need not be told of each other's gradients. */

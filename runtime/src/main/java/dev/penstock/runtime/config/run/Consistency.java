@@ -70,6 +70,7 @@ final class Consistency {
         consistency.tasksHaveCheckpoints();
         consistency.linksKeepWhatTheyLose();
         consistency.theBestCheckpointIsKnown();
+        consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
         return consistency.conflicts;
     }

@@ -2,18 +2,23 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.cuda.device.WireCodec;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Optional;
 
 /**
  * Section {@code parallel}: how many ranks share what a pipeline alone would do. A run has as many
  * ranks as {@code pipeline.stages} x tensor x context x data.
  *
- * @param tensor shards of every stage's matrices (Shoeybi et al., Megatron-LM, section 3)
+ * @param shards of every stage's matrices (Shoeybi et al., Megatron-LM, section 3)
  * @param sequence whether tensor shards divide among themselves the tokens of what lies between
  *     matrices (Korthikanti et al., Reducing Activation Recomputation, section 4.2.2)
  * @param context parts of every sequence
@@ -41,10 +46,13 @@ import java.util.Optional;
  */
 public record ParallelSection(
         @Setting(
+                        name = "tensor",
                         is = "1",
                         range = "[1, 4096]",
-                        doc = "tensor shards of every stage, each on a rank of its own")
-                int tensor,
+                        doc =
+                                "tensor shards of every stage, each on a rank of its own; a list"
+                                        + " [1, 2, ..] has those of each pipeline rank's stages")
+                Shards shards,
         @Setting(
                         is = "false",
                         doc =
@@ -170,6 +178,93 @@ public record ParallelSection(
     private static final double USUAL_RATE = 0.7;
     private static final double USUAL_MOMENTUM = 0.9;
     private static final double USUAL_MIXING = 0.5;
+
+    /**
+     * Tensor shards of stages.
+     *
+     * @param counts one for all stages, or one for those of each rank of the pipeline
+     */
+    public record Shards(List<Integer> counts) {
+        public Shards {
+            counts = List.copyOf(counts);
+        }
+
+        /** The same for all stages. */
+        public static Shards of(int count) {
+            return new Shards(List.of(count));
+        }
+
+        /** Whether they are those of so many ranks, which can send each other tensors. */
+        boolean suit(int stages) {
+            return counts.size() == stages && RankGrid.areMultiples(counts);
+        }
+
+        @Override
+        public String toString() {
+            return counts.size() == 1 ? "" + counts.getFirst() : counts.toString();
+        }
+    }
+
+    /** The most tensor shards that a stage has. */
+    public int tensor() {
+        return Collections.max(shards.counts());
+    }
+
+    /** Returns what a configuration has that shards in different numbers do not allow. */
+    List<Conflict> unevenConflicts(RunConfig config) {
+        List<Integer> counts = shards.counts();
+        List<Conflict> conflicts = new ArrayList<>();
+        if (counts.size() == 1) {
+            return conflicts;
+        }
+        int stages = config.pipeline().stages();
+        if (counts.size() != stages) {
+            conflicts.add(
+                    uneven(
+                            "pipeline.stages",
+                            "one number, or one for each of the %d ranks of a pipeline"
+                                    .formatted(stages),
+                            "try parallel.tensor = " + tensor()));
+        }
+        if (!RankGrid.areMultiples(counts)) {
+            conflicts.add(
+                    uneven(
+                            "parallel.tensor",
+                            "numbers of which each is a multiple of all smaller ones",
+                            "try powers of two"));
+        }
+        if (counts.stream().distinct().count() == 1) {
+            return conflicts;
+        }
+        if (sequence) {
+            conflicts.add(
+                    uneven(
+                            "parallel.sequence",
+                            "the same number for all stages where parallel.sequence = true: a shard sends the tokens that it has",
+                            "try parallel.sequence = false"));
+        }
+        if (config.model().tied() && !counts.getFirst().equals(counts.getLast())) {
+            conflicts.add(
+                    uneven(
+                            "model.tied",
+                            "the same number for the first and the last rank where model.tied = true: both have the token table",
+                            "try model.tied = false"));
+        }
+        if (config.dataPlane().errorFeedback()) {
+            conflicts.add(
+                    uneven(
+                            "data-plane.error-feedback",
+                            "the same number for all stages where data-plane.error-feedback = true",
+                            "try data-plane.error-feedback = false"));
+        }
+        return conflicts;
+    }
+
+    private Conflict uneven(String other, String expected, String advice) {
+        List<String> keys =
+                other.equals("parallel.tensor") ? List.of(other) : List.of("parallel.tensor", other);
+        return new Conflict(keys, expected, shards.toString(), advice);
+    }
 
     /** How long gathered parameters stay. */
     public enum Residency {

@@ -67,12 +67,16 @@ public record PipelineSection(
 
     private static final double USUAL_ADAPT_MARGIN = 0.05;
 
-    /** Returns how the layers of a model, of which this is trained, are cut into so many stages. */
-    public StagePartition partition(TrainedParts parts, int stageCount) {
+    /**
+     * Returns how the layers of a model, of which this is trained, are cut into stages.
+     *
+     * @param speeds entry s says how fast stage s computes, in any unit
+     */
+    public StagePartition partition(TrainedParts parts, double[] speeds) {
         return partition
                 .layers()
                 .map(layers -> StagePartition.given(parts.shape(), layers))
-                .orElseGet(() -> StagePartition.byFlops(parts, stageCount));
+                .orElseGet(() -> StagePartition.bySpeed(parts, speeds));
     }
 
     /** Whether layers may move while the run goes on. */

@@ -2,6 +2,8 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -52,10 +54,29 @@ public record RunConfig(
         return pipeline.stages() * chunks();
     }
 
-    /** How the ranks of the run divide its work. */
+    /**
+     * How the layers of its model, of which this is trained, are cut into so many stages: those of
+     * more tensor shards compute faster. An order of several stages on a rank cuts equal ones.
+     */
+    public StagePartition partition(TrainedParts parts, int stages) {
+        RankGrid grid = grid();
+        boolean uneven = grid.isUneven() && grid.pipeline() == stages;
+        double[] speeds =
+                IntStream.range(0, stages).mapToDouble(s -> uneven ? grid.shardsOf(s) : 1).toArray();
+        return pipeline.partition(parts, speeds);
+    }
+
+    /**
+     * How the ranks of the run divide its work. Shards that do not suit its stages are refused
+     * before anything is placed; until then this is the grid of the most of them everywhere.
+     */
     public RankGrid grid() {
         return new RankGrid(
-                pipeline.stages(), parallel.tensor(), parallel.context(), parallel.data());
+                pipeline.stages(),
+                parallel.tensor(),
+                parallel.context(),
+                parallel.data(),
+                parallel.shards().suit(pipeline.stages()) ? parallel.shards().counts() : List.of());
     }
 
     /** Whether devices sum and gather by themselves; auto gives way to what equal bits need. */

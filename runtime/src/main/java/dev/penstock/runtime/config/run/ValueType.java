@@ -102,6 +102,8 @@ public record ValueType<T>(
                     Recompute.Given::new,
                     given -> given instanceof Recompute.Given(var blocks) ? blocks : null,
                     setting);
+        } else if (type == ParallelSection.Shards.class) {
+            return countOrList(ranged(INTEGER, setting, MOST));
         } else if (type == Path.class) {
             return setting.output() ? OUTPUT_PATH : INPUT_PATH;
         }
@@ -263,6 +265,24 @@ public record ValueType<T>(
                                 ? Optional.empty()
                                 : Optional.of(inner.read.apply(value, places)),
                 value -> value.map(inner.write).orElse(word));
+    }
+
+    /** One for all, or a list of those of each. */
+    private static ValueType<ParallelSection.Shards> countOrList(ValueType<Integer> count) {
+        ValueType<List<Integer>> list = list(count);
+        return new ValueType<>(
+                "%s, or a list [..] of such".formatted(count.noun),
+                (value, places) -> {
+                    if (value.valueType() != ConfigValueType.LIST) {
+                        return ParallelSection.Shards.of(count.read.apply(value, places));
+                    }
+                    List<Integer> counts = list.read.apply(value, places);
+                    if (counts.isEmpty()) {
+                        throw new Mismatch();
+                    }
+                    return new ParallelSection.Shards(counts);
+                },
+                ParallelSection.Shards::toString);
     }
 
     private static <T> ValueType<List<T>> list(ValueType<T> inner) {

@@ -302,7 +302,7 @@ public record GptSettings(
 
     /** Returns what a shard of a stage holds of the model. */
     public ShardShape shape(StageRole role) {
-        return new ShardShape(shape, role.shard(), grid.tensor(), sequence, precision.kept());
+        return new ShardShape(shape, role.shard(), role.shards(), sequence, precision.kept());
     }
 
     /**
@@ -315,7 +315,8 @@ public record GptSettings(
 
     /** Returns what a rank holds of the model as a stage. */
     public StageRole role(int stage, RankPlace place) {
-        return partition.role(stage).onShard(place.tensor());
+        return partition.role(stage)
+                .onShard(place.tensor(), grid.shardsOf(place.pipeline()));
     }
 
     /** Returns a warning if the tensor shards do not divide the vocabulary evenly. */
@@ -333,7 +334,8 @@ public record GptSettings(
      * one each.
      */
     public long sharedGradientElements(RankPlace place) {
-        var own = new ShardShape(shape, place.tensor(), grid.tensor(), sequence, precision.kept());
+        int shards = grid.shardsOf(place.pipeline());
+        var own = new ShardShape(shape, place.tensor(), shards, sequence, precision.kept());
         boolean shared = shape.tied() && fineTuning.trains(TOKEN_TABLE);
         long matrix = shared ? (long) own.tokens() * own.width() : 0;
         return Sharding.of(this, place).held(matrix).count();

@@ -127,14 +127,14 @@ public record StagePartition(List<Integer> layersPerStage) {
         return layersPerStage.stream().mapToInt(Integer::intValue).sum();
     }
 
-    /** Returns what stage {@code stage} of a model of this shape holds; tensor shard 0 of it. */
+    /** Returns what stage {@code stage} of a model of this shape holds; its only tensor shard. */
     public StageRole role(int stage) {
         int first = 0;
         for (int s = 0; s < stage; s++) {
             first += layersPerStage.get(s);
         }
         return new StageRole(
-                stage, first, layersPerStage.get(stage), stage == 0, stage == stages() - 1, 0);
+                stage, first, layersPerStage.get(stage), stage == 0, stage == stages() - 1, 0, 1);
     }
 
     /** Returns the FLOPs per token of a stage, forward and backward. */

@@ -9,10 +9,17 @@ package dev.penstock.runtime.model.shape;
  * @param first whether it has the embedding
  * @param last whether it has the final norm and the head
  * @param shard which tensor shard of the stage it is, from 0
+ * @param shards tensor shards of the stage
  */
 public record StageRole(
-        int stage, int firstLayer, int layers, boolean first, boolean last, int shard) {
-    StageRole onShard(int index) {
-        return new StageRole(stage, firstLayer, layers, first, last, index);
+        int stage,
+        int firstLayer,
+        int layers,
+        boolean first,
+        boolean last,
+        int shard,
+        int shards) {
+    StageRole onShard(int index, int of) {
+        return new StageRole(stage, firstLayer, layers, first, last, index, of);
     }
 }

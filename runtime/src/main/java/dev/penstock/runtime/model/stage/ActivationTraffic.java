@@ -25,6 +25,7 @@ import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
+import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 
 /**
@@ -61,19 +62,31 @@ public final class ActivationTraffic {
         this.codecs = codecs;
     }
 
-    /** Returns the bytes of activations sent to other ranks, stage by stage. */
-    public long activations() {
+    /**
+     * Returns the bytes of activations sent to other ranks, stage by stage.
+     *
+     * @param receivers how many shards of a stage this rank sends the same to
+     */
+    public long activations(IntUnaryOperator receivers) {
         return ops.stream()
                 .filter(op -> op instanceof Op.SendActivation)
-                .mapToLong(op -> boundary(((Op.SendActivation) op).unit(), FrameKind.ACTIVATION, 1))
+                .map(op -> ((Op.SendActivation) op).unit())
+                .mapToLong(
+                        unit ->
+                                receivers.applyAsInt(unit.stage() + 1)
+                                        * boundary(unit, FrameKind.ACTIVATION, 1))
                 .sum();
     }
 
     /** Returns the bytes of their gradients, sent in the other direction. */
-    public long activationGradients() {
+    public long activationGradients(IntUnaryOperator receivers) {
         return ops.stream()
                 .filter(op -> op instanceof Op.SendGradient)
-                .mapToLong(op -> boundary(((Op.SendGradient) op).unit(), FrameKind.GRADIENT, -1))
+                .map(op -> ((Op.SendGradient) op).unit())
+                .mapToLong(
+                        unit ->
+                                receivers.applyAsInt(unit.stage() - 1)
+                                        * boundary(unit, FrameKind.GRADIENT, -1))
                 .sum();
     }
 
@@ -288,7 +301,7 @@ public final class ActivationTraffic {
     }
 
     private long allReduce(long elements, int elementBytes, int shard) {
-        var map = new ShardMap(elements, settings.grid().tensor());
+        var map = new ShardMap(elements, tensorShards());
         return CollectiveForm.of(elements * elementBytes, ringFromBytes)
                 .sentBytes(CollectiveKind.ALL_REDUCE, map, shard, elementBytes);
     }
@@ -298,8 +311,12 @@ public final class ActivationTraffic {
     }
 
     private ShardMap rows(WorkUnit unit) {
-        int shards = settings.grid().tensor();
-        return new ShardMap(elements(unit), shards, elements(unit) / shards);
+        return new ShardMap(elements(unit), tensorShards(), elements(unit) / tensorShards());
+    }
+
+    /** Tensor shards of the stages of this rank. */
+    private int tensorShards() {
+        return settings.grid().shardsOf(place.pipeline());
     }
 
     private long sent(CollectiveKind kind, ShardMap map, int shard) {
@@ -309,7 +326,7 @@ public final class ActivationTraffic {
 
     private long softmaxParts(StageRole role, WorkUnit unit) {
         int logitsRows = LossHead.logitsRows(settings.shape(role), batch);
-        int shards = settings.grid().tensor();
+        int shards = tensorShards();
         return HeadChunk.of(batch.blocks(unit.slice()), logitsRows, batch.logits()).stream()
                 .mapToLong(chunk -> TensorShards.gatheredColumns(3 * chunk.rows()))
                 .map(

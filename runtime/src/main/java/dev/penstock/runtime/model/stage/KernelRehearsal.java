@@ -61,7 +61,7 @@ public final class KernelRehearsal {
         var grid = settings.grid();
         stage.connect(
                 new StageGroups(
-                        new AbsentGroup(grid.tensor(), place.tensor()),
+                        new AbsentGroup(grid.shardsOf(place.pipeline()), place.tensor()),
                         new AbsentGroup(grid.context(), place.context()),
                         new AbsentGroup(
                                 grid.context() * grid.data(),

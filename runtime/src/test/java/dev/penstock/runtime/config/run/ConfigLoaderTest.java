@@ -67,7 +67,7 @@ class ConfigLoaderTest {
                                         PipelineSection.Processes.SINGLE,
                                         Optional.empty()),
                                 new ParallelSection(
-                                        1,
+                                        ParallelSection.Shards.of(1),
                                         false,
                                         1,
                                         1,
@@ -271,7 +271,7 @@ class ConfigLoaderTest {
                                         PipelineSection.Processes.PER_STAGE,
                                         Optional.of(2)),
                                 new ParallelSection(
-                                        3,
+                                        ParallelSection.Shards.of(3),
                                         true,
                                         1,
                                         2,

@@ -62,7 +62,7 @@ class GoldenLogitsTest {
                 InferenceStage stage =
                         InferenceStage.build(
                                 golden.shape(),
-                                new StageRole(0, 0, golden.shape().layers(), true, true, 0),
+                                new StageRole(0, 0, golden.shape().layers(), true, true, 0, 1),
                                 Precision.FLOAT32,
                                 device,
                                 fed,

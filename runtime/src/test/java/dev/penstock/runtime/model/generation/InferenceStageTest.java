@@ -103,7 +103,7 @@ class InferenceStageTest {
     private static InferenceStage stage(Device device, ModelShape shape, TextFeed fed) {
         return InferenceStage.build(
                 shape,
-                new StageRole(0, 0, shape.layers(), true, true, 0),
+                new StageRole(0, 0, shape.layers(), true, true, 0, 1),
                 Precision.FLOAT32,
                 device,
                 fed,

@@ -185,9 +185,9 @@ class StagePartitionTest {
     void rolesTellWhatAStageHolds() {
         StagePartition partition = new StagePartition(List.of(2, 3, 1));
 
-        assertThat(partition.role(0)).isEqualTo(new StageRole(0, 0, 2, true, false, 0));
-        assertThat(partition.role(1)).isEqualTo(new StageRole(1, 2, 3, false, false, 0));
-        assertThat(partition.role(2)).isEqualTo(new StageRole(2, 5, 1, false, true, 0));
+        assertThat(partition.role(0)).isEqualTo(new StageRole(0, 0, 2, true, false, 0, 1));
+        assertThat(partition.role(1)).isEqualTo(new StageRole(1, 2, 3, false, false, 0, 1));
+        assertThat(partition.role(2)).isEqualTo(new StageRole(2, 5, 1, false, true, 0, 1));
     }
 
     @Test
