@@ -4,6 +4,7 @@ import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.dataplane.emulated.EmulatedLinks;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.config.hardware.HardwareConfig;
 import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
@@ -71,7 +72,7 @@ public final class HardwareModel {
             Path clusterFile, Optional<String> modelText, Schedule schedule, RunConfig run) {
         List<String> problems = new ArrayList<>();
         PipelineShape shape = schedule.shape();
-        var layout = new Layout(shape.ranks(), run.grid().tensor(), run.grid().data());
+        var layout = layout(run.grid(), shape, run.grid().data());
         Optional<HardwareConfig> cluster = cluster(clusterFile, layout.devices(), problems);
         if (run.grid().context() > 1) {
             problems.add(
@@ -118,6 +119,15 @@ public final class HardwareModel {
                         run.parallel().sequence() ? layout.tensor() : 1);
         ChannelCodecs codecs = run.dataPlane().codecs();
         return costs.coded(channel -> bytesOfToken(codecs, channel, trained.width()));
+    }
+
+    /** Returns the layout of an order that so many replicas run on a grid. */
+    static Layout layout(RankGrid grid, PipelineShape shape, int data) {
+        return new Layout(
+                shape.ranks(),
+                grid.tensor(),
+                data,
+                grid.pipeline() == shape.ranks() ? grid.shards() : List.of());
     }
 
     static long bytesOfToken(ChannelCodecs codecs, Channel channel, int width) {

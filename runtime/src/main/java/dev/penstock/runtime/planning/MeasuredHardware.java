@@ -143,7 +143,7 @@ public final class MeasuredHardware {
     private HardwareCosts foretold(NodeGroup group, RunConfig config, Schedule order) {
         PipelineShape shape = order.shape();
         ModelShape model = PlannedModel.of(config);
-        var layout = new Layout(shape.ranks(), config.grid().tensor(), 1);
+        var layout = HardwareModel.layout(config.grid(), shape, 1);
         var machines =
                 new NodeGroup(group.name(), layout.devices(), 1, group.device(), group.inside());
         var choice =

@@ -55,7 +55,8 @@ public final class PlanTraffic {
                         choice.layout().pipeline(),
                         choice.layout().tensor(),
                         1,
-                        choice.layout().data());
+                        choice.layout().data(),
+                        choice.layout().shards());
         ZeroSettings zero = zero(choice);
         var trained = new TrainedParts(design, tuning);
         FrozenStages frozen = trained.frozen(StagePartition.given(design, plan.partition()));

@@ -85,7 +85,7 @@ record Candidate(
         for (int stage = 0; stage < choice.layout().pipeline(); stage++) {
             gaps +=
                     Math.max(0, times.backwardInput(stage, 0) - times.backwardWeight(stage, 0))
-                            + costs.hopNanos(stage, 0);
+                            + costs.returnNanos(stage, 0);
         }
         return leastNanos + gaps;
     }

@@ -14,6 +14,8 @@ final class ChoiceOrder {
                     .thenComparing(PlanChoice::recompute)
                     .thenComparingInt(c -> c.layout().pipeline())
                     .thenComparingInt(c -> c.layout().tensor())
+                    .thenComparing(c -> c.layout().isUneven())
+                    .thenComparing(c -> c.layout().shards().toString())
                     .thenComparingInt(PlanChoice::microBatches)
                     .thenComparing(PlanChoice::kind);
 

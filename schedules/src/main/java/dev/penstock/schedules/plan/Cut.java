@@ -61,6 +61,10 @@ public record Cut(
 
     /** Bytes of one live unit. */
     public long keptBytes(int stage, int slice) {
-        return work.keptBytes(slice, partition.get(stage), stage == partition.size() - 1);
+        return work.keptBytes(
+                placement.rankOf(stage),
+                slice,
+                partition.get(stage),
+                stage == partition.size() - 1);
     }
 }

@@ -66,38 +66,40 @@ final class LeastTime {
     private static long leastReturn(HardwareCosts costs, StageTimes times, int slices, int stage) {
         long least = Long.MAX_VALUE;
         for (int slice = 0; slice < slices; slice++) {
-            least = Math.min(least, times.backward(stage, slice) + costs.hopNanos(stage, slice));
+            least = Math.min(least, times.backward(stage, slice) + costs.returnNanos(stage, slice));
         }
         return least;
     }
 
     /**
      * A bound for everything in a layout: all FLOPs and all-reduces of a replica's sequences,
-     * spread over the ranks as evenly as their speeds allow.
+     * spread over the ranks as evenly as the speeds of all their shards allow.
      */
     static long ofLayout(PlanRequest request, LayoutHardware hardware) {
         ModelShape model = request.model();
         double h = model.width();
         int s = model.sequence();
-        int tensor = hardware.layout().tensor();
         double attention = 4 * model.queryColumns() * model.meanContext(0, s);
         double block = 3 * (2.0 * model.blockMatrixParameters() + attention) * s;
         double head = 6.0 * model.vocabulary() * h * s;
         double allSpeeds = 0;
         double leastSpeed = Double.MAX_VALUE;
         double joined = Double.MAX_VALUE;
-        for (RankHardware rank : hardware.ranks()) {
-            allSpeeds += rank.flopsPerSecond();
-            leastSpeed = Math.min(leastSpeed, rank.flopsPerSecond());
+        for (int r = 0; r < hardware.ranks().size(); r++) {
+            RankHardware rank = hardware.ranks().get(r);
+            int shards = hardware.layout().shardsOf(r);
+            double speed = shards * rank.flopsPerSecond();
+            allSpeeds += speed;
+            leastSpeed = Math.min(leastSpeed, speed);
             double bytes = s * h * request.bytes().activation();
             double reduced =
-                    tensor == 1
+                    shards == 1
                             ? 0
-                            : 4 * 2 * rank.tensorLink().nanos(bytes * (tensor - 1) / tensor);
+                            : 4 * 2 * rank.tensorLink().nanos(bytes * (shards - 1) / shards);
             joined = Math.min(joined, reduced);
         }
         double sequences = (double) request.batch() / hardware.layout().data();
-        double computed = 1e9 * (model.layers() * block + head) / tensor / allSpeeds;
+        double computed = 1e9 * (model.layers() * block + head) / allSpeeds;
         double reduced = model.layers() * joined * leastSpeed / allSpeeds;
         // below what rounding of single ops to nanoseconds could take away
         return (long) (sequences * (computed + reduced) * (1 - 1e-6));

@@ -102,10 +102,10 @@ final class MemoryFit {
         PipelineWork work = cut.work();
         long unit = Long.MAX_VALUE;
         for (int slice = 0; slice < shape.slices(); slice++) {
-            unit = Math.min(unit, work.keptBytes(slice, blocks, last));
+            unit = Math.min(unit, work.keptBytes(stage, slice, blocks, last));
         }
-        return RankMemory.state(work, zero, blocks, first, last)
-                + RankMemory.working(work, zero, blocks, first, last)
+        return RankMemory.state(work, zero, stage, blocks, first, last)
+                + RankMemory.working(work, zero, stage, blocks, first, last)
                 + peakUnits.applyAsInt(stage) * unit
                 - work.ranks().get(stage).hardware().memoryBytes();
     }

@@ -14,6 +14,8 @@ import dev.penstock.schedules.plan.work.HardwareCosts;
 import dev.penstock.schedules.plan.work.Layout;
 import dev.penstock.schedules.plan.work.LayoutHardware;
 import dev.penstock.schedules.plan.work.Layouts;
+import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.schedules.plan.work.NodeGroup;
 import dev.penstock.schedules.plan.work.PipelineWork;
 import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
@@ -58,7 +60,55 @@ final class BruteForcePlanner {
                 }
             }
         }
+        boolean unequal = request.cluster().groups().size() > 1;
+        for (int data = 1; data <= devices; data++) {
+            if (unequal && request.batch() % data == 0) {
+                ofUneven(List.of(), data, found);
+            }
+        }
         return found;
+    }
+
+    /** Every list of shards that begins with these, whose replicas are inside nodes. */
+    private void ofUneven(List<Integer> shards, int data, List<Found> found) {
+        ModelShape model = request.model();
+        boolean ends = !shards.isEmpty() && !shards.getFirst().equals(shards.getLast());
+        if (shards.stream().distinct().count() > 1 && !(model.tied() && ends)) {
+            found.addAll(ofLayout(Layout.ofShards(shards, data)));
+        }
+        int used = data * shards.stream().mapToInt(Integer::intValue).sum();
+        for (int count = 1;
+                shards.size() < model.layers() + 2
+                        && used + count * data <= request.cluster().devices();
+                count++) {
+            int next = count;
+            boolean multiples = shards.stream().allMatch(n -> n % next == 0 || next % n == 0);
+            boolean inNodes =
+                    IntStream.range(0, data)
+                            .map(replica -> used + replica * next)
+                            .allMatch(first -> isInOneNode(first, first + next));
+            if (multiples
+                    && inNodes
+                    && model.block().keyHeads() % count == 0
+                    && model.block().hidden() % count == 0) {
+                var longer = new ArrayList<>(shards);
+                longer.add(count);
+                ofUneven(longer, data, found);
+            }
+        }
+    }
+
+    private boolean isInOneNode(int first, int end) {
+        int device = 0;
+        for (NodeGroup group : request.cluster().groups()) {
+            for (int node = 0; node < group.nodes(); node++) {
+                if (first >= device && end <= device + group.devicesPerNode()) {
+                    return true;
+                }
+                device += group.devicesPerNode();
+            }
+        }
+        return false;
     }
 
     private boolean isPossible(int pipeline, int tensor, int data, int devices) {
@@ -174,12 +224,13 @@ final class BruteForcePlanner {
                         boolean isLast = stage == last;
                         long unit =
                                 IntStream.range(0, choice.slices())
-                                        .mapToLong(s -> work.keptBytes(s, blocks, isLast))
+                                        .mapToLong(s -> work.keptBytes(stage, s, blocks, isLast))
                                         .min()
                                         .orElseThrow();
-                        return RankMemory.state(work, choice.zero(), blocks, first, isLast)
+                        return RankMemory.state(
+                                                work, choice.zero(), stage, blocks, first, isLast)
                                         + RankMemory.working(
-                                                work, choice.zero(), blocks, first, isLast)
+                                                work, choice.zero(), stage, blocks, first, isLast)
                                         + peaks.get(stage) * unit
                                 <= work.ranks().get(stage).hardware().memoryBytes();
                     }

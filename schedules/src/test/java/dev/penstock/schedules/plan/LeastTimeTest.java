@@ -18,8 +18,14 @@ import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.Layout;
 import dev.penstock.schedules.plan.work.LayoutHardware;
 import dev.penstock.schedules.plan.work.Link;
+import dev.penstock.schedules.plan.work.ModelShape;
 import dev.penstock.schedules.plan.work.NodeGroup;
+import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.ZeroStage;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
+import java.util.stream.Stream;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 
@@ -127,6 +133,78 @@ class LeastTimeTest {
         long byHand = F + embedding(20) + hop(20) + 3 * (F + I + W) + 3 * head(20) + lastTail;
 
         assertReached(CountingHardware.candidate("zb-h1", true, 1, WHOLE, List.of(1, 3)), byHand);
+    }
+
+    /** Layouts that cut every rank as it comes, on devices, nodes and links of any speed. */
+    @Test
+    void noOrderOfRanksWithDifferentShardsIsFaster() {
+        var random = new Random(31);
+        List<ScheduleFamily> families =
+                ScheduleFamily.all(
+                        List.of("gpipe", "1f1b", "zb-h1", "interleaved-1f1b", "zb-v"),
+                        List.of(1, 2));
+        int proved = 0;
+        for (int round = 0; round < 60; round++) {
+            List<Integer> shards =
+                    Stream.generate(() -> 1 << random.nextInt(3))
+                            .limit(1 + random.nextInt(3))
+                            .toList();
+            Layout layout = Layout.ofShards(shards, 1 + random.nextInt(2));
+            Hardware cluster = unequal(random, layout.devices());
+            int microBatches = 1 + random.nextInt(4);
+            var request =
+                    new PlanRequest(
+                            new ModelShape(4, 10, 2, 31, 20, false),
+                            CountingHardware.BYTES,
+                            cluster,
+                            layout.data() * microBatches);
+            var hardware = LayoutHardware.of(cluster, layout);
+            ScheduleFamily family = families.get(random.nextInt(families.size()));
+            var split =
+                    new Split(
+                            hardware,
+                            microBatches,
+                            1,
+                            WHOLE,
+                            family.chunks().getLast(),
+                            family.vShaped(),
+                            random.nextBoolean());
+            var candidates = SplitCandidates.of(request, split, family);
+            List<Candidate> fitting = new ArrayList<>();
+            candidates.each(family, List.of(ZeroStage.values()), fitting::add, _ -> {});
+            for (Candidate candidate : fitting) {
+                if (new Prover().prove(candidate) instanceof Prover.Verdict.Proved(Plan plan)) {
+                    proved++;
+                    assertThat(plan.stepNanos())
+                            .as("%s on %s", plan.choice().describe(), cluster)
+                            .isGreaterThanOrEqualTo(candidate.leastNanos())
+                            .isGreaterThanOrEqualTo(candidates.leastNanos())
+                            .isGreaterThanOrEqualTo(LeastTime.ofLayout(request, hardware));
+                }
+            }
+        }
+        assertThat(proved).isGreaterThan(60);
+    }
+
+    private static Hardware unequal(Random random, int devices) {
+        List<NodeGroup> groups = new ArrayList<>();
+        for (int left = devices; left > 0; ) {
+            int count = 1 + random.nextInt(left);
+            groups.add(
+                    new NodeGroup(
+                            "group " + groups.size(),
+                            1,
+                            count,
+                            new DeviceSpec(
+                                    1L << 30, (1 + random.nextInt(9)) * 1e9, 1, speed(random)),
+                            new Link(random.nextInt(9), speed(random))));
+            left -= count;
+        }
+        return new Hardware("unequal", groups, new Link(random.nextInt(9), speed(random)));
+    }
+
+    private static double speed(Random random) {
+        return 1e8 * Math.pow(100, random.nextDouble());
     }
 
     /** 3 x 4 x 20 tokens x (24 h^2 + 4 h x 10.5), and 6 x 31 x h for the words of each. */

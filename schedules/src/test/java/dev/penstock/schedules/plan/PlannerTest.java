@@ -176,6 +176,41 @@ class PlannerTest {
         compared(request, space(List.of(1, 2), List.of(1, 4)));
     }
 
+    /** The two slow devices together are one stage; cut alike, three ranks would fill and drain. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void slowDevicesShareAStageBesideAFastOne(boolean fastFirst) {
+        var fast =
+                new NodeGroup(
+                        "fast",
+                        1,
+                        1,
+                        new DeviceSpec(GIB, 2e12, 0.5, 200e9),
+                        new Link(1_000, 100e9));
+        var slow =
+                new NodeGroup(
+                        "slow",
+                        1,
+                        2,
+                        new DeviceSpec(GIB, 1e12, 0.5, 100e9),
+                        new Link(1_000, 100e9));
+        var cluster =
+                new Hardware(
+                        "unequal",
+                        fastFirst ? List.of(fast, slow) : List.of(slow, fast),
+                        new Link(10_000, 20e9));
+        var model = new ModelShape(5, 256, 4, 500, 128, false);
+        var request = new PlanRequest(model, TrainingBytes.FP32, cluster, 2);
+
+        PlanReport report = compared(request, space(List.of(1, 2), List.of(1, 2)));
+
+        Plan winner = report.winner().orElseThrow();
+        assertThat(winner.choice().layout().shards())
+                .isEqualTo(fastFirst ? List.of(1, 2) : List.of(2, 1));
+        assertThat(winner.choice().describe())
+                .contains("pipeline 2 x tensor %s x".formatted(fastFirst ? "[1, 2]" : "[2, 1]"));
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"breadth-first", "interleaved-1f1b", "zb-v"})
     void reductionsRunBesideTheBackwardsThatAreLeft(String kind) {

@@ -36,12 +36,15 @@ public record PlanAnswer(
     /**
      * A plan.
      *
+     * @param tensor the most tensor shards of a rank
+     * @param shards entry r is those of rank r
      * @param memory entry r is that of a device of rank r
      */
     record PlanEntry(
             String kind,
             int pipeline,
             int tensor,
+            List<Integer> shards,
             int data,
             int zeroStage,
             int chunks,
@@ -61,6 +64,7 @@ public record PlanAnswer(
                     choice.kind(),
                     choice.layout().pipeline(),
                     choice.layout().tensor(),
+                    choice.layout().shards(),
                     choice.layout().data(),
                     choice.zero().number(),
                     choice.chunks(),

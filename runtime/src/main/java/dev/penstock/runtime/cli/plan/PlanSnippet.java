@@ -16,7 +16,7 @@ final class PlanSnippet {
         text.append("pipeline {\n  stages = ").append(choice.layout().pipeline());
         text.append("\n  chunks = ").append(choice.chunks());
         text.append("\n  partition = ").append(plan.partition()).append("\n}\n");
-        text.append("parallel {\n  tensor = ").append(choice.layout().tensor());
+        text.append("parallel {\n  tensor = ").append(choice.layout().describeShards());
         text.append("\n  data = ").append(choice.layout().data());
         if (choice.zero() != ZeroStage.NONE) {
             text.append("\n  zero { stage = ")

@@ -159,6 +159,41 @@ class PlanCommandTest {
     }
 
     @Test
+    void slowDevicesShareAStageOfTheRun() throws IOException {
+        Path desk =
+                Files.writeString(
+                        folder.resolve("desk.conf"),
+                        """
+                        nodes = [
+                          { name = fast, count = 1, memory = 1 GiB, peak-tflops = 2,
+                            memory-bandwidth = 200 GB },
+                          { name = slow, count = 1, devices = 2, memory = 1 GiB, peak-tflops = 1,
+                            memory-bandwidth = 100 GB, link-bandwidth = 100 GB, link-latency = 1 us }
+                        ]
+                        network = { bandwidth = 20 GB, latency = 300 us }
+                        """);
+        Cli plan =
+                plan("--hardware=" + desk, "--model", SMALL + ",tied=false", "--batch=2", "--json");
+        assertThat(plan.err()).isEmpty();
+        JsonNode answer = JSON.readTree(plan.out());
+
+        Path run = run(answer);
+
+        assertThat(answer.get("config").asText()).contains("tensor = [1, 2]");
+        assertThat(answer.at("/plans/0/shards").toString()).isEqualTo("[1,2]");
+        RunConfig config = ConfigLoader.load(run, List.of("model.tied=false"));
+        assertThat(config.grid().shards()).containsExactly(1, 2);
+        Cli check =
+                Cli.run(
+                        "config",
+                        "check",
+                        run.toString(),
+                        "--json",
+                        "--set=model={layers=4, width=256, heads=4, vocabulary=256, context=256, tied=false}");
+        assertThat(JSON.readTree(check.out()).get("sentBytes")).isEqualTo(answer.get("sentBytes"));
+    }
+
+    @Test
     void tellsWhatRanksWouldSend() {
         Cli plan = plan("--hardware", LAPTOPS, "--model", SMALL, "--batch=8", "--top=1");
 

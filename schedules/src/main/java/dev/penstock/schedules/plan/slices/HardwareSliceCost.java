@@ -57,7 +57,7 @@ public final class HardwareSliceCost implements SliceCost {
                         request.model(),
                         request.bytes(),
                         hardware.ranks().get(rank),
-                        layout.tensor(),
+                        layout.shardsOf(rank),
                         tokens,
                         request.model().meanContext(context, length),
                         false);
@@ -69,18 +69,26 @@ public final class HardwareSliceCost implements SliceCost {
         return partition.get(stage)
                         * (block.forward() + block.backwardInput() + block.backwardWeight())
                 + ends
-                + 2 * way(stage, tokens);
+                + ways(stage, tokens);
     }
 
-    /** To the next stage; the last one's way is that from the stage before. */
-    private long way(int stage, long tokens) {
+    /** To the next stage and back; the last one's way is that from the stage before. */
+    private long ways(int stage, long tokens) {
         if (partition.size() == 1) {
             return 0;
         }
         int sender = Math.min(stage, partition.size() - 2);
-        Link link = hardware.hops().get(sender % hardware.layout().pipeline());
+        Layout layout = hardware.layout();
+        int from = sender % layout.pipeline();
+        int to = (from + 1) % layout.pipeline();
         long bytes =
-                UnitBytes.hop(request.model(), request.bytes(), hardware.layout().tensor(), tokens);
+                UnitBytes.hop(request.model(), request.bytes(), layout.boundaryParts(), tokens);
+        Link link = hardware.hops().get(from);
+        return nanos(link, bytes * layout.copies(from, to))
+                + nanos(link, bytes * layout.copies(to, from));
+    }
+
+    private static long nanos(Link link, long bytes) {
         return link.latencyNanos() + Math.round(link.nanos((double) bytes));
     }
 }

@@ -32,7 +32,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
     /** By stage: of all its parameters; 0 where computations gather them. */
     private final long[] gathers;
 
-    /** By slice: bytes on each shard's way to the next stage. */
+    /** By slice: bytes of what one shard sends to one shard of the next stage. */
     private final long[] hopBytes;
 
     private final int boundaryParts;
@@ -48,7 +48,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 times,
                 reductions,
                 new long[placement.stages()],
-                work.layout().tensor(),
+                work.layout().boundaryParts(),
                 _ -> 0);
     }
 
@@ -207,18 +207,30 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
 
     private long bytes(Channel channel, int slice) {
         long ofToken = codedBytes.applyAsLong(channel);
-        return ofToken == 0
-                ? hopBytes[slice]
-                : Math.ceilDiv(work.tokens(slice), (long) boundaryParts) * ofToken;
+        long one =
+                ofToken == 0
+                        ? hopBytes[slice]
+                        : Math.ceilDiv(work.tokens(slice), (long) boundaryParts) * ofToken;
+        int from = placement.rankOf(channel.fromStage());
+        return one * work.layout().copies(from, placement.rankOf(channel.toStage()));
     }
 
-    /** How long a slice is under way between a stage and the next; 0 on the same rank. */
+    /** How long a slice is under way from a stage to the next; 0 on the same rank. */
     public long hopNanos(int stage, int slice) {
+        return wayNanos(stage, new Channel(stage, stage + 1), slice);
+    }
+
+    /** How long its gradient is under way back to this stage; 0 on the same rank. */
+    public long returnNanos(int stage, int slice) {
+        return wayNanos(stage, new Channel(stage + 1, stage), slice);
+    }
+
+    private long wayNanos(int stage, Channel channel, int slice) {
         if (!placement.crossesAfter(stage)) {
             return 0;
         }
-        Link link = linkOf(stage, stage + 1);
-        long bytes = bytes(new Channel(stage, stage + 1), slice);
+        Link link = linkOf(channel.fromStage(), channel.toStage());
+        long bytes = bytes(channel, slice);
         return link.latencyNanos() + Math.round(link.nanos((double) bytes));
     }
 

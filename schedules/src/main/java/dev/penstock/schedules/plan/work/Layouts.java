@@ -1,6 +1,7 @@
 package dev.penstock.schedules.plan.work;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -13,7 +14,7 @@ public final class Layouts {
     /**
      * Every layout that the cluster has devices for. The shards of a replica are inside one node
      * and take whole heads of keys and equal parts of the hidden columns; replicas share the batch
-     * evenly.
+     * evenly. Where groups of nodes differ, so may the shards of ranks on different groups.
      */
     public static List<Layout> of(PlanRequest request) {
         Hardware cluster = request.cluster();
@@ -32,7 +33,56 @@ public final class Layouts {
                 }
             }
         }
+        if (cluster.groups().size() > 1) {
+            for (int data : divisors(request.batch())) {
+                addUneven(layouts, request, data, 0, List.of());
+            }
+        }
         return layouts;
+    }
+
+    /**
+     * Layouts with the same number of shards on all ranks of a group, but not of all groups. They
+     * use all devices of the first groups, and no rank is on two groups:
+     *
+     * <pre>
+     *   fast: 2 devices, slow: 4 devices     [1, 1, 2, 2]  [1, 1, 4]  [2, 4]     [2, 1, 1, 1, 1]
+     * </pre>
+     *
+     * @param group whose ranks come next
+     * @param before shards of the ranks on the groups before
+     */
+    private static void addUneven(
+            List<Layout> layouts,
+            PlanRequest request,
+            int data,
+            int group,
+            List<Integer> before) {
+        List<NodeGroup> groups = request.cluster().groups();
+        BlockShape block = request.model().block();
+        if (group == groups.size()) {
+            return;
+        }
+        for (int count : divisors(block.keyHeads())) {
+            int ranks = groups.get(group).devices() / (count * data);
+            if (ranks < 1
+                    || before.size() + ranks > request.model().layers() + 2
+                    || block.hidden() % count != 0
+                    || groups.get(group).devicesPerNode() % count != 0
+                    || before.stream().anyMatch(n -> n % count != 0 && count % n != 0)) {
+                continue;
+            }
+            List<Integer> shards = new ArrayList<>(before);
+            shards.addAll(Collections.nCopies(ranks, count));
+            boolean endsDiffer = !shards.getFirst().equals(shards.getLast());
+            Layout layout = Layout.ofShards(shards, data);
+            if (layout.isUneven() && !(request.model().tied() && endsDiffer)) {
+                layouts.add(layout);
+            }
+            if (ranks * count * data == groups.get(group).devices()) {
+                addUneven(layouts, request, data, group + 1, shards);
+            }
+        }
     }
 
     public static List<Integer> divisors(int number) {

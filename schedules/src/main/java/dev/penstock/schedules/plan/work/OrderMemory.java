@@ -2,6 +2,7 @@ package dev.penstock.schedules.plan.work;
 
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.validate.MemoryLimit;
 import dev.penstock.schedules.validate.MemoryModel;
@@ -52,21 +53,23 @@ public final class OrderMemory {
             long state = RankMemory.of(work, partition, order.placement(), zero, rank, 0).state();
             throughout.add(state + working);
         }
-        return new MemoryLimit(model(work, partition), bytesOfRank, throughout);
+        return new MemoryLimit(model(work, partition, order.placement()), bytesOfRank, throughout);
     }
 
     /** Every block of a stage as a layer of its gathers; embedding and head belong to the ends. */
-    private static MemoryModel model(PipelineWork work, List<Integer> partition) {
+    private static MemoryModel model(
+            PipelineWork work, List<Integer> partition, Placement placement) {
         int last = partition.size() - 1;
         var activations = new ArrayList<List<Long>>();
         var inputs = new ArrayList<List<Long>>();
         var gathered = new ArrayList<List<Long>>();
         for (int s = 0; s <= last; s++) {
             int stage = s;
+            int rank = placement.rankOf(stage);
             int blocks = partition.get(stage);
             activations.add(
                     IntStream.range(0, work.slices())
-                            .mapToObj(slice -> work.keptBytes(slice, blocks, stage == last))
+                            .mapToObj(slice -> work.keptBytes(rank, slice, blocks, stage == last))
                             .toList());
             inputs.add(
                     IntStream.range(0, work.slices())
@@ -74,7 +77,7 @@ public final class OrderMemory {
                             .toList());
             gathered.add(
                     IntStream.range(0, Math.max(1, blocks))
-                            .mapToObj(block -> layerBytes(work, block, blocks, stage, last))
+                            .mapToObj(block -> layerBytes(work, rank, block, blocks, stage, last))
                             .toList());
         }
         return new MemoryModel(activations, inputs, gathered);
@@ -90,11 +93,11 @@ public final class OrderMemory {
     }
 
     private static long layerBytes(
-            PipelineWork work, int block, int blocks, int stage, int lastStage) {
+            PipelineWork work, int rank, int block, int blocks, int stage, int lastStage) {
         boolean first = stage == 0 && block == 0;
         boolean last = stage == lastStage && block == Math.max(0, blocks - 1);
         return work.request().bytes().parameter()
-                * work.stageParameters(Math.min(1, blocks), first, last);
+                * work.stageParameters(rank, Math.min(1, blocks), first, last);
     }
 
     private static PipelineWork work(

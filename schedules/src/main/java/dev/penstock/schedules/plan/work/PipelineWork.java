@@ -9,7 +9,7 @@ import java.util.Map;
  * Costs and sizes of a unit on every rank, before the layers are cut into stages.
  *
  * @param sequences of a micro-batch
- * @param ranks entry r is rank r; ranks with equal hardware share theirs
+ * @param ranks entry r is rank r; ranks with equal hardware and as many shards share theirs
  */
 public record PipelineWork(
         PlanRequest request,
@@ -22,6 +22,7 @@ public record PipelineWork(
     /**
      * One rank's.
      *
+     * @param shards of its matrices
      * @param slices entry s is slice s
      * @param blockNanos forward and backward of one block, all slices of a micro-batch
      * @param headNanos the same for the head
@@ -29,6 +30,7 @@ public record PipelineWork(
      */
     public record RankWork(
             RankHardware hardware,
+            int shards,
             List<BlockWork> slices,
             long blockNanos,
             long headNanos,
@@ -40,20 +42,22 @@ public record PipelineWork(
             int sequences,
             List<Integer> sliceLengths,
             boolean recompute) {
-        Map<RankHardware, RankWork> known = new HashMap<>();
+        record Equal(RankHardware hardware, int shards) {}
+        Map<Equal, RankWork> known = new HashMap<>();
         var ranks = new ArrayList<RankWork>();
-        for (RankHardware rank : hardware.ranks()) {
+        for (int rank = 0; rank < hardware.ranks().size(); rank++) {
             ranks.add(
                     known.computeIfAbsent(
-                            rank,
-                            h ->
+                            new Equal(
+                                    hardware.ranks().get(rank), hardware.layout().shardsOf(rank)),
+                            equal ->
                                     rankWork(
                                             request,
-                                            hardware.layout().tensor(),
+                                            equal.shards(),
                                             sequences,
                                             sliceLengths,
                                             recompute,
-                                            h)));
+                                            equal.hardware())));
         }
         return new PipelineWork(
                 request, hardware, sequences, sliceLengths, recompute, List.copyOf(ranks));
@@ -61,7 +65,7 @@ public record PipelineWork(
 
     private static RankWork rankWork(
             PlanRequest request,
-            int tensor,
+            int shards,
             int sequences,
             List<Integer> sliceLengths,
             boolean recompute,
@@ -74,7 +78,7 @@ public record PipelineWork(
                             request.model(),
                             request.bytes(),
                             hardware,
-                            tensor,
+                            shards,
                             (long) sequences * length,
                             request.model().meanContext(context, length),
                             recompute));
@@ -82,6 +86,7 @@ public record PipelineWork(
         }
         return new RankWork(
                 hardware,
+                shards,
                 List.copyOf(slices),
                 slices.stream()
                         .mapToLong(s -> s.forward() + s.backwardInput() + s.backwardWeight())
@@ -121,36 +126,37 @@ public record PipelineWork(
                 + (last ? work.headNanos() : 0);
     }
 
-    /** What a unit keeps per block until its backward. */
-    long keptPerBlock(int slice) {
+    /** What a unit keeps per block of a rank until its backward. */
+    long keptPerBlock(int rank, int slice) {
+        int shards = ranks.get(rank).shards();
         ModelShape model = request.model();
         return recompute
                 ? UnitBytes.recomputed(
-                        model, request.bytes(), layout().tensor(), tokens(slice), slices() > 1)
-                : UnitBytes.kept(model, request.bytes(), layout().tensor(), tokens(slice));
+                        model, request.bytes(), shards, tokens(slice), slices() > 1)
+                : UnitBytes.kept(model, request.bytes(), shards, tokens(slice));
     }
 
-    /** What a unit keeps on a stage until its backward. */
-    public long keptBytes(int slice, int blocks, boolean last) {
+    /** What a unit keeps on a stage of a rank until its backward. */
+    public long keptBytes(int rank, int slice, int blocks, boolean last) {
         // the last norm keeps its input
         long norm =
                 last ? request.bytes().activation() * tokens(slice) * request.model().width() : 0;
-        return blocks * keptPerBlock(slice) + norm;
+        return blocks * keptPerBlock(rank, slice) + norm;
     }
 
-    /** Parameters of a stage that one device has a part or all of, depending on ZeRO. */
-    long stageParameters(int blocks, boolean first, boolean last) {
+    /** Parameters of a rank's stage that one device has a part or all of, depending on ZeRO. */
+    long stageParameters(int rank, int blocks, boolean first, boolean last) {
         ModelShape model = request.model();
         long matrix = model.tied() && first ? 0 : model.headMatrixParameters();
         long all =
                 blocks * model.blockParameters()
                         + (first ? model.embeddingParameters() : 0)
                         + (last ? model.lastNorm() + matrix : 0);
-        return Math.ceilDiv(all, (long) layout().tensor());
+        return Math.ceilDiv(all, (long) ranks.get(rank).shards());
     }
 
     /** Those of {@link #stageParameters} that are trained. */
-    long trainedParameters(int blocks, boolean first, boolean last) {
+    long trainedParameters(int rank, int blocks, boolean first, boolean last) {
         ModelShape model = request.model();
         boolean matrix = model.trainsHead() && !(model.tied() && first);
         long all =
@@ -158,6 +164,6 @@ public record PipelineWork(
                         + (first ? model.trainedOfEmbedding() : 0)
                         + (last ? model.trainedOfLastNorm() : 0)
                         + (last && matrix ? model.headMatrixParameters() : 0);
-        return Math.ceilDiv(all, (long) layout().tensor());
+        return Math.ceilDiv(all, (long) ranks.get(rank).shards());
     }
 }

@@ -49,7 +49,7 @@ public record PlanChoice(
 
     /** For people: {@code 1f1b with 8 micro-batches, pipeline 4 x tensor 2 x data 1, ZeRO 1}. */
     public String describe() {
-        return "%s with %d micro-batches%s%s, pipeline %d x tensor %d x data %d, ZeRO %d%s"
+        return "%s with %d micro-batches%s%s, pipeline %d x tensor %s x data %d, ZeRO %d%s"
                 .formatted(
                         kind,
                         microBatches,
@@ -59,7 +59,7 @@ public record PlanChoice(
                                 : ", %d %sslices"
                                         .formatted(slices(), equalSlices() ? "" : "balanced "),
                         layout.pipeline(),
-                        layout.tensor(),
+                        layout.describeShards(),
                         layout.data(),
                         zero.number(),
                         recompute ? ", recompute" : "");

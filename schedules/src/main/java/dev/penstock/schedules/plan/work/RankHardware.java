@@ -21,40 +21,45 @@ public record RankHardware(
         Link dataLink) {
 
     public static RankHardware of(Hardware cluster, Layout layout, int rank) {
-        int first = rank * layout.devicesPerRank();
-        int end = first + layout.devicesPerRank();
+        int first = layout.firstDevice(rank);
+        int end = first + layout.devicesOf(rank);
         List<NodeGroup> groups = cluster.groupsOf(first, end);
         Link inside = slowestInside(groups);
         return new RankHardware(
                 groups.stream().mapToDouble(g -> g.device().flopsPerSecond()).min().orElseThrow(),
                 groups.stream().mapToDouble(g -> g.device().bytesPerSecond()).min().orElseThrow(),
                 groups.stream().mapToLong(g -> g.device().memoryBytes()).min().orElseThrow(),
-                areShardsInsideNodes(cluster, layout, first) ? inside : cluster.network(),
+                areShardsInsideNodes(cluster, layout, rank) ? inside : cluster.network(),
                 // the ring of replicas of every shard that a node has crosses its network once
                 cluster.isOneNode(first, end)
                         ? inside
                         : cluster.network()
-                                .sharedBy(Math.min(layout.tensor(), mostOnANode(groups))));
+                                .sharedBy(Math.min(layout.shardsOf(rank), mostOnANode(groups))));
     }
 
     /** Plans keep them there; a configuration may cut as it likes. */
-    private static boolean areShardsInsideNodes(Hardware cluster, Layout layout, int first) {
-        int shards = layout.tensor();
+    private static boolean areShardsInsideNodes(Hardware cluster, Layout layout, int rank) {
+        int shards = layout.shardsOf(rank);
+        int first = layout.firstDevice(rank);
         return IntStream.range(0, layout.data())
                 .map(replica -> first + replica * shards)
                 .allMatch(shard -> cluster.isOneNode(shard, shard + shards));
     }
 
-    /** The way from one rank to another, one shard's share. */
+    /**
+     * The way from one rank to another, one sender's share: of ranks with different numbers of
+     * shards, as many send as the one with fewer has.
+     */
     static Link hop(Hardware cluster, Layout layout, int from, int to) {
-        int size = layout.devicesPerRank();
-        int first = Math.min(from, to) * size;
-        int end = (Math.max(from, to) + 1) * size;
+        int senders = Math.min(layout.devicesOf(from), layout.devicesOf(to));
+        int first = layout.firstDevice(Math.min(from, to));
+        int high = Math.max(from, to);
+        int end = layout.firstDevice(high) + layout.devicesOf(high);
         List<NodeGroup> groups = cluster.groupsOf(first, end);
         if (cluster.isOneNode(first, end)) {
             return slowestInside(groups);
         }
-        return cluster.network().sharedBy(Math.min(mostOnANode(groups), size));
+        return cluster.network().sharedBy(Math.min(mostOnANode(groups), senders));
     }
 
     private static int mostOnANode(List<NodeGroup> groups) {
@@ -63,9 +68,8 @@ public record RankHardware(
 
     /** A device that has the least memory of the rank's. */
     public static String smallestDevice(Hardware cluster, Layout layout, int rank) {
-        int first = rank * layout.devicesPerRank();
         long least = of(cluster, layout, rank).memoryBytes();
-        int device = first;
+        int device = layout.firstDevice(rank);
         while (cluster.groupsOf(device, device + 1).getFirst().device().memoryBytes() != least) {
             device++;
         }

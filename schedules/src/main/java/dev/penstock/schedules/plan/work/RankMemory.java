@@ -42,8 +42,8 @@ public record RankMemory(int rank, long state, long activations, long working, l
         for (int stage = 0; stage <= last; stage++) {
             if (placement.holds(rank, stage)) {
                 int blocks = partition.get(stage);
-                state += state(work, zero, blocks, stage == 0, stage == last);
-                working = Math.max(working, working(work, zero, blocks, stage == 0, stage == last));
+                state += state(work, zero, rank, blocks, stage == 0, stage == last);
+                working = Math.max(working, working(work, zero, rank, blocks, stage == 0, stage == last));
             }
         }
         long capacity = work.ranks().get(rank).hardware().memoryBytes();
@@ -51,45 +51,45 @@ public record RankMemory(int rank, long state, long activations, long working, l
     }
 
     public static long state(
-            PipelineWork work, ZeroStage zero, int blocks, boolean first, boolean last) {
+            PipelineWork work, ZeroStage zero, int rank, int blocks, boolean first, boolean last) {
         return zero.bytes(
-                work.stageParameters(blocks, first, last),
-                work.trainedParameters(blocks, first, last),
+                work.stageParameters(rank, blocks, first, last),
+                work.trainedParameters(rank, blocks, first, last),
                 work.request().bytes(),
                 work.layout().data());
     }
 
     public static long working(
-            PipelineWork work, ZeroStage zero, int blocks, boolean first, boolean last) {
+            PipelineWork work, ZeroStage zero, int rank, int blocks, boolean first, boolean last) {
         ModelShape model = work.request().model();
         TrainingBytes bytes = work.request().bytes();
-        int tensor = work.layout().tensor();
+        int shards = work.ranks().get(rank).shards();
         long tokens = work.tokens(work.longestSlice());
-        long block = blocks == 0 ? 0 : Math.ceilDiv(model.blockParameters(), (long) tensor);
-        long matrix = first || last ? Math.ceilDiv(model.headMatrixParameters(), (long) tensor) : 0;
+        long block = blocks == 0 ? 0 : Math.ceilDiv(model.blockParameters(), (long) shards);
+        long matrix = first || last ? Math.ceilDiv(model.headMatrixParameters(), (long) shards) : 0;
         // the block in use and the next one
         long gathered =
                 zero.dividesParameters() ? bytes.parameter() * Math.max(2 * block, matrix) : 0;
-        long trained = blocks == 0 ? 0 : Math.ceilDiv(model.trainedOfBlock(), (long) tensor);
+        long trained = blocks == 0 ? 0 : Math.ceilDiv(model.trainedOfBlock(), (long) shards);
         long trainedMatrix = model.trainsHead() ? matrix : 0;
         long gradients =
                 zero.dividesGradients() ? bytes.gradient() * Math.max(trained, trainedMatrix) : 0;
-        long again = work.recompute() ? UnitBytes.kept(model, bytes, tensor, tokens) : 0;
+        long again = work.recompute() ? UnitBytes.kept(model, bytes, shards, tokens) : 0;
         // logits and their gradient in fp32
-        long logits = last ? 4 * Math.ceilDiv(tokens * model.vocabulary(), (long) tensor) : 0;
-        long contextGradients = work.slices() == 1 ? 0 : contextGradients(work, blocks);
+        long logits = last ? 4 * Math.ceilDiv(tokens * model.vocabulary(), (long) shards) : 0;
+        long contextGradients = work.slices() == 1 ? 0 : contextGradients(work, shards, blocks);
         // one tensor each way that is used, and one that arrives meanwhile
-        long transfers = 4 * UnitBytes.hop(model, bytes, tensor, tokens);
+        long transfers = 4 * UnitBytes.hop(model, bytes, work.layout().boundaryParts(), tokens);
         return gathered + gradients + again + logits + contextGradients + transfers;
     }
 
     /** Gradients of keys and values, to which later slices add. */
-    private static long contextGradients(PipelineWork work, int blocks) {
+    private static long contextGradients(PipelineWork work, int shards, int blocks) {
         ModelShape model = work.request().model();
         long tokens = (long) work.sequences() * model.sequence();
         return blocks
                 * Math.ceilDiv(
                         UnitBytes.keysAndValues(model, work.request().bytes(), tokens),
-                        (long) work.layout().tensor());
+                        (long) shards);
     }
 }

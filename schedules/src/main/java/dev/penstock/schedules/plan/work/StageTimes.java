@@ -61,12 +61,13 @@ public final class StageTimes {
             boolean first = stage == 0;
             boolean last = stage == stages - 1;
             int blocks = partition.get(stage);
-            PipelineWork.RankWork rank = work.ranks().get(placement.rankOf(stage));
-            long parameters = work.stageParameters(blocks, first, last);
+            int on = placement.rankOf(stage);
+            PipelineWork.RankWork rank = work.ranks().get(on);
+            long parameters = work.stageParameters(on, blocks, first, last);
             Link link = rank.hardware().dataLink();
             long gather =
                     inside.gather() ? oneWay(link, replicas, parameters * bytes.parameter()) : 0;
-            long trained = work.trainedParameters(blocks, first, last);
+            long trained = work.trainedParameters(on, blocks, first, last);
             long scatter =
                     inside.scatter() ? oneWay(link, replicas, trained * bytes.gradient()) : 0;
             for (int slice = 0; slice < slices; slice++) {

@@ -51,7 +51,7 @@ public final class StepTail {
     /** Parameters of a stage. */
     @FunctionalInterface
     private interface Counted {
-        long of(int blocks, boolean first, boolean last);
+        long of(int rank, int blocks, boolean first, boolean last);
     }
 
     private static long[] ofStages(
@@ -64,8 +64,9 @@ public final class StepTail {
         var ofStages = new long[partition.size()];
         int last = partition.size() - 1;
         for (int stage = 0; stage <= last; stage++) {
-            Link link = work.ranks().get(placement.rankOf(stage)).hardware().dataLink();
-            long parameters = counted.of(partition.get(stage), stage == 0, stage == last);
+            int rank = placement.rankOf(stage);
+            Link link = work.ranks().get(rank).hardware().dataLink();
+            long parameters = counted.of(rank, partition.get(stage), stage == 0, stage == last);
             ofStages[stage] =
                     Math.round(
                             nanos.of(link, work.layout().data(), (double) bytesEach * parameters));
@@ -97,7 +98,7 @@ public final class StepTail {
         for (int stage = 0; stage <= last; stage++) {
             int rank = placement.rankOf(stage);
             long parameters =
-                    work.trainedParameters(partition.get(stage), stage == 0, stage == last);
+                    work.trainedParameters(rank, partition.get(stage), stage == 0, stage == last);
             tails[rank] += ofStage(work, work.ranks().get(rank).hardware(), parameters, zero);
         }
         int firstRank = placement.rankOf(0);
@@ -133,7 +134,7 @@ public final class StepTail {
                 work.request().bytes().gradient()
                         * Math.ceilDiv(
                                 work.request().model().headMatrixParameters(),
-                                (long) work.layout().tensor());
+                                (long) work.layout().shardsOf(firstRank));
         Link way = RankHardware.hop(work.request().cluster(), work.layout(), firstRank, lastRank);
         return Math.round(Collectives.allReduceNanos(way, 2, (double) bytes));
     }

@@ -8,6 +8,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.plan.Clusters;
+import dev.penstock.schedules.plan.CountingHardware;
 import dev.penstock.schedules.plan.PtdpFormulas;
 import java.util.Collections;
 import java.util.List;
@@ -42,6 +43,25 @@ class HardwareCostsTest {
             }
         }
         return nanos;
+    }
+
+    /** Where stages have different numbers of shards, each shard gets all that it needs. */
+    @Test
+    void aSenderSendsACopyToEachShardOfTheNextStage() {
+        var layout = Layout.ofShards(List.of(1, 2), 1);
+        Hardware cluster = CountingHardware.cluster(3, 1);
+        HardwareCosts costs =
+                HardwareCosts.of(
+                        CountingHardware.request(cluster, 1),
+                        new PlanChoice(layout, ZeroStage.NONE, "1f1b", 1, 1, List.of(20), false),
+                        List.of(2, 2),
+                        Placement.loop(2, 1));
+        long rows = 20 * 10 * 3;
+
+        assertThat(costs.bytes(new Channel(0, 1), new WorkUnit(1, 0, 0))).isEqualTo(2 * rows);
+        assertThat(costs.bytes(new Channel(1, 0), new WorkUnit(0, 0, 0))).isEqualTo(rows);
+        assertThat(costs.hopNanos(0, 0)).isEqualTo(7 + 2 * (2 * rows));
+        assertThat(costs.returnNanos(0, 0)).isEqualTo(7 + 2 * rows);
     }
 
     @Test

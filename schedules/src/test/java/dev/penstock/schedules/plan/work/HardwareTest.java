@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.schedules.plan.CountingHardware;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -110,6 +111,83 @@ class HardwareTest {
 
         assertThat(rank.tensorLink()).isEqualTo(network);
         assertThat(rank.dataLink()).isEqualTo(network);
+    }
+
+    /** Devices 0 to 3, 4 and 5, 6 to 9, 10 and 11: the third rank is on a big and a small node. */
+    @Test
+    void ranksWithDifferentShardsFollowEachOther() {
+        var layout = Layout.ofShards(List.of(2, 1, 2, 1), 2);
+
+        assertThat(layout.tensor()).isEqualTo(2);
+        assertThat(layout.devices()).isEqualTo(12);
+        assertThat(layout.describeShards()).isEqualTo("[2, 1, 2, 1]");
+        assertThat(new Layout(3, 2, 1).describeShards()).isEqualTo("2");
+        assertThat(IntStream.range(0, 4).map(layout::firstDevice)).containsExactly(0, 4, 6, 10);
+        assertThat(IntStream.range(0, 4).map(layout::devicesOf)).containsExactly(4, 2, 4, 2);
+        assertThat(RankHardware.of(CLUSTER, layout, 1))
+                .isEqualTo(new RankHardware(9e9, 3e9, 80, BIG_INSIDE, BIG_INSIDE));
+        assertThat(RankHardware.of(CLUSTER, layout, 2).flopsPerSecond()).isEqualTo(5e9);
+        // as many send as the rank with fewer shards has, over both replicas
+        assertThat(RankHardware.hop(CLUSTER, layout, 0, 1)).isEqualTo(new Link(11, 0.5e9));
+        assertThat(RankHardware.hop(CLUSTER, layout, 1, 0)).isEqualTo(new Link(11, 0.5e9));
+        assertThat(RankHardware.smallestDevice(CLUSTER, layout, 2))
+                .isEqualTo("small node 0 device 0");
+    }
+
+    @Test
+    void aLayoutHasShardsForEachOfItsRanks() {
+        assertThatThrownBy(() -> new Layout(3, 2, 1, List.of(1, 2)))
+                .hasMessage("expected shards of 3 ranks, 1 to 2, got [1, 2]");
+        assertThatThrownBy(() -> new Layout(2, 2, 1, List.of(1, 1)))
+                .hasMessage("expected shards of 2 ranks, 1 to 2, got [1, 1]");
+    }
+
+    /** All devices of the first groups, no rank on two, and of each two counts one a multiple. */
+    @Test
+    void groupsMayHaveDifferentShards() {
+        var request =
+                new PlanRequest(
+                        new ModelShape(6, 12, 12, 31, 20, false),
+                        CountingHardware.BYTES,
+                        new Hardware(
+                                "unequal",
+                                List.of(group("six", 6), group("four", 4)),
+                                NETWORK),
+                        2);
+
+        assertThat(Layouts.of(request))
+                .filteredOn(Layout::isUneven)
+                .containsExactlyInAnyOrder(
+                        Layout.ofShards(List.of(1, 1, 1, 1, 1, 1, 2, 2), 1),
+                        Layout.ofShards(List.of(1, 1, 1, 1, 1, 1, 4), 1),
+                        Layout.ofShards(List.of(2, 2, 2, 1, 1, 1, 1), 1),
+                        Layout.ofShards(List.of(2, 2, 2, 4), 1),
+                        Layout.ofShards(List.of(3, 3, 1, 1, 1, 1), 1),
+                        Layout.ofShards(List.of(6, 1, 1, 1, 1), 1),
+                        Layout.ofShards(List.of(6, 2, 2), 1),
+                        Layout.ofShards(List.of(1, 1, 1, 2), 2),
+                        Layout.ofShards(List.of(3, 1, 1), 2));
+    }
+
+    private static NodeGroup group(String name, int devices) {
+        return new NodeGroup(name, 1, devices, CountingHardware.DEVICE, CountingHardware.INSIDE);
+    }
+
+    @Test
+    void tiedEndsHaveEqualShards() {
+        var request =
+                new PlanRequest(
+                        new ModelShape(6, 12, 12, 31, 20, true),
+                        CountingHardware.BYTES,
+                        new Hardware(
+                                "unequal",
+                                List.of(group("one", 1), group("two", 2), group("last", 1)),
+                                NETWORK),
+                        1);
+
+        assertThat(Layouts.of(request))
+                .filteredOn(Layout::isUneven)
+                .containsExactly(Layout.ofShards(List.of(1, 2, 1), 1));
     }
 
     @Test

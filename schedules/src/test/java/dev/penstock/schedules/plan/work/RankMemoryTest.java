@@ -88,10 +88,10 @@ class RankMemoryTest {
         long matrix = 31 * 10;
 
         for (boolean first : new boolean[] {true, false}) {
-            assertThat(RankMemory.working(work, ZeroStage.PARAMETERS, 0, first, !first))
+            assertThat(RankMemory.working(work, ZeroStage.PARAMETERS, 0, 0, first, !first))
                     .isEqualTo(2 * matrix + 4 * matrix + (first ? 0 : LOGITS) + TRANSFERS);
         }
-        assertThat(RankMemory.working(work, ZeroStage.PARAMETERS, 0, false, false))
+        assertThat(RankMemory.working(work, ZeroStage.PARAMETERS, 0, 0, false, false))
                 .isEqualTo(TRANSFERS);
     }
 
@@ -102,10 +102,10 @@ class RankMemoryTest {
         PipelineWork again = work(new Layout(3, 1, 1), List.of(20), true);
 
         assertThat(memory(again, ZeroStage.NONE, 1).working()).isEqualTo(17 * TENSOR + TRANSFERS);
-        assertThat(again.keptBytes(0, 2, false)).isEqualTo(2 * TENSOR);
-        assertThat(kept.keptBytes(0, 2, false)).isEqualTo(2 * 17 * TENSOR);
+        assertThat(again.keptBytes(0, 0, 2, false)).isEqualTo(2 * TENSOR);
+        assertThat(kept.keptBytes(0, 0, 2, false)).isEqualTo(2 * 17 * TENSOR);
         // the last norm's input
-        assertThat(again.keptBytes(0, 2, true)).isEqualTo(2 * TENSOR + TENSOR);
+        assertThat(again.keptBytes(0, 0, 2, true)).isEqualTo(2 * TENSOR + TENSOR);
     }
 
     /** Keys and values of the whole sequence have gradients; the longest slice is in transit. */
@@ -118,7 +118,7 @@ class RankMemoryTest {
                 .isEqualTo(2 * 2 * TENSOR + 17 * 9 * token + 4 * 9 * token);
         assertThat(work.longestSlice()).isEqualTo(1);
         // keys and values stay for later slices, beside the block's input
-        assertThat(work.keptBytes(2, 2, false)).isEqualTo(2 * 3 * 5 * token);
+        assertThat(work.keptBytes(0, 2, 2, false)).isEqualTo(2 * 3 * 5 * token);
     }
 
     @Test
@@ -130,7 +130,7 @@ class RankMemoryTest {
         assertThat(memory(work, ZeroStage.NONE, 2).working())
                 .isEqualTo((5 + 12 / 2) * half + LOGITS / 2 / 2 + 2 * TENSOR / 2 + 4 * (half / 2));
         // the input is whole on every shard, keys and values are divided
-        assertThat(work.keptBytes(0, 1, false)).isEqualTo(half + 2 * half / 2);
+        assertThat(work.keptBytes(0, 0, 1, false)).isEqualTo(half + 2 * half / 2);
     }
 
     /** In V shape: the state of both its stages, the working space of the one that needs more. */
@@ -160,12 +160,12 @@ class RankMemoryTest {
                             false);
 
             long stages =
-                    work.stageParameters(1, true, false)
-                            + work.stageParameters(2, false, false)
-                            + work.stageParameters(1, false, true);
+                    work.stageParameters(0, 1, true, false)
+                            + work.stageParameters(1, 2, false, false)
+                            + work.stageParameters(2, 1, false, true);
 
             assertThat(stages).isEqualTo(model.parameters() + (tied ? 310 : 0));
-            assertThat(work.stageParameters(4, true, true)).isEqualTo(model.parameters());
+            assertThat(work.stageParameters(0, 4, true, true)).isEqualTo(model.parameters());
         }
     }
 
@@ -177,11 +177,11 @@ class RankMemoryTest {
         PipelineWork all = work(full);
         PipelineWork some = work(tuned);
 
-        assertThat(some.stageParameters(4, true, true)).isEqualTo(full.parameters() + 4 * 6);
-        assertThat(some.trainedParameters(4, true, true)).isEqualTo(4 * 6);
-        assertThat(all.trainedParameters(4, true, true)).isEqualTo(full.parameters());
+        assertThat(some.stageParameters(0, 4, true, true)).isEqualTo(full.parameters() + 4 * 6);
+        assertThat(some.trainedParameters(0, 4, true, true)).isEqualTo(4 * 6);
+        assertThat(all.trainedParameters(0, 4, true, true)).isEqualTo(full.parameters());
         TrainingBytes bytes = CountingHardware.BYTES;
-        assertThat(RankMemory.state(some, ZeroStage.NONE, 4, true, true))
+        assertThat(RankMemory.state(some, ZeroStage.NONE, 0, 4, true, true))
                 .isEqualTo(
                         bytes.parameter() * (full.parameters() + 24)
                                 + (bytes.gradient() + bytes.optimizer()) * 24L);
@@ -216,7 +216,7 @@ class RankMemoryTest {
         }
         var cut = new Cut(work, 1, Placement.loop(3, 1), partition);
         assertThat(cut.longestStageNanos()).isEqualTo(work.stageNanos(1, 2, false, false));
-        assertThat(cut.keptBytes(2, 1)).isEqualTo(work.keptBytes(1, 1, true));
-        assertThat(cut.keptBytes(1, 0)).isEqualTo(work.keptBytes(0, 2, false));
+        assertThat(cut.keptBytes(2, 1)).isEqualTo(work.keptBytes(0, 1, 1, true));
+        assertThat(cut.keptBytes(1, 0)).isEqualTo(work.keptBytes(0, 0, 2, false));
     }
 }
