@@ -227,8 +227,7 @@ final class BruteForcePlanner {
                                         .mapToLong(s -> work.keptBytes(stage, s, blocks, isLast))
                                         .min()
                                         .orElseThrow();
-                        return RankMemory.state(
-                                                work, choice.zero(), stage, blocks, first, isLast)
+                        return RankMemory.state(work, choice.zero(), stage, blocks, first, isLast)
                                         + RankMemory.working(
                                                 work, choice.zero(), stage, blocks, first, isLast)
                                         + peaks.get(stage) * unit

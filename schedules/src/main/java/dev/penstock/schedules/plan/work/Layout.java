@@ -24,8 +24,7 @@ public record Layout(int pipeline, int tensor, int data, List<Integer> shards) {
                     "a layout needs 1 of each or more, got pipeline %d, tensor %d, data %d"
                             .formatted(pipeline, tensor, data));
         }
-        shards =
-                shards.isEmpty() ? Collections.nCopies(pipeline, tensor) : List.copyOf(shards);
+        shards = shards.isEmpty() ? Collections.nCopies(pipeline, tensor) : List.copyOf(shards);
         if (shards.size() != pipeline
                 || Collections.max(shards) != tensor
                 || Collections.min(shards) < 1) {

@@ -53,11 +53,7 @@ public final class Layouts {
      * @param before shards of the ranks on the groups before
      */
     private static void addUneven(
-            List<Layout> layouts,
-            PlanRequest request,
-            int data,
-            int group,
-            List<Integer> before) {
+            List<Layout> layouts, PlanRequest request, int data, int group, List<Integer> before) {
         List<NodeGroup> groups = request.cluster().groups();
         BlockShape block = request.model().block();
         if (group == groups.size()) {

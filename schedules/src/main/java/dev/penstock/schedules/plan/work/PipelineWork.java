@@ -48,8 +48,7 @@ public record PipelineWork(
         for (int rank = 0; rank < hardware.ranks().size(); rank++) {
             ranks.add(
                     known.computeIfAbsent(
-                            new Equal(
-                                    hardware.ranks().get(rank), hardware.layout().shardsOf(rank)),
+                            new Equal(hardware.ranks().get(rank), hardware.layout().shardsOf(rank)),
                             equal ->
                                     rankWork(
                                             request,
@@ -131,8 +130,7 @@ public record PipelineWork(
         int shards = ranks.get(rank).shards();
         ModelShape model = request.model();
         return recompute
-                ? UnitBytes.recomputed(
-                        model, request.bytes(), shards, tokens(slice), slices() > 1)
+                ? UnitBytes.recomputed(model, request.bytes(), shards, tokens(slice), slices() > 1)
                 : UnitBytes.kept(model, request.bytes(), shards, tokens(slice));
     }
 

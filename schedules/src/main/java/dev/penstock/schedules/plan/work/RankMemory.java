@@ -43,7 +43,10 @@ public record RankMemory(int rank, long state, long activations, long working, l
             if (placement.holds(rank, stage)) {
                 int blocks = partition.get(stage);
                 state += state(work, zero, rank, blocks, stage == 0, stage == last);
-                working = Math.max(working, working(work, zero, rank, blocks, stage == 0, stage == last));
+                working =
+                        Math.max(
+                                working,
+                                working(work, zero, rank, blocks, stage == 0, stage == last));
             }
         }
         long capacity = work.ranks().get(rank).hardware().memoryBytes();

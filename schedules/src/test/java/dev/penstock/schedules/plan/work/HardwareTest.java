@@ -150,9 +150,7 @@ class HardwareTest {
                         new ModelShape(6, 12, 12, 31, 20, false),
                         CountingHardware.BYTES,
                         new Hardware(
-                                "unequal",
-                                List.of(group("six", 6), group("four", 4)),
-                                NETWORK),
+                                "unequal", List.of(group("six", 6), group("four", 4)), NETWORK),
                         2);
 
         assertThat(Layouts.of(request))
