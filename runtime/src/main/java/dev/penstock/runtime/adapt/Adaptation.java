@@ -9,15 +9,14 @@ import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
-import dev.penstock.schedules.simulate.MeasuredMeans;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Cuts a run's layers into other stages, and takes another order, when its ranks compute at other
- * speeds than the plan assumes. It looks at the computations of some steps, whose medians ignore a
+ * Cuts a run's layers into other stages, takes another order, or gives micro-batches to other
+ * replicas, when the run's ranks compute at other speeds than the plan assumes. It looks at the computations of some steps, whose medians ignore a
  * disturbed step; of what they took follow the speed of every rank and the plan that would suit
  * these speeds. That is taken if a simulated step wins more than a margin, and all steps left win
  * more than the change costs.
@@ -40,8 +39,7 @@ public final class Adaptation implements RunListener, PlanReaction {
     /** The most layers of each stage, as far as plans were too large for it. */
     private List<Integer> room;
 
-    private MeasuredMeans means = new MeasuredMeans();
-    private int looked;
+    private Measured.Steps steps = new Measured.Steps();
     private int settling = SETTLING;
     private long checkpointNanos;
 
@@ -55,6 +53,9 @@ public final class Adaptation implements RunListener, PlanReaction {
     private int revisions;
     private @Nullable String refused;
     private @Nullable RunPlan wanted;
+
+    /** What was wanted last. */
+    private @Nullable PlanRevision wished;
 
     /** The same as {@link #nanosBefore}, of a change that may not come: nothing may be saved. */
     private long nanosWanted;
@@ -127,8 +128,12 @@ public final class Adaptation implements RunListener, PlanReaction {
     @Override
     public void onRevised(PlanRevision revision, Schedule training, long completed) {
         follow(revision);
-        nanosBefore = nanosWanted;
-        settling = REVISED;
+        if (revision.equals(wished)) {
+            nanosBefore = nanosWanted;
+            settling = REVISED;
+        } else { // ranks died, or are back
+            nanosBefore = 0;
+        }
     }
 
     @Override
@@ -140,8 +145,7 @@ public final class Adaptation implements RunListener, PlanReaction {
     }
 
     private void begin() {
-        means = new MeasuredMeans();
-        looked = 0;
+        steps = new Measured.Steps();
         settling = SETTLING;
     }
 
@@ -156,17 +160,16 @@ public final class Adaptation implements RunListener, PlanReaction {
             settling--;
             return;
         }
-        means.add(meter.measure(report).times().pipelines());
-        looked++;
-        if (looked == every) {
+        steps.add(meter.measure(report).times().pipelines());
+        if (steps.count() == every) {
             look(report.step());
-            means = new MeasuredMeans();
-            looked = 0;
+            steps = new Measured.Steps();
         }
     }
 
     private void look(long step) {
-        SpeedModel.Proposal best = model.propose(means.lines(), room);
+        Measured measured = steps.medians();
+        SpeedModel.Proposal best = model.propose(measured, room);
         if (nanosBefore > 0) {
             told.onPlanNote(
                     "since the change of plan %d, the computations of a step take %.3f s instead of %.3f s"
@@ -177,6 +180,7 @@ public final class Adaptation implements RunListener, PlanReaction {
             Optional<Revised> revised = reviser.revise(revisions + 1, settings(best), best.words());
             if (revised.stream().anyMatch(Revised::fits)) {
                 wanted = revised.get().plan();
+                wished = wanted.revision();
                 nanosWanted = best.nanosNow();
                 return;
             }
@@ -189,7 +193,7 @@ public final class Adaptation implements RunListener, PlanReaction {
                 return;
             }
             room = less;
-            best = model.propose(means.lines(), room);
+            best = model.propose(measured, room);
         }
     }
 
@@ -198,7 +202,7 @@ public final class Adaptation implements RunListener, PlanReaction {
         double left = model.lastStep() - step;
         return !settings(best).toString().equals(refused)
                 && won > margin * best.nanosNow()
-                && won * left > 2 * checkpointNanos + restartNanos;
+                && won * left > (best.keepsStages() ? 0 : 2 * checkpointNanos) + restartNanos;
     }
 
     /** What is left of the room if these stages have none for what this partition gives them. */
@@ -215,9 +219,15 @@ public final class Adaptation implements RunListener, PlanReaction {
 
     /** All that differs from the configuration: a later plan does not build on an earlier one. */
     private static List<String> settings(SpeedModel.Proposal plan) {
-        return List.of(
-                "pipeline.partition=" + plan.partition().layersPerStage(),
-                "schedule.kind=" + plan.order().kind(),
-                "schedule.costs=" + plan.order().costs());
+        List<String> settings =
+                new ArrayList<>(
+                        List.of(
+                                "pipeline.partition=" + plan.partition().layersPerStage(),
+                                "schedule.kind=" + plan.order().kind(),
+                                "schedule.costs=" + plan.order().costs()));
+        plan.order()
+                .wiring()
+                .ifPresent(wiring -> settings.add("schedule.without=" + wiring.absent()));
+        return settings;
     }
 }

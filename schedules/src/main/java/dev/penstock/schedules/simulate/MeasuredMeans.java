@@ -53,6 +53,17 @@ public final class MeasuredMeans {
                 addRank(pipeline, program, pairs);
             }
         }
+        endStep(pairs);
+    }
+
+    /** Adds what one rank alone took in a step. */
+    public void addRank(Timeline step, int rank) {
+        List<Pair> pairs = new ArrayList<>();
+        addRank(step, step.schedule().program(rank), pairs);
+        endStep(pairs);
+    }
+
+    private void endStep(List<Pair> pairs) {
         double together = 0;
         double alone = 0;
         for (Pair pair : pairs) {
