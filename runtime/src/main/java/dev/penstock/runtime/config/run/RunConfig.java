@@ -98,7 +98,7 @@ public record RunConfig(
         notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
         notes.addAll(pipeline.unusedNotes(schedule, run.steps()));
-        notes.addAll(schedule.unusedNotes());
+        notes.addAll(schedule.unusedNotes(parallel.data()));
         return notes;
     }
 

@@ -199,9 +199,17 @@ public record ScheduleSection(
                 .toList();
     }
 
-    /** Returns what is said here of an order's family and has no effect, for people. */
-    List<String> unusedNotes() {
+    /**
+     * Returns what is said here of an order's family and has no effect, for people.
+     *
+     * @param replicas of the run
+     */
+    List<String> unusedNotes(int replicas) {
         List<String> notes = new ArrayList<>();
+        if (measured() && replicas == 1) {
+            notes.add(
+                    "schedule.wiring = measured has no effect: there is only one replica to have micro-batches");
+        }
         if (!costs.isEmpty() && !someKind(kind -> kind.searched() || kind.isWired())) {
             notes.add(unused("costs", costs, "is neither searched nor wired"));
         }
