@@ -9,6 +9,7 @@ import dev.penstock.actors.spi.StepReport;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.MeasuredMeans;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -39,7 +40,8 @@ public final class Adaptation implements RunListener, PlanReaction {
     /** The most layers of each stage, as far as plans were too large for it. */
     private List<Integer> room;
 
-    private Measured.Steps steps = new Measured.Steps();
+    private MeasuredMeans means = new MeasuredMeans();
+    private int looked;
     private int settling = SETTLING;
     private long checkpointNanos;
 
@@ -145,7 +147,8 @@ public final class Adaptation implements RunListener, PlanReaction {
     }
 
     private void begin() {
-        steps = new Measured.Steps();
+        means = new MeasuredMeans();
+        looked = 0;
         settling = SETTLING;
     }
 
@@ -160,15 +163,17 @@ public final class Adaptation implements RunListener, PlanReaction {
             settling--;
             return;
         }
-        steps.add(meter.measure(report).times().pipelines());
-        if (steps.count() == every) {
+        means.add(meter.measure(report).times().pipelines());
+        looked++;
+        if (looked == every) {
             look(report.step());
-            steps = new Measured.Steps();
+            means = new MeasuredMeans();
+            looked = 0;
         }
     }
 
     private void look(long step) {
-        Measured measured = steps.medians();
+        Measured measured = Measured.of(means);
         SpeedModel.Proposal best = model.propose(measured, room);
         if (nanosBefore > 0) {
             told.onPlanNote(

@@ -2,8 +2,6 @@ package dev.penstock.runtime.adapt;
 
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileLine;
-import dev.penstock.schedules.simulate.Timeline;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -19,43 +17,7 @@ record Measured(List<ProfileLine> stages, List<List<ProfileLine>> ranks) {
         ranks = ranks.stream().map(List::copyOf).toList();
     }
 
-    /** Of ranks that all run the same order. */
-    Measured(List<ProfileLine> stages) {
-        this(stages, List.of());
-    }
-
-    /** Gathers it from steps, of which the medians count. Confined to one thread. */
-    static final class Steps {
-        private final MeasuredMeans stages = new MeasuredMeans();
-        private final List<MeasuredMeans> ranks = new ArrayList<>();
-        private int count;
-
-        /**
-         * Adds a step.
-         *
-         * @param pipelines that ran the same program in it
-         */
-        void add(List<Timeline> pipelines) {
-            stages.add(pipelines);
-            count++;
-            Timeline first = pipelines.getFirst();
-            if (first.schedule().placement().wiring().isEmpty()) {
-                return;
-            }
-            for (int rank = 0; rank < first.schedule().shape().ranks(); rank++) {
-                if (ranks.size() == rank) {
-                    ranks.add(new MeasuredMeans());
-                }
-                ranks.get(rank).addRank(first, rank);
-            }
-        }
-
-        int count() {
-            return count;
-        }
-
-        Measured medians() {
-            return new Measured(stages.lines(), ranks.stream().map(MeasuredMeans::lines).toList());
-        }
+    static Measured of(MeasuredMeans steps) {
+        return new Measured(steps.lines(), steps.ofRanks());
     }
 }

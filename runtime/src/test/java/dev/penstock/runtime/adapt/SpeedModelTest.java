@@ -63,7 +63,7 @@ class SpeedModelTest {
             lines.add(new ProfileLine.Computation(ComputeKind.FORWARD, stage, 0, nanos));
             lines.add(new ProfileLine.Computation(ComputeKind.BACKWARD, stage, 0, 2 * nanos));
         }
-        return new Measured(lines);
+        return new Measured(lines, List.of());
     }
 
     @Test

@@ -16,8 +16,11 @@ import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.ComputeKind;
+import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileLine;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -108,8 +111,8 @@ class WiredSpeedsTest {
         return new Measured(means, ranks);
     }
 
-    private static List<Integer> microBatches(SpeedModel.Order order) {
-        var wiring = order.wiring().orElseThrow();
+    private static List<Integer> microBatches(Schedule order) {
+        var wiring = order.placement().wiring().orElseThrow();
         return IntStream.range(0, wiring.ranks())
                 .map(
                         rank ->
@@ -129,8 +132,8 @@ class WiredSpeedsTest {
                         .model(List.of())
                         .propose(measured(1, 1, 1.0 / 3), List.of());
 
-        assertThat(microBatches(found.formerOrder())).containsExactly(32, 32);
-        assertThat(microBatches(found.order())).containsExactly(48, 16);
+        assertThat(microBatches(found.formerOrder().schedule())).containsExactly(32, 32);
+        assertThat(microBatches(found.order().schedule())).containsExactly(48, 16);
         assertThat(found.order().costs())
                 .as("microseconds, in two digits")
                 .containsExactly(1000, 1000, 1000, 3000, 3000, 3000);
@@ -152,7 +155,7 @@ class WiredSpeedsTest {
 
         double perFast = MICRO_BATCHES * 3e6 / found.nanosThen();
         assertThat(perFast).isBetween(0.9 * 4 / 3, 4.0 / 3);
-        assertThat(microBatches(found.order())).containsExactly(48, 48, 16, 16);
+        assertThat(microBatches(found.order().schedule())).containsExactly(48, 48, 16, 16);
     }
 
     @Test
@@ -166,6 +169,22 @@ class WiredSpeedsTest {
         assertThat(same.order()).isEqualTo(same.formerOrder());
     }
 
+    /** Rank 1 is so slow that it got nothing: of it only its part in the sums is measured. */
+    @Test
+    void aRankThatDidNothingIsSlowAsBefore() {
+        List<Integer> costs = List.of(1, 1, 1, 100, 100, 100);
+        SpeedModel model = new Orders(1, 8, List.of()).model(costs);
+        Schedule order = model.order().schedule();
+        var means = new MeasuredMeans();
+        means.add(List.of(ScheduleSimulator.simulate(order, CostModel.of(1000, 2000, 0))));
+
+        SpeedModel.Proposal found = model.propose(Measured.of(means), List.of());
+
+        assertThat(microBatches(order)).containsExactly(8, 0);
+        assertThat(means.ofRanks().get(1)).isEmpty();
+        assertThat(found.nanosThen()).isEqualTo(found.nanosNow()).isEqualTo(8 * 3000);
+    }
+
     /** Rank 2 is gone; what it would cost when it is back is what it cost before. */
     @Test
     void whoIsAbsentStaysAbsentAndKeepsItsPlaceAmongTheCosts() {
@@ -174,7 +193,7 @@ class WiredSpeedsTest {
                         .model(List.of(10, 10, 10, 10, 10, 10, 40, 40, 40, 10, 10, 10))
                         .propose(measured(2, 1, 1, 0, 1.0 / 3), List.of());
 
-        assertThat(microBatches(found.order())).containsExactly(64, 48, 0, 16);
+        assertThat(microBatches(found.order().schedule())).containsExactly(64, 48, 0, 16);
         assertThat(found.order().wiring().orElseThrow().absent()).containsExactly(2);
         assertThat(found.order().costs())
                 .containsExactly(1000, 1000, 1000, 1000, 1000, 1000, 4000, 4000, 4000, 3000, 3000, 3000);
