@@ -16,8 +16,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Cuts a run's layers into other stages, and takes another order, when its ranks compute at other
- * speeds than the plan assumes. It looks at the computations of some steps, whose medians ignore a
+ * Cuts a run's layers into other stages, takes another order, or gives micro-batches to other
+ * replicas, when the run's ranks compute at other speeds than the plan assumes. It looks at the computations of some steps, whose medians ignore a
  * disturbed step; of what they took follow the speed of every rank and the plan that would suit
  * these speeds. That is taken if a simulated step wins more than a margin, and all steps left win
  * more than the change costs.
@@ -55,6 +55,9 @@ public final class Adaptation implements RunListener, PlanReaction {
     private int revisions;
     private @Nullable String refused;
     private @Nullable RunPlan wanted;
+
+    /** What was wanted last. */
+    private @Nullable PlanRevision wished;
 
     /** The same as {@link #nanosBefore}, of a change that may not come: nothing may be saved. */
     private long nanosWanted;
@@ -127,8 +130,12 @@ public final class Adaptation implements RunListener, PlanReaction {
     @Override
     public void onRevised(PlanRevision revision, Schedule training, long completed) {
         follow(revision);
-        nanosBefore = nanosWanted;
-        settling = REVISED;
+        if (revision.equals(wished)) {
+            nanosBefore = nanosWanted;
+            settling = REVISED;
+        } else { // ranks died, or are back
+            nanosBefore = 0;
+        }
     }
 
     @Override
@@ -166,7 +173,8 @@ public final class Adaptation implements RunListener, PlanReaction {
     }
 
     private void look(long step) {
-        SpeedModel.Proposal best = model.propose(means.lines(), room);
+        Measured measured = Measured.of(means);
+        SpeedModel.Proposal best = model.propose(measured, room);
         if (nanosBefore > 0) {
             told.onPlanNote(
                     "since the change of plan %d, the computations of a step take %.3f s instead of %.3f s"
@@ -177,6 +185,7 @@ public final class Adaptation implements RunListener, PlanReaction {
             Optional<Revised> revised = reviser.revise(revisions + 1, settings(best), best.words());
             if (revised.stream().anyMatch(Revised::fits)) {
                 wanted = revised.get().plan();
+                wished = wanted.revision();
                 nanosWanted = best.nanosNow();
                 return;
             }
@@ -189,7 +198,7 @@ public final class Adaptation implements RunListener, PlanReaction {
                 return;
             }
             room = less;
-            best = model.propose(means.lines(), room);
+            best = model.propose(measured, room);
         }
     }
 
@@ -198,7 +207,7 @@ public final class Adaptation implements RunListener, PlanReaction {
         double left = model.lastStep() - step;
         return !settings(best).toString().equals(refused)
                 && won > margin * best.nanosNow()
-                && won * left > 2 * checkpointNanos + restartNanos;
+                && won * left > (best.keepsStages() ? 0 : 2 * checkpointNanos) + restartNanos;
     }
 
     /** What is left of the room if these stages have none for what this partition gives them. */
@@ -215,9 +224,15 @@ public final class Adaptation implements RunListener, PlanReaction {
 
     /** All that differs from the configuration: a later plan does not build on an earlier one. */
     private static List<String> settings(SpeedModel.Proposal plan) {
-        return List.of(
-                "pipeline.partition=" + plan.partition().layersPerStage(),
-                "schedule.kind=" + plan.order().kind(),
-                "schedule.costs=" + plan.order().costs());
+        List<String> settings =
+                new ArrayList<>(
+                        List.of(
+                                "pipeline.partition=" + plan.partition().layersPerStage(),
+                                "schedule.kind=" + plan.order().kind(),
+                                "schedule.costs=" + plan.order().costs()));
+        plan.order()
+                .wiring()
+                .ifPresent(wiring -> settings.add("schedule.without=" + wiring.absent()));
+        return settings;
     }
 }

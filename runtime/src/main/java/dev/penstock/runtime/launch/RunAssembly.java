@@ -203,16 +203,25 @@ public final class RunAssembly implements AutoCloseable {
                 model().partition(),
                 new TrainedParts(model().shape(), model().fineTuning()),
                 first.config().pipeline().measured(),
-                new CandidateOrders(first.parts),
+                new CandidateOrders(first.parts, plan.absent()),
                 LinkCosts.adding(config()),
                 plan.steps().last());
     }
 
-    /** The orders that the configuration names, as far as they have the stages of its own. */
-    private record CandidateOrders(RunParts parts) implements SpeedModel.Candidates {
+    /**
+     * The orders that the configuration names, as far as they have the stages of its own; its own
+     * with other wirings, where these follow what is measured.
+     *
+     * @param absent ranks that take no part
+     */
+    private record CandidateOrders(RunParts parts, List<Integer> absent)
+            implements SpeedModel.Candidates {
         @Override
         public List<String> kinds() {
             ScheduleSection section = parts.config().schedule();
+            if (section.measured()) {
+                return List.of(section.kind().word());
+            }
             return section.candidates().isEmpty()
                     ? List.of()
                     : Stream.concat(Stream.of(section.kind()), section.candidates().stream())
@@ -224,7 +233,7 @@ public final class RunAssembly implements AutoCloseable {
         @Override
         public Optional<SpeedModel.Order> order(String kind, List<Integer> costs) {
             try {
-                ProvedSchedule proved = parts.candidate(kind, costs);
+                ProvedSchedule proved = parts.candidate(kind, costs, absent);
                 return Optional.of(
                         new SpeedModel.Order(kind, costs, proved.training(), proved.inFlight()));
             } catch (ConfigException e) {
@@ -259,6 +268,7 @@ public final class RunAssembly implements AutoCloseable {
     private boolean changes(String setting) {
         return !setting.equals("schedule.kind=" + config().schedule().kind().word())
                 && !setting.equals("schedule.costs=" + config().schedule().costs())
+                && !setting.equals("schedule.without=" + plan.absent())
                 && !setting.equals("pipeline.partition=" + model().partition().layersPerStage());
     }
 

@@ -83,18 +83,27 @@ public record RunParts(
     }
 
     /**
-     * The order of another kind that may take the place of this run's while it goes on: it has the
-     * same stages, on the same ranks, and the same slices.
+     * An order that may take the place of this run's while it goes on: it has the same stages, on
+     * the same ranks but for those that are absent, and the same slices.
      *
      * @param costs as {@code schedule.costs} has them
+     * @param absent ranks of a wired order that take no part
      * @throws ConfigException if there is none, or the judge refuses it
      */
-    ProvedSchedule candidate(String kind, List<Integer> costs) {
-        LoadedConfig loaded = loaded(List.of("schedule.kind=" + kind, "schedule.costs=" + costs));
+    ProvedSchedule candidate(String kind, List<Integer> costs, List<Integer> absent) {
+        LoadedConfig loaded =
+                loaded(
+                        List.of(
+                                "schedule.kind=" + kind,
+                                "schedule.costs=" + costs,
+                                "schedule.without=" + absent));
         ProvedSchedule proved = ProvedSchedule.of(loaded);
         Schedule here = schedule.training();
         Schedule there = proved.training();
-        if (here.shape().equals(there.shape()) && here.placement().equals(there.placement())) {
+        boolean sameStages =
+                loaded.config().schedule().isWiredKind()
+                        || here.placement().equals(there.placement());
+        if (sameStages && here.shape().equals(there.shape())) {
             return proved;
         }
         throw new ConfigException(
@@ -128,7 +137,7 @@ public record RunParts(
 
     private Optional<String> leftOut(ScheduleSection.Kind kind) {
         try {
-            var _ = candidate(kind.word(), List.of());
+            var _ = candidate(kind.word(), List.of(), List.of());
             return Optional.empty();
         } catch (ConfigException e) {
             Problem first = e.problems().getFirst();

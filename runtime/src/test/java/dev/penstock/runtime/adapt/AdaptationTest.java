@@ -135,6 +135,21 @@ class AdaptationTest {
         assertThat(notes).singleElement().asString().startsWith("since the change of plan 1,");
     }
 
+    /** Ranks died, and the run follows a plan without them. */
+    @Test
+    void aChangeThatOthersWantedHasWonNothing() {
+        begin(PlanRevision.NONE);
+        assertThat(wantedAfter(10)).isPresent();
+
+        adaptation.onRevised(
+                new PlanRevision(1, List.of("schedule.without=[1]"), "hash", "rank 1 is absent"),
+                run.schedule(),
+                step);
+
+        assertThat(wantedAfter(10).orElseThrow().revision().number()).isEqualTo(2);
+        assertThat(notes).isEmpty();
+    }
+
     /** Another supervisor led the run to its third plan and died. */
     @Test
     void whoTakesARunUpCountsItsPlansOn() {

@@ -55,7 +55,7 @@ final class WiredOrders {
         Placement wired =
                 switch (section.wiring()) {
                     case STRAIGHT -> wirings.straight();
-                    case BALANCED -> wirings.balanced();
+                    case BALANCED, MEASURED -> wirings.balanced();
                     case RANDOM -> wirings.random(section.wiringSeed());
                 };
         for (int rank : without) { // so one more changes nothing for those that are left

@@ -119,13 +119,15 @@ public record RunConfig(
         notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
         notes.addAll(pipeline.unusedNotes(schedule, run.steps()));
-        notes.addAll(schedule.unusedNotes());
+        notes.addAll(schedule.unusedNotes(parallel.data()));
         return notes;
     }
 
     /** Whether the run may change its plan while it goes on. */
     public boolean adapts() {
-        return pipeline.measured() || !schedule.candidates().isEmpty();
+        return pipeline.measured()
+                || schedule.measured()
+                || !schedule.candidates().isEmpty();
     }
 
     /** This configuration with another codec. */
