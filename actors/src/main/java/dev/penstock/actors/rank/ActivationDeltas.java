@@ -140,17 +140,10 @@ final class ActivationDeltas implements AutoCloseable {
         return new KnownRows(stage, slices, named, visited, kernels);
     }
 
-    /** A run with other rows, tokens, parts or replicas finds nothing by their name. */
+    /** A run with other rows, tokens, shards or replicas finds nothing by their name. */
     private static String name(int layer, RankGrid grid, RankPlace place, List<Integer> whole) {
-        return "optimizer.known.layer-%d.part-%d-of-%d.shard-%d-of-%d.%dx%d"
-                .formatted(
-                        layer,
-                        place.context(),
-                        grid.context(),
-                        place.tensor(),
-                        grid.tensor(),
-                        whole.getFirst(),
-                        whole.getLast());
+        return "optimizer.known.layer-%d.shard-%d-of-%d.%dx%d"
+                .formatted(layer, place.tensor(), grid.tensor(), whole.getFirst(), whole.getLast());
     }
 
     /** Returns what is known of what a unit's stage sends. */

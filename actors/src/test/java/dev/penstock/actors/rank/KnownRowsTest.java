@@ -153,7 +153,9 @@ class KnownRowsTest {
                 Tensor arrived = send(computed, unit);
 
                 for (int row = 0; row < computed.rows(); row++) {
-                    assertThat(get(arrived, row)).as("%s, row %d", unit, row).isEqualTo(expected[row]);
+                    assertThat(get(arrived, row))
+                            .as("%s, row %d", unit, row)
+                            .isEqualTo(expected[row]);
                     assertThat(get(computed, row)).isEqualTo(expected[row]);
                 }
                 first += slices[s];

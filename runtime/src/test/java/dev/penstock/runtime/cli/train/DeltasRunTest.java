@@ -65,8 +65,7 @@ class DeltasRunTest {
 
     @Test
     void whatIsKnownNeedsRowsThatComeAgainAndHasNoMirror() throws IOException {
-        Trained refused =
-                deltas("refused").set("recovery.mirror=true", "data.packing=none").run();
+        Trained refused = deltas("refused").set("recovery.mirror=true", "data.packing=none").run();
         Trained divided =
                 deltas("divided")
                         .set("parallel { tensor = 2, sequence = true }", "batch.micro-batches=2")
