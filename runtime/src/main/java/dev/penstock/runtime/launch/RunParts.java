@@ -128,6 +128,16 @@ public record RunParts(
     /** What the configuration says and has no effect, for people. */
     public List<String> notes() {
         List<String> notes = new ArrayList<>(config.unusedNotes());
+        long read = (long) config.run().steps() * config.batch().sequences();
+        if (config.dataPlane().sendsDeltas() && read <= data.rows()) {
+            notes.add(
+                    "data-plane.delta-rows = %d has no effect: run.steps = %d read %,d of %,d rows, and none a second time"
+                            .formatted(
+                                    config.dataPlane().deltaRows(),
+                                    config.run().steps(),
+                                    read,
+                                    data.rows()));
+        }
         config.schedule().candidates().stream()
                 .distinct()
                 .filter(kind -> kind != config.schedule().kind())

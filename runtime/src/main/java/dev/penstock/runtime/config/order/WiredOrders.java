@@ -95,6 +95,14 @@ final class WiredOrders {
                             "true",
                             "leave it out"));
         }
+        if (config.dataPlane().deltaRows() > 0) {
+            problems.add(
+                    loaded.problem(
+                            "data-plane.delta-rows",
+                            "0 where replicas do each other's micro-batches: who sends which changes",
+                            Integer.toString(config.dataPlane().deltaRows()),
+                            "leave it out"));
+        }
         return problems;
     }
 

@@ -69,6 +69,7 @@ final class Consistency {
         consistency.emulatedLinksAreBetweenRanks();
         consistency.tasksHaveCheckpoints();
         consistency.linksKeepWhatTheyLose();
+        consistency.linksKnowRowsThatComeAgain();
         consistency.theBestCheckpointIsKnown();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
@@ -385,6 +386,40 @@ final class Consistency {
                         + " = padded",
                 "data-plane.error-feedback",
                 "data.packing");
+    }
+
+    /** Deltas are those of rows that come again, and what links keep of these has no mirror. */
+    private void linksKnowRowsThatComeAgain() {
+        boolean sends = config.dataPlane().sendsDeltas();
+        int rows = config.dataPlane().deltaRows();
+        DataSection.Packing packing = config.data().packing();
+        require(
+                !sends || !config.recovery().mirror(),
+                "0 where recovery.mirror = true",
+                rows,
+                "mirrors do not have what links keep: without them a run goes on from a checkpoint,"
+                        + " which has it",
+                "data-plane.delta-rows",
+                "recovery.mirror");
+        require(
+                !sends || packing.apart(),
+                "0 where data.packing = %s: its rows begin elsewhere in every epoch, and none comes again"
+                        .formatted(packing.word()),
+                rows,
+                "try data.packing = padded, whose rows are those of documents in every epoch",
+                "data-plane.delta-rows",
+                "data.packing");
+        int sequences = config.batch().sequencesPerMicroBatch();
+        require(
+                !sends || !config.parallel().sequence() || sequences == 1,
+                "0 where parallel.sequence = true divides micro-batches of %d sequences"
+                        .formatted(sequences),
+                rows,
+                "shards have other parts of a row each time: try micro-batches of one sequence, or"
+                        + " parallel.sequence = false",
+                "data-plane.delta-rows",
+                "parallel.sequence",
+                "batch.micro-batches");
     }
 
     /** Files mapped into memory are the processor's alone. */

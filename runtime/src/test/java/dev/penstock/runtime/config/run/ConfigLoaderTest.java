@@ -160,7 +160,8 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         0,
                                         0.1,
-                                        false),
+                                        false,
+                                        0),
                                 new TimeoutSection(
                                         Duration.ofSeconds(3),
                                         Duration.ofSeconds(5),
@@ -228,7 +229,7 @@ class ConfigLoaderTest {
                 between = [[0, 1], [2]], links = [{ from = 0, to = 2, bandwidth = 1.5 MB/s, loss = 0 }]
               }
               device-copies = false, codec = int4, gradient-codec = top-k, codec-from-stage = 2
-              top-k = 0.25, error-feedback = false
+              top-k = 0.25, error-feedback = false, delta-rows = 0
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
             recovery {
@@ -379,7 +380,8 @@ class ConfigLoaderTest {
                                         Optional.of(DataPlaneSection.Codec.TOP_K),
                                         2,
                                         0.25,
-                                        false),
+                                        false,
+                                        0),
                                 new TimeoutSection(
                                         Duration.ofMillis(500),
                                         Duration.ofMinutes(1),
