@@ -147,7 +147,7 @@ public record ScheduleSection(
 
         /** Whether the order is made for what ops cost. */
         boolean searched() {
-            return Generators.kind(word).search() != ScheduleKind.Search.NONE;
+            return isWired() || Generators.kind(word).search() != ScheduleKind.Search.NONE;
         }
 
         /** Into how many slices sequences are cut unless the configuration says it. */
