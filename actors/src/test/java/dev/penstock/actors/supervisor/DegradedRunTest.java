@@ -104,7 +104,10 @@ class DegradedRunTest {
         run.dies(1).prepared(0, 2, 3, 4, 5).resumed(0, 2, 3, 4, 5);
         run.dies(3).prepared(0, 2, 4, 5).resumed(0, 2, 4, 5);
 
-        run.dies(5).prepared(0, 2, 4);
+        run.plansAreMade = false;
+        run.dies(5);
+        assertThat(run.plansAsked).isEmpty();
+        run.prepared(0, 2, 4);
         assertThat(run.started()).contains(Optional.of(5));
         run.joins(5);
 
