@@ -119,6 +119,29 @@ class DegradedRunTest {
         assertThat(run.followed().absent()).containsExactly(1, 3);
     }
 
+    /** Without a checkpoint nobody comes back; a disk may have room again some steps later. */
+    @Test
+    void aRankThatIsToComeBackWhenNothingCanBeSavedIsTakenBackLater() {
+        run.dies(3).prepared(0, 1, 2, 4, 5).resumed(0, 1, 2, 4, 5);
+        run.announces(3);
+        run.step().saves().isNotPublished(1, "the disk is full");
+
+        assertThat(run.planNotes().getLast())
+                .isEqualTo(
+                        "the plan does not change to the first one ([] are absent): step 1, from which all would go on, could not be saved");
+        for (int step = 2; step < 11; step++) {
+            assertThat(run.passUnderWay().step()).isEqualTo(step);
+            run.step();
+        }
+        run.waits(Duration.ofSeconds(1)).forgetTold();
+        run.step();
+        assertThat(run.told(RankCommand.Save.class)).hasSize(5);
+        run.saves().published(11).prepared(0, 1, 2, 4, 5).resumed(0, 1, 2, 4, 5);
+        run.hosted(3).opens(3);
+        assertThat(run.passUnderWay().step()).isEqualTo(12);
+        assertThat(run.followed().absent()).isEmpty();
+    }
+
     @Test
     void aRankThatDiesWhileItComesBackIsAbsentAgain() {
         run.step();
