@@ -115,6 +115,13 @@ record RecoveryAttempt(
                 && gone.stream().noneMatch(dead::contains);
     }
 
+    /** Whether anything is gone; else the ranks only begin anew. */
+    boolean isOfALoss() {
+        return !dead.isEmpty()
+                || !(origin.reason() instanceof Reason.GoBack
+                        || origin.reason() instanceof Reason.Rewire);
+    }
+
     String cause() {
         return origin.cause();
     }

@@ -127,7 +127,7 @@ final class RecoveryDecision {
         absent.removeAll(joiners(under));
         boolean helps = !absent.isEmpty() && absence.isAllowed() && under.attempt().hasLosses();
         absent.addAll(ranks.plan().absent());
-        if (!helps) {
+        if (!helps || anyLosesAllReplicas(absent)) {
             return under.with(new Detour.Unsought());
         }
         if (under.detour().isAbout(absent)) {
@@ -135,6 +135,10 @@ final class RecoveryDecision {
         }
         out.add(new Effect.AskPlan(ranks.revision(), absent));
         return under.with(new Detour.Sought(absent, now));
+    }
+
+    private boolean anyLosesAllReplicas(Set<Integer> absent) {
+        return absent.stream().anyMatch(rank -> absent.containsAll(plan.grid().replicaGroup(rank)));
     }
 
     private void goOnWithoutLost(RunPlan without) {

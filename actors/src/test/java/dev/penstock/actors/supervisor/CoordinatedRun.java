@@ -78,6 +78,7 @@ final class CoordinatedRun implements RunListener {
     private final List<Long> committed = new ArrayList<>();
     private final List<String> stalls = new ArrayList<>();
     private final List<String> unsaved = new ArrayList<>();
+    private final List<String> planNotes = new ArrayList<>();
     private List<RunMember> members = List.of();
     private final List<RecoveryReport> recoveries = new ArrayList<>();
     private final Map<Integer, Integer> births = new HashMap<>();
@@ -117,7 +118,7 @@ final class CoordinatedRun implements RunListener {
                         replicas,
                         2 * replicas,
                         Backwards.FULL,
-                        new RunSteps(0, 9, 0, 0, 0, 0),
+                        new RunSteps(0, 14, 0, 0, 0, 0),
                         CollectiveForm.NEVER,
                         Map.of());
         return new CoordinatedRun(plans.first(), DEGRADED, plans);
@@ -373,6 +374,10 @@ final class CoordinatedRun implements RunListener {
         return take(coordinator.onPublished(new Publication(step, 1, 1, Optional.empty()), now));
     }
 
+    CoordinatedRun isNotPublished(long step, String reason) {
+        return take(coordinator.onPublished(new Publication(step, 1, 1, Optional.of(reason)), now));
+    }
+
     CoordinatedRun dies(int rank) {
         return take(
                 coordinator.onProcessDied(
@@ -559,6 +564,16 @@ final class CoordinatedRun implements RunListener {
     @Override
     public void onCheckpointFailed(long step, String reason) {
         unsaved.add("step %d: %s".formatted(step, reason));
+    }
+
+    @Override
+    public void onPlanNote(String note) {
+        planNotes.add(note);
+    }
+
+    /** What the listener was told of plans. */
+    List<String> planNotes() {
+        return List.copyOf(planNotes);
     }
 
     /** What the listener was told of checkpoints that were not written. */

@@ -446,6 +446,19 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     /**
+     * The room that each rank needs, by this plan or the run's first: one that is absent now may
+     * come back. Parameters as for {@link #plannedMemory(boolean, List)}.
+     */
+    public List<Long> plannedBytes(boolean betweenHosts, List<Integer> homes) {
+        List<MemoryPlan> now = plannedMemory(betweenHosts, homes);
+        List<MemoryPlan> atFirst =
+                first == this ? now : first.plannedMemory(betweenHosts, homes);
+        return IntStream.range(0, now.size())
+                .mapToObj(rank -> Math.max(now.get(rank).total(), atFirst.get(rank).total()))
+                .toList();
+    }
+
+    /**
      * Bytes that each rank sends to others in a training step, by use; entry r is rank r's.
      *
      * @param homes by rank, the lowest rank that lives in the same process

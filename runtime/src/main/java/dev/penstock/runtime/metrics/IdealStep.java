@@ -19,26 +19,13 @@ import java.util.function.UnaryOperator;
  */
 public record IdealStep(Timeline timeline) {
 
-    /** Simulates the program of a measured step. */
-    public static IdealStep of(Timeline measured) {
-        return of(List.of(measured));
-    }
-
     /**
-     * Same as {@link #of(Timeline)} for pipelines that ran the same program side by side.
+     * Simulates the program of a measured step.
      *
-     * @param measured at least one
+     * @param measured of pipelines that ran the same program side by side, at least one
+     * @param links adds what tensors take under way to the costs of computations
      */
-    static IdealStep of(List<Timeline> measured) {
-        return of(measured, UnaryOperator.identity());
-    }
-
-    /**
-     * Same as {@link #of(List)} where tensors take time under way.
-     *
-     * @param links adds it to the costs of computations
-     */
-    static IdealStep of(List<Timeline> measured, UnaryOperator<CostModel> links) {
+    public static IdealStep of(List<Timeline> measured, UnaryOperator<CostModel> links) {
         Schedule schedule = measured.getFirst().schedule();
         var means = new MeasuredMeans();
         means.add(measured.stream().map(Timeline::withoutCollectives).toList());

@@ -69,6 +69,15 @@ final class WiredOrders {
         RunConfig config = loaded.config();
         ParallelSection parallel = config.parallel();
         List<Problem> problems = new ArrayList<>();
+        parallel.outerEvery()
+                .ifPresent(
+                        every ->
+                                problems.add(
+                                        loaded.problem(
+                                                "parallel.outer.every",
+                                                "none where replicas do each other's micro-batches",
+                                                Integer.toString(every),
+                                                "leave it out, or take another order")));
         if (config.optimizer().gradientSum() != GradientSum.FIXED_POINT) {
             problems.add(
                     loaded.problem(

@@ -527,8 +527,17 @@ final class Consistency {
     private void replicasApartHaveNothingInCommon(int every) {
         turnsFit(every);
         replicasAreSeveralAndWhole(every);
+        boolean wired = config.schedule().isWiredKind();
         require(
-                config.optimizer().gradientSum() == GradientSum.FLOAT32,
+                !wired,
+                "none where replicas do each other's micro-batches (schedule.kind = %s)"
+                        .formatted(config.schedule().kind().word()),
+                every,
+                "leave it out, or take another kind",
+                OUTER_EVERY,
+                "schedule.kind");
+        require(
+                wired || config.optimizer().gradientSum() == GradientSum.FLOAT32,
                 "float32 where replicas take steps alone: each sums what it computes itself",
                 "fixed-point",
                 "leave it out",
@@ -783,6 +792,13 @@ final class Consistency {
                 "true",
                 "leave it out",
                 "recovery.mirror",
+                "recovery.degraded");
+        require(
+                config.parallel().data() > 1,
+                "2 or more with recovery.degraded = true: others have to hold what a dead rank held",
+                config.parallel().data(),
+                "try parallel.data = 2, or leave recovery.degraded out",
+                "parallel.data",
                 "recovery.degraded");
     }
 

@@ -148,7 +148,7 @@ public record ScheduleSection(
 
         /** Whether the order is made for what ops cost. */
         boolean searched() {
-            return !isWired() && Generators.kind(word).search() != ScheduleKind.Search.NONE;
+            return isWired() || Generators.kind(word).search() != ScheduleKind.Search.NONE;
         }
 
         /** Into how many slices sequences are cut unless the configuration says it. */
@@ -210,7 +210,7 @@ public record ScheduleSection(
             notes.add(
                     "schedule.wiring = measured has no effect: there is only one replica to have micro-batches");
         }
-        if (!costs.isEmpty() && !someKind(kind -> kind.searched() || kind.isWired())) {
+        if (!costs.isEmpty() && !someKind(Kind::searched)) {
             notes.add(unused("costs", costs, "is neither searched nor wired"));
         }
         if (slices.isPresent() && !someKind(Kind::sliced)) {
