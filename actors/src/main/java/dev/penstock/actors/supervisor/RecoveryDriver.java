@@ -335,6 +335,9 @@ final class RecoveryDriver {
             return NextAction.GO_ON;
         }
         RecoveryPhase waiting = patience.onNoRoom(under, now);
+        if (waiting instanceof Preparing preparing && patience.isOverForRoom(waiting, now)) {
+            waiting = decideIfReady(preparing.with(preparing.attempt().crowding()), now);
+        }
         phase = waiting;
         return patience.afterNoRoom(waiting, line, now);
     }
