@@ -30,7 +30,7 @@ class AdaptationTest {
     private final List<String> notes = new ArrayList<>();
     private final List<PlanRevision> wished = new ArrayList<>();
     private final Adaptation adaptation =
-            new Adaptation(5, 0.01, new PipelineMeter(run.schedule()), model(), new Plans());
+            new Adaptation(5, 0.01, true, new PipelineMeter(run.schedule()), model(), new Plans());
     private long step;
     private int room = Integer.MAX_VALUE;
 

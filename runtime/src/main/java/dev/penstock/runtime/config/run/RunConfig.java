@@ -104,7 +104,22 @@ public record RunConfig(
 
     /** Whether the run may change its plan while it goes on. */
     public boolean adapts() {
+        return adaptsAtOnce() || rebalancesLayers();
+    }
+
+    /** The same, wherever its ranks live. */
+    public boolean adaptsAtOnce() {
         return pipeline.measured() || !schedule.candidates().isEmpty();
+    }
+
+    /**
+     * Whether layers may move when ranks live elsewhere than at first. In a wired order
+     * micro-batches move instead.
+     */
+    public boolean rebalancesLayers() {
+        return recovery.rebalanceAfter().isPresent()
+                && !schedule.isWiredKind()
+                && pipeline.stages() > 1;
     }
 
     /** This configuration with another codec. */
