@@ -61,6 +61,14 @@ public record RecoverySection(
                                 "with a wired order: go on without ranks whose work other replicas can do, until they are back")
                 boolean degraded) {
 
+    /** Returns what is said here and has no effect, for people. */
+    Optional<String> unusedNote() {
+        return rebalanceAfter.isPresent() && !enabled
+                ? Optional.of(
+                        "recovery.rebalance-after has no effect: recovery.enabled = false ends the run with the first death")
+                : Optional.empty();
+    }
+
     /** End the run, leave the step out, or go back to the last checkpoint. */
     public enum NonFinite {
         HALT,

@@ -97,8 +97,9 @@ public record RunConfig(
         parallel.unusedNote().ifPresent(notes::add);
         notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
-        notes.addAll(pipeline.unusedNotes(schedule, run.steps()));
+        notes.addAll(pipeline.unusedNotes(adapts(), run.steps()));
         notes.addAll(schedule.unusedNotes());
+        recovery.unusedNote().ifPresent(notes::add);
         return notes;
     }
 

@@ -234,7 +234,7 @@ class ConfigLoaderTest {
             timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
             recovery {
               enabled = false, max-restarts = 2, window = 1 minute, room-patience = 5 s
-              rebalance-after = 20 s, spares = 1, non-finite = skip, mirror = on
+              rebalance-after = 2 s, spares = 1, non-finite = skip, mirror = on
             }
             report { trace-steps = [], sample = false }
             """;
@@ -392,7 +392,7 @@ class ConfigLoaderTest {
                                         2,
                                         Duration.ofMinutes(1),
                                         Duration.ofSeconds(5),
-                                        Optional.of(Duration.ofSeconds(20)),
+                                        Optional.of(Duration.ofSeconds(2)),
                                         1,
                                         RecoverySection.NonFinite.SKIP,
                                         true,
