@@ -336,7 +336,8 @@ final class RecoveryDriver {
         }
         RecoveryPhase waiting = patience.onNoRoom(under, now);
         if (waiting instanceof Preparing preparing && patience.isOverForRoom(waiting, now)) {
-            waiting = decideIfReady(preparing.with(preparing.attempt().crowding()), now);
+            Preparing crowding = preparing.with(preparing.attempt().crowding());
+            waiting = decideIfReady(crowding.with(preparing.refuges().anew()), now);
         }
         phase = waiting;
         return patience.afterNoRoom(waiting, line, now);

@@ -342,6 +342,11 @@ sealed interface RecoveryPhase {
             full = Set.copyOf(full);
         }
 
+        /** All may have room again, unless an answer is awaited. */
+        Refuges anew() {
+            return asked.isEmpty() ? new Refuges(found, asked, Set.of()) : this;
+        }
+
         /** One rank more is to go to a node. */
         Refuges asking(int rank, NodeInfo node) {
             Map<Integer, NodeInfo> more = new TreeMap<>(found);

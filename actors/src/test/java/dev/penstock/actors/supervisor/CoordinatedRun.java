@@ -230,6 +230,11 @@ final class CoordinatedRun implements RunListener {
         return this;
     }
 
+    CoordinatedRun hasRoomAgain(int rank) {
+        full.remove(pids.getOrDefault(rank, -1L));
+        return this;
+    }
+
     /** The cluster has no node for what it is to start. */
     CoordinatedRun findsNoRoom() {
         return take(coordinator.onNoRoom("waits for a node", now));

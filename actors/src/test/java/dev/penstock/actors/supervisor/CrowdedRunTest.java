@@ -145,4 +145,15 @@ class CrowdedRunTest {
         run.announces(1, address(1)).resumed(0, 2).hosted(1).opens(1);
         assertThat(run.homes()).isEqualTo(List.of(0, 1, 2));
     }
+
+    @Test
+    void whereRoomIsFreedLaterARankGoesThere() {
+        CoordinatedRun run = inCluster().hasNoRoom(0).hasNoRoom(2);
+        run.findsNoRoom().waits(WAIT).findsNoRoom();
+
+        run.hasRoomAgain(2).findsNoRoom();
+
+        run.resumed(0, 2).hosted(1).opens(1);
+        assertThat(run.homes()).containsExactly(0, 1, 1);
+    }
 }
