@@ -45,13 +45,7 @@ public record RecoveryPolicy(
     /** The same, whose lost ranks go to nodes that have others after so long a wait for room. */
     public RecoveryPolicy rebalancingAfter(Duration wait) {
         return new RecoveryPolicy(
-                enabled,
-                maxRestarts,
-                window,
-                roomPatience,
-                nonFinite,
-                degraded,
-                Optional.of(wait));
+                enabled, maxRestarts, window, roomPatience, nonFinite, degraded, Optional.of(wait));
     }
 
     /** Every failure ends the run. */

@@ -145,7 +145,8 @@ final class Failures {
                 ranks.stopped(rank);
                 course.fail("%s stopped by itself".formatted(ranks.name(rank)), now);
             }
-            case RUNNING, RECOVERING -> onDead(List.of(rank), causes::onDead, "it stopped by itself", now);
+            case RUNNING, RECOVERING ->
+                    onDead(List.of(rank), causes::onDead, "it stopped by itself", now);
         }
     }
 

@@ -69,8 +69,7 @@ record RecoveryAttempt(
     // ---- what becomes of it ---------------------------------------------------------------------
 
     RecoveryAttempt dead(RankSet ranks) {
-        return new RecoveryAttempt(
-                origin, ranks, detectNanos, sparesUsed, wentBack, crowds, waits);
+        return new RecoveryAttempt(origin, ranks, detectNanos, sparesUsed, wentBack, crowds, waits);
     }
 
     /** More ranks are dead. */
@@ -90,13 +89,7 @@ record RecoveryAttempt(
 
     RecoveryAttempt detectedAfter(long nanos) {
         return new RecoveryAttempt(
-                origin,
-                dead,
-                Math.max(detectNanos, nanos),
-                sparesUsed,
-                wentBack,
-                crowds,
-                waits);
+                origin, dead, Math.max(detectNanos, nanos), sparesUsed, wentBack, crowds, waits);
     }
 
     RecoveryAttempt tookSpares(int more) {
@@ -109,8 +102,7 @@ record RecoveryAttempt(
     }
 
     RecoveryAttempt waits(RecoveryWaits now) {
-        return new RecoveryAttempt(
-                origin, dead, detectNanos, sparesUsed, wentBack, crowds, now);
+        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed, wentBack, crowds, now);
     }
 
     /** No node comes for a missing rank. */

@@ -79,11 +79,7 @@ final class RecoveryCauses {
     }
 
     private NextAction onDead(
-            RecoveryAttempt before,
-            List<Integer> gone,
-            boolean mayCrowd,
-            String cause,
-            long now) {
+            RecoveryAttempt before, List<Integer> gone, boolean mayCrowd, String cause, long now) {
         gone.forEach(ranks::vacate);
         Optional<String> refused =
                 recovery.isUnderWay() && before.bears(gone) ? Optional.empty() : spend(cause, now);

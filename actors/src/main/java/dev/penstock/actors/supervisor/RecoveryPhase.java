@@ -91,12 +91,19 @@ sealed interface RecoveryPhase {
         /** A rank is left behind; what it holds, mirrors too, is out of reach. */
         Preparing excluding(int rank) {
             return new Preparing(
-                    attempt.died(rank), sinceNanos, prepared.without(rank), askedFor, room, detour, refuges);
+                    attempt.died(rank),
+                    sinceNanos,
+                    prepared.without(rank),
+                    askedFor,
+                    room,
+                    detour,
+                    refuges);
         }
 
         /** A process was asked for. */
         Preparing asksProcessFor(int rank) {
-            return new Preparing(attempt, sinceNanos, prepared, askedFor.with(rank), room, detour, refuges);
+            return new Preparing(
+                    attempt, sinceNanos, prepared, askedFor.with(rank), room, detour, refuges);
         }
 
         /** What is known of the holders' room. */
@@ -332,8 +339,7 @@ sealed interface RecoveryPhase {
      * @param asked what is found and one more; empty while no answer is awaited
      * @param full processes that had no room
      */
-    record Refuges(
-            Map<Integer, NodeInfo> found, Map<Integer, NodeInfo> asked, Set<String> full) {
+    record Refuges(Map<Integer, NodeInfo> found, Map<Integer, NodeInfo> asked, Set<String> full) {
         static final Refuges NONE = new Refuges(Map.of(), Map.of(), Set.of());
 
         public Refuges {

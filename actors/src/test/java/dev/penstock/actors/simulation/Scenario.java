@@ -109,6 +109,7 @@ record Scenario(
 
     /** Seeds that follow each other would draw much the same here with the other generator. */
     private static final long GRID = 1L << 41;
+
     private static final long REBALANCE = 1L << 47;
 
     private static final long HOSTS = 1L << 42;

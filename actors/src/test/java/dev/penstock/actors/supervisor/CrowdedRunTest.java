@@ -32,9 +32,7 @@ class CrowdedRunTest {
 
     /** Three stages on three nodes of a cluster, of which the second is lost. */
     private static CoordinatedRun inCluster() {
-        var run =
-                new CoordinatedRun(3, RecoveryPolicy.DEFAULT.rebalancingAfter(WAIT))
-                        .saveEvery(1);
+        var run = new CoordinatedRun(3, RecoveryPolicy.DEFAULT.rebalancingAfter(WAIT)).saveEvery(1);
         openOnHosts(run);
         run.step().saves().published(1);
         return run.dies(1).prepared(0, 2);

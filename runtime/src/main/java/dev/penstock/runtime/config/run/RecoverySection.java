@@ -12,10 +12,10 @@ import java.util.Optional;
  * @param maxRestarts the most recoveries within {@code window}
  * @param window see {@code maxRestarts}
  * @param roomPatience so long a run of a cluster waits for room for ranks whose node is gone
- * @param rebalanceAfter so long a run waits for room for ranks whose node is gone, before they go to
- *     nodes that have others and layers move to where they are faster; empty: they wait for room.
- *     Where every stage has a process of its own, ranks go to another's as soon as no process may
- *     be started any more
+ * @param rebalanceAfter so long a run waits for room for ranks whose node is gone, before they go
+ *     to nodes that have others and layers move to where they are faster; empty: they wait for
+ *     room. Where every stage has a process of its own, ranks go to another's as soon as no process
+ *     may be started any more
  * @param spares processes that wait, warm, to take a dead one's place; only where every stage has a
  *     process of its own
  * @param nonFinite what becomes of a step with a NaN or an infinity
