@@ -340,6 +340,10 @@ final class RecoveryDriver {
             return NextAction.GO_ON;
         }
         RecoveryPhase waiting = patience.onNoRoom(under, now);
+        if (waiting instanceof Preparing preparing && patience.isOverForRoom(waiting, now)) {
+            Preparing crowding = preparing.with(preparing.attempt().crowding());
+            waiting = decideIfReady(crowding.with(preparing.refuges().anew()), now);
+        }
         phase = waiting;
         return patience.afterNoRoom(waiting, line, now);
     }

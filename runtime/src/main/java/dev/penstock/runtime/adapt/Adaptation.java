@@ -11,7 +11,10 @@ import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +24,9 @@ import org.jspecify.annotations.Nullable;
  * disturbed step; of what they took follow the speed of every rank and the plan that would suit
  * these speeds. That is taken if a simulated step wins more than a margin, and all steps left win
  * more than the change costs.
+ *
+ * <p>Where ranks come to live together, or apart again, a plan that was followed when they last
+ * lived like that is taken at once.
  *
  * <p>Not thread-safe: confined to the listener's thread.
  */
@@ -33,6 +39,7 @@ public final class Adaptation implements RunListener, PlanReaction {
 
     private final int every;
     private final double margin;
+    private final boolean atOnce;
     private final PipelineMeter meter;
     private final Reviser reviser;
     private SpeedModel model;
@@ -51,6 +58,16 @@ public final class Adaptation implements RunListener, PlanReaction {
     /** Simulated computations of a step before the last change; 0 if nothing has changed. */
     private long nanosBefore;
 
+    /** By rank, how many live in its process; empty as long as nobody has said it. */
+    private List<Integer> together = List.of();
+
+    /** The same when the run, or this process's part of it, began. */
+    private List<Integer> togetherAtFirst = List.of();
+
+    /** By how many ranks live together, the settings of the plan that they followed last. */
+    private final Map<List<Integer>, List<String>> followed = new HashMap<>();
+
+    private List<String> settings = List.of();
     private RunListener told = new RunListener() {};
     private int revisions;
     private @Nullable String refused;
@@ -92,12 +109,20 @@ public final class Adaptation implements RunListener, PlanReaction {
     /**
      * @param every steps between two looks
      * @param margin share of a step that another plan must win
+     * @param atOnce whether to look from the beginning; otherwise only when ranks live elsewhere
+     *     than at first
      * @param meter of the run's steps
      */
     public Adaptation(
-            int every, double margin, PipelineMeter meter, SpeedModel model, Reviser reviser) {
+            int every,
+            double margin,
+            boolean atOnce,
+            PipelineMeter meter,
+            SpeedModel model,
+            Reviser reviser) {
         this.every = every;
         this.margin = margin;
+        this.atOnce = atOnce;
         this.meter = meter;
         this.model = model;
         this.room = model.anyLayers();
@@ -118,6 +143,7 @@ public final class Adaptation implements RunListener, PlanReaction {
     private void follow(PlanRevision revision) {
         model = reviser.model(revision);
         revisions = revision.number();
+        settings = revision.settings();
     }
 
     @Override
@@ -130,11 +156,30 @@ public final class Adaptation implements RunListener, PlanReaction {
     @Override
     public void onRevised(PlanRevision revision, Schedule training, long completed) {
         follow(revision);
+        followed.put(together, settings);
         if (revision.equals(wished)) {
             nanosBefore = nanosWanted;
             settling = REVISED;
         } else { // ranks died, or are back
             nanosBefore = 0;
+        }
+    }
+
+    @Override
+    public void onPlaced(List<Integer> homes) {
+        List<Integer> before = together;
+        together = homes.stream().map(home -> Collections.frequency(homes, home)).toList();
+        if (before.isEmpty()) {
+            togetherAtFirst = together;
+        }
+        List<String> known = followed.computeIfAbsent(together, _ -> settings);
+        if (!together.equals(before) && !known.equals(settings)) {
+            wanted =
+                    reviser.revise(revisions + 1, known, "as before, when ranks lived like this")
+                            .filter(Revised::fits)
+                            .map(Revised::plan)
+                            .orElse(null);
+            nanosWanted = 0; // what it wins is not known
         }
     }
 
@@ -165,8 +210,10 @@ public final class Adaptation implements RunListener, PlanReaction {
         }
         means.add(meter.measure(report).times().pipelines());
         looked++;
-        if (looked == every) {
+        if (looked == every && (atOnce || !together.equals(togetherAtFirst))) {
             look(report.step());
+        }
+        if (looked == every) {
             means = new MeasuredMeans();
             looked = 0;
         }

@@ -87,6 +87,11 @@ final class SubmittedRun implements ClusterRun {
     }
 
     @Override
+    public boolean spreads() {
+        return assembly.config().recovery().rebalanceAfter().isPresent();
+    }
+
+    @Override
     public List<String> banner() {
         return Stream.concat(
                         record.banner().stream(),

@@ -184,6 +184,7 @@ public final class RunAssembly implements AutoCloseable {
                 new Adaptation(
                         section.adaptEvery(),
                         section.adaptMargin(),
+                        config().adaptsAtOnce(),
                         meter,
                         speeds(this),
                         new Reviser(this)));
@@ -202,7 +203,7 @@ public final class RunAssembly implements AutoCloseable {
                         parts.schedule().inFlight()),
                 model().partition(),
                 new TrainedParts(model().shape(), model().fineTuning()),
-                first.config().pipeline().measured(),
+                first.config().pipeline().measured() || first.config().rebalancesLayers(),
                 new CandidateOrders(first.parts, plan.absent()),
                 LinkCosts.adding(config()),
                 plan.steps().last());

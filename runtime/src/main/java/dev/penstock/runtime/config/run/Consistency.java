@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -58,6 +59,7 @@ final class Consistency {
         consistency.wiringsAreOfWiredKinds();
         consistency.everyStageHasSomebody();
         consistency.othersCanDoTheWorkOfTheDead();
+        consistency.aRunRebalancesBeforeItGivesUp();
         consistency.candidatesAreGenerated();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -800,6 +802,22 @@ final class Consistency {
                 "try parallel.data = 2, or leave recovery.degraded out",
                 "parallel.data",
                 "recovery.degraded");
+    }
+
+    private void aRunRebalancesBeforeItGivesUp() {
+        RecoverySection recovery = config.recovery();
+        if (recovery.rebalanceAfter().isEmpty()) {
+            return;
+        }
+        Duration wait = recovery.rebalanceAfter().get();
+        require(
+                wait.compareTo(recovery.roomPatience()) < 0,
+                "less than recovery.room-patience = %d s, after which the run ends"
+                        .formatted(recovery.roomPatience().toSeconds()),
+                "%d s".formatted(wait.toSeconds()),
+                "try recovery.rebalance-after = 10 s",
+                "recovery.rebalance-after",
+                "recovery.room-patience");
     }
 
     private void candidatesAreGenerated() {

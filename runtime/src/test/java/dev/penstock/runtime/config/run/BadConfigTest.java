@@ -85,6 +85,7 @@ parallel.collectives = nccl               | parallel.collectives      | ordered 
 device.kind = "cuda:1", parallel.collectives = nccl | parallel.collectives | ordered or auto where all ranks share one GPU | nccl | try device.kind = cuda
 device.kind = cuda, parallel.collectives = nccl, recovery.mirror = true | parallel.collectives | ordered where recovery.mirror = true | nccl | NCCL's sums depend
 device.gemm = cublas                      | device.gemm               | auto, onednn or java where device.kind = auto | cublas | try device.gemm = auto
+recovery.rebalance-after = 10 minutes     | recovery.rebalance-after  | less than recovery.room-patience = 600 s | 600 s     | 10 s
 pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]
 pipeline.partition = [1, 1, 2]            | pipeline.partition        | 2 entries                         | 3 entries        | [2, 2]

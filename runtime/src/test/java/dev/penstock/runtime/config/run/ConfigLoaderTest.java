@@ -173,6 +173,7 @@ class ConfigLoaderTest {
                                         5,
                                         Duration.ofMinutes(10),
                                         Duration.ofMinutes(10),
+                                        Optional.empty(),
                                         1,
                                         RecoverySection.NonFinite.HALT,
                                         false,
@@ -233,8 +234,8 @@ class ConfigLoaderTest {
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
             recovery {
-              enabled = false, max-restarts = 2, window = 1 minute, room-patience = 5 s, spares = 1
-              non-finite = skip, mirror = on
+              enabled = false, max-restarts = 2, window = 1 minute, room-patience = 5 s
+              rebalance-after = 2 s, spares = 1, non-finite = skip, mirror = on
             }
             report { trace-steps = [], sample = false }
             """;
@@ -393,6 +394,7 @@ class ConfigLoaderTest {
                                         2,
                                         Duration.ofMinutes(1),
                                         Duration.ofSeconds(5),
+                                        Optional.of(Duration.ofSeconds(2)),
                                         1,
                                         RecoverySection.NonFinite.SKIP,
                                         true,
