@@ -54,7 +54,7 @@ final class BoundaryBuffers {
     private final Map<ChannelKey, Deque<DeviceBuffer>> sendable = new HashMap<>();
 
     /** Tensors that several channels have sent: how many have not given them back. */
-    private final Map<DeviceBuffer, Integer> lent = new IdentityHashMap<>();
+    private final IdentityHashMap<DeviceBuffer, Integer> lent = new IdentityHashMap<>();
 
     private final Map<ChannelKey, Deque<DeviceBuffer>> decoded = new HashMap<>();
     private final ChannelCodecs codecs;

@@ -111,14 +111,7 @@ final class RankLinks implements AutoCloseable {
                 interpreters.put(
                         kind,
                         new OpInterpreter(
-                                rank,
-                                plan,
-                                kind,
-                                stages,
-                                exchanges,
-                                buffers,
-                                endpoint,
-                                direct,
+                                rank, plan, kind, stages, exchanges, buffers, endpoint, direct,
                                 faults));
             }
             stages.values().forEach(stage -> stage.connect(groups.ofStages()));

@@ -179,6 +179,7 @@ public final class Adaptation implements RunListener, PlanReaction {
                             .filter(Revised::fits)
                             .map(Revised::plan)
                             .orElse(null);
+            wished = wanted == null ? null : wanted.revision();
             nanosWanted = 0; // what it wins is not known
         }
     }
