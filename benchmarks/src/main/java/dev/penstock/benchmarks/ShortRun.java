@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.function.BiFunction;
+import java.util.function.Function;
 import java.util.stream.Stream;
 
 /**
@@ -63,12 +64,42 @@ final class ShortRun {
             List<String> settings,
             Preparation preparation,
             BiFunction<RunAssembly, List<StepReport>, T> summary) {
+        var steps = new Steps();
+        return of(
+                name,
+                settings,
+                preparation,
+                steps,
+                assembly -> summary.apply(assembly, steps.reports));
+    }
+
+    /**
+     * Trains to the end while somebody watches.
+     *
+     * @param summary computes the result before the folder is deleted
+     */
+    static <T> T watched(
+            TrainingMeasurement.Setup setup, RunListener by, Function<RunAssembly, T> summary) {
+        return of(
+                setup.name(),
+                setup.settings(),
+                directory -> configuration(setup, directory),
+                by,
+                summary);
+    }
+
+    private static <T> T of(
+            String name,
+            List<String> settings,
+            Preparation preparation,
+            RunListener listener,
+            Function<RunAssembly, T> summary) {
         try {
             Path directory = Files.createTempDirectory("penstock-benchmark-");
             try {
                 LoadedConfig loaded =
                         ConfigLoader.loadWithOrigins(preparation.write(directory), settings);
-                return train(name, loaded, directory, summary);
+                return train(name, loaded, directory, listener, summary);
             } finally {
                 delete(directory);
             }
@@ -81,7 +112,8 @@ final class ShortRun {
             String name,
             LoadedConfig loaded,
             Path directory,
-            BiFunction<RunAssembly, List<StepReport>, T> summary) {
+            RunListener listener,
+            Function<RunAssembly, T> summary) {
         var options =
                 new RunOptions(
                         RunOptions.newRunId("benchmark"),
@@ -90,13 +122,12 @@ final class ShortRun {
                         Optional.empty(),
                         Optional.empty(),
                         false);
-        var steps = new Steps();
         try (RunAssembly assembly = RunAssembly.of(loaded, options)) {
-            RunOutcome outcome = new PipelineRun(assembly, steps, _ -> {}).run();
+            RunOutcome outcome = new PipelineRun(assembly, listener, _ -> {}).run();
             if (!(outcome instanceof RunOutcome.Completed)) {
                 throw new IllegalStateException(name + ": " + outcome);
             }
-            return summary.apply(assembly, steps.reports);
+            return summary.apply(assembly);
         }
     }
 

@@ -47,6 +47,11 @@ public interface ClusterRun extends AutoCloseable {
     /** Most ranks on one node; empty: as many as fit. */
     Optional<Integer> ranksPerNode();
 
+    /** Whether its ranks go to emptier nodes as soon as such come, whatever a node may have. */
+    default boolean spreads() {
+        return false;
+    }
+
     /** What a user reads first. */
     List<String> banner();
 

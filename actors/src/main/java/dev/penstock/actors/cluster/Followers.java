@@ -19,6 +19,7 @@ final class Followers {
     private enum Lasting {
         TOLD,
         OPENED,
+        REVISED,
         EVALUATION,
         ENDED
     }
@@ -53,6 +54,7 @@ final class Followers {
         return switch (news) {
             case RunNews.Told _ -> Optional.of(Lasting.TOLD);
             case RunNews.Opened _ -> Optional.of(Lasting.OPENED);
+            case RunNews.Revised _ -> Optional.of(Lasting.REVISED);
             case RunNews.Evaluation _ -> Optional.of(Lasting.EVALUATION);
             case RunNews.Ended _ -> Optional.of(Lasting.ENDED);
             case RunNews.Placed _,
@@ -63,7 +65,6 @@ final class Followers {
                     RunNews.Recovering _,
                     RunNews.Recovery _,
                     RunNews.Straggler _,
-                    RunNews.Revised _,
                     RunNews.PlanNote _,
                     RunNews.Members _, // told again soon
                     RunNews.Stall _ ->

@@ -201,15 +201,20 @@ final class KeptRun {
         String line =
                 crowded == 0
                         ? "its ranks are spread over all nodes that have room"
-                        : "%s to emptier nodes when the step under way is saved"
-                                .formatted(PlacementText.go(crowded));
+                        : goToEmptierNodes(crowded);
         tellPeople("rebalance: " + line);
         return line;
     }
 
+    private static String goToEmptierNodes(int ranks) {
+        return "%s to emptier nodes when the step under way is saved"
+                .formatted(PlacementText.go(ranks));
+    }
+
     /**
-     * A holder of mirrors takes ranks in beyond the run's limit, so that no step is lost, and its
-     * ranks may then have nobody to mirror them. Now that all train, as many go on to free nodes.
+     * A node takes ranks in beyond the run's limit where the run would lose a step without, as it
+     * holds their mirrors, or would wait. Now that all train, as many go on to free nodes; of a run
+     * that spreads by itself, as many as spread it evenly.
      *
      * @param withheld addresses of nodes that may not be had yet
      */
@@ -217,10 +222,18 @@ final class KeptRun {
         if (!progress.is(RunState.RUNNING) || leaveBefore < Long.MAX_VALUE) {
             return;
         }
+        NodeInventory.Wish wish = seating.careful(wishOfAll).avoiding(withheld);
+        if (made.spreads()) {
+            int crowded = leave(wish, 0);
+            if (crowded > 0) {
+                tellPeople("rebalance: " + goToEmptierNodes(crowded));
+            }
+            return;
+        }
         made.ranksPerNode()
                 .ifPresent(
                         most -> {
-                            int guests = leave(seating.careful(wishOfAll).avoiding(withheld), most);
+                            int guests = leave(wish, most);
                             if (guests > 0) {
                                 tellPeople(
                                         "%s to free nodes when the step under way is saved: at most %d may be on a node"

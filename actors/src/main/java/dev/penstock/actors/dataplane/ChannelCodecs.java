@@ -12,15 +12,18 @@ import java.util.Optional;
  * @param fromStage links from this stage on are coded: of stages k and k + 1 where k is this or
  *     more
  * @param errorFeedback whether what coded gradients lose is added to those of the next step
+ * @param deltaRows rows of the data, from the first on, of which coded activations travel as deltas
+ *     from those of their last visit; 0: none
  */
 public record ChannelCodecs(
         Optional<RowCodec> activations,
         Optional<RowCodec> gradients,
         int fromStage,
-        boolean errorFeedback) {
+        boolean errorFeedback,
+        int deltaRows) {
     /** All tensors travel as they are. */
     public static final ChannelCodecs NONE =
-            new ChannelCodecs(Optional.empty(), Optional.empty(), 0, false);
+            new ChannelCodecs(Optional.empty(), Optional.empty(), 0, false, 0);
 
     /** Returns how tensors of a channel travel; empty: as they are. */
     public Optional<RowCodec> of(ChannelKey channel) {
@@ -37,6 +40,11 @@ public record ChannelCodecs(
     /** Whether what a channel's tensors lose is kept for those of the next step. */
     public boolean feedsBack(ChannelKey channel) {
         return errorFeedback && channel.kind() == FrameKind.GRADIENT && of(channel).isPresent();
+    }
+
+    /** Whether a channel carries deltas. */
+    public boolean carriesDeltas(ChannelKey channel) {
+        return deltaRows > 0 && channel.kind() == FrameKind.ACTIVATION && of(channel).isPresent();
     }
 
     /** Returns the bytes of a tensor on its way. */

@@ -8,8 +8,8 @@ package dev.penstock.actors.dataplane;
  * @param stage the receiving stage
  * @param fromStage the sending stage
  * @param fromPeer the replica whose rank sends; 0 where each keeps to itself
- * @param toPeer the replica whose rank receives; 0 where each keeps to itself. Of shards: the
- *     place among those to which the same shard sends
+ * @param toPeer the replica whose rank receives; 0 where each keeps to itself. Of shards: the place
+ *     among those to which the same shard sends
  */
 public record ChannelKey(FrameKind kind, int fromStage, int stage, int fromPeer, int toPeer) {
     /** The most replicas that have channels of their own. */

@@ -4,6 +4,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import java.time.Duration;
 import java.util.Locale;
+import java.util.OptionalInt;
 
 /**
  * Something that is made to go wrong. The first five are events: each happens once in a run, also
@@ -108,12 +109,20 @@ public sealed interface Fault {
     /**
      * Every computation of a stage takes longer.
      *
+     * @param replica the only one whose stage it is; empty: that of all
      * @param factor at least 1
      */
-    record SlowStage(int stage, double factor, StepSpan steps) implements Condition {
+    record SlowStage(int stage, OptionalInt replica, double factor, StepSpan steps)
+            implements Condition {
         @Override
         public String describe() {
-            return "stage %d x%s slower in %s".formatted(stage, plain(factor), steps);
+            String of = replica.isEmpty() ? "" : ", replica " + replica.getAsInt();
+            return "stage %d%s x%s slower in %s".formatted(stage, of, plain(factor), steps);
+        }
+
+        /** Whether this replica's stage is slow. */
+        boolean isOf(int of) {
+            return replica.orElse(of) == of;
         }
     }
 

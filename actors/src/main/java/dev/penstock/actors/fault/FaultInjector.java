@@ -64,7 +64,10 @@ public final class FaultInjector {
                                 firstPart
                                         && nan.replica() == place.data()
                                         && stages.contains(nan.stage()));
-        var slow = numbered(SlowStage.class, stage -> stages.contains(stage.stage()));
+        var slow =
+                numbered(
+                        SlowStage.class,
+                        stage -> stage.isOf(place.data()) && stages.contains(stage.stage()));
         boolean none =
                 kills.isEmpty()
                         && pauses.isEmpty()

@@ -1,6 +1,7 @@
 package dev.penstock.actors.fault;
 
 import java.time.Duration;
+import java.util.Optional;
 
 /**
  * How a run meets the death of a part of it.
@@ -10,6 +11,8 @@ import java.time.Duration;
  * @param roomPatience so long a run waits for room for ranks whose node is gone
  * @param nonFinite what becomes of a step with a NaN or an infinity
  * @param degraded whether it goes on without ranks whose stages others hold, until they are back
+ * @param rebalanceAfter so long it waits for room for lost ranks before they go to nodes that have
+ *     others; empty: they never do
  */
 public record RecoveryPolicy(
         boolean enabled,
@@ -17,7 +20,8 @@ public record RecoveryPolicy(
         Duration window,
         Duration roomPatience,
         NonFinite nonFinite,
-        boolean degraded) {
+        boolean degraded,
+        Optional<Duration> rebalanceAfter) {
     /** What becomes of a step whose loss or gradients are not finite. Nothing of it is applied. */
     public enum NonFinite {
         /** The run ends. */
@@ -35,7 +39,13 @@ public record RecoveryPolicy(
             Duration window,
             Duration roomPatience,
             NonFinite nonFinite) {
-        this(enabled, maxRestarts, window, roomPatience, nonFinite, false);
+        this(enabled, maxRestarts, window, roomPatience, nonFinite, false, Optional.empty());
+    }
+
+    /** The same, whose lost ranks go to nodes that have others after so long a wait for room. */
+    public RecoveryPolicy rebalancingAfter(Duration wait) {
+        return new RecoveryPolicy(
+                enabled, maxRestarts, window, roomPatience, nonFinite, degraded, Optional.of(wait));
     }
 
     /** Every failure ends the run. */

@@ -54,19 +54,19 @@ final class BoundaryBuffers {
     private final Map<ChannelKey, Deque<DeviceBuffer>> sendable = new HashMap<>();
 
     /** Tensors that several channels have sent: how many have not given them back. */
-    private final Map<DeviceBuffer, Integer> lent = new IdentityHashMap<>();
+    private final IdentityHashMap<DeviceBuffer, Integer> lent = new IdentityHashMap<>();
 
     private final Map<ChannelKey, Deque<DeviceBuffer>> decoded = new HashMap<>();
     private final ChannelCodecs codecs;
     private final Kernels kernels;
-    private final EncodingLosses losses;
+    private final CodingState coding;
     private final List<Inbound> inbound = new ArrayList<>();
     private final List<Outbound> outbound = new ArrayList<>();
 
     /**
      * Allocates everything.
      *
-     * @param losses what encoding has lost so far
+     * @param coding what this rank's ends of links keep from step to step
      * @param keepsSent whether the data plane reads sent tensors until they are verified
      */
     BoundaryBuffers(
@@ -75,14 +75,14 @@ final class BoundaryBuffers {
             Map<Integer, StageProgram> programs,
             DeviceScope scope,
             Kernels kernels,
-            EncodingLosses losses,
+            CodingState coding,
             boolean keepsSent) {
         this.rank = rank;
         this.programs = programs;
         this.slices = plan.training().shape().slices();
         this.codecs = plan.codecs();
         this.kernels = kernels;
-        this.losses = losses;
+        this.coding = coding;
         var needs = BufferNeeds.of(rank, plan);
         needs.inbound().forEach(channel -> receive(scope, plan, channel, needs));
         for (StageProgram program : programs.values()) {
@@ -150,13 +150,22 @@ final class BoundaryBuffers {
         DeviceBuffer buffer = take(known(sendable, channel), "coded tensors");
         Tensor coded = coded(unit.stage(), buffer, unit, codec.get());
         boolean feedsBack = codecs.feedsBack(channel);
+        boolean delta = codecs.carriesDeltas(channel);
         if (feedsBack) {
-            losses.addTo(computed, unit, kernels);
+            coding.losses().addTo(computed, unit, kernels);
+        }
+        if (delta) {
+            coding.deltas().sent(unit).subtractFrom(computed, unit);
         }
         kernels.encode(codec.get(), computed, coded);
-        if (feedsBack) {
+        if (feedsBack || delta) {
             kernels.decode(codec.get(), coded, computed);
-            losses.take(computed, unit, kernels);
+        }
+        if (feedsBack) {
+            coding.losses().take(computed, unit, kernels);
+        }
+        if (delta) {
+            coding.deltas().sent(unit).addTo(computed, unit);
         }
         return coded;
     }
@@ -165,6 +174,9 @@ final class BoundaryBuffers {
     Tensor decode(ChannelKey channel, WorkUnit unit, Tensor coded) {
         Tensor tensor = view(channel.stage(), known(decoded, channel).pop(), unit);
         kernels.decode(codecs.of(channel).orElseThrow(), coded, tensor);
+        if (codecs.carriesDeltas(channel)) {
+            coding.deltas().received(unit).addTo(tensor, unit);
+        }
         return tensor;
     }
 

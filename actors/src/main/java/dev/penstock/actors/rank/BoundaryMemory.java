@@ -28,10 +28,12 @@ public final class BoundaryMemory {
     }
 
     /**
-     * Returns the bytes that a rank allocates for receive slots, outputs and input gradients.
+     * Returns the bytes that a rank allocates for receive slots, outputs and input gradients, and
+     * for what its ends of links keep from step to step.
      *
      * @param rows of the largest boundary tensor
      * @param columns of every boundary tensor
+     * @param rowsOfSequence of all boundary tensors of a kind and a sequence, at most
      * @param rowsOfStep of all boundary tensors of a kind in a training step
      * @param sharedGradientElements elements of the gradient that stages share, 0 if they share
      *     none
@@ -43,6 +45,7 @@ public final class BoundaryMemory {
             RunPlan plan,
             int rows,
             int columns,
+            int rowsOfSequence,
             long rowsOfStep,
             long sharedGradientElements,
             boolean keepsSent,
@@ -55,9 +58,12 @@ public final class BoundaryMemory {
                 bytes += sizes.made(stage, made);
             }
         }
-        long lost = EncodingLosses.sending(plan, plan.stagesOf(rank)).size() * 2L;
+        long lost = EncodingLosses.sending(plan, plan.stagesOf(rank)).size() * 2L * rowsOfStep;
+        long known =
+                ActivationDeltas.ends(plan, plan.stagesOf(rank))
+                        * ((long) plan.codecs().deltaRows() * rowsOfSequence + rowsOfStep);
         return bytes
-                + lost * rowsOfStep * columns * Float.BYTES
+                + (lost + known) * columns * Float.BYTES
                 + SharedGradientExchange.slotBytes(rank, plan, sharedGradientElements, staged);
     }
 

@@ -18,8 +18,6 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -123,7 +121,8 @@ final class EncodingLosses implements AutoCloseable {
                         columns,
                         tensor(memory, stage.stage(), 0, rows, columns[slices]),
                         tensor(memory, stage.stage(), 1, rows, columns[slices]));
-        lost.fill(source, kernels);
+        kernels.zero(lost.pending);
+        CodingState.fill(lost.named(), source, kernels);
         ofStages.put(stage.stage(), lost);
     }
 
@@ -176,9 +175,7 @@ final class EncodingLosses implements AutoCloseable {
     /** What a checkpoint of a stage has of this rank. */
     List<NamedTensor> state(int stage) {
         Lost lost = ofStages.get(stage);
-        return lost == null
-                ? List.of()
-                : List.of(new NamedTensor(lost.name, lost.piece, lost.committed));
+        return lost == null ? List.of() : List.of(lost.named());
     }
 
     @Override
@@ -217,15 +214,8 @@ final class EncodingLosses implements AutoCloseable {
             this.pending = pending;
         }
 
-        void fill(StageBuilder source, Kernels kernels) {
-            kernels.zero(committed);
-            kernels.zero(pending);
-            try (Arena arena = Arena.ofConfined()) {
-                MemorySegment first = arena.allocate(committed.bytes(), Long.BYTES);
-                if (source.fill(name, piece, first)) {
-                    committed.write(first);
-                }
-            }
+        NamedTensor named() {
+            return new NamedTensor(name, piece, committed);
         }
 
         Tensor at(Tensor all, WorkUnit unit) {
@@ -234,11 +224,8 @@ final class EncodingLosses implements AutoCloseable {
                     .columns(first, columns[unit.slice() + 1] - first);
         }
 
-        /** The same elements as rows of sequences. */
         Tensor bySequences(Tensor unit) {
-            int width = unit.rows() * unit.columns() / sequences;
-            return new Tensor(
-                    unit.buffer(), unit.offsetBytes(), unit.type(), sequences, width, width);
+            return CodingState.bySequences(unit, sequences);
         }
 
         void commit() {

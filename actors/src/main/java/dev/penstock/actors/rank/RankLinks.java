@@ -50,7 +50,7 @@ final class RankLinks implements AutoCloseable {
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
     /**
-     * @param losses what encoding has lost so far
+     * @param coding what this rank's ends of links keep from step to step
      * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
      */
     RankLinks(
@@ -60,7 +60,7 @@ final class RankLinks implements AutoCloseable {
             RankResources resources,
             Device device,
             Map<Integer, StageProgram> stages,
-            EncodingLosses losses,
+            CodingState coding,
             Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
             FrameListener listener,
@@ -90,7 +90,7 @@ final class RankLinks implements AutoCloseable {
                             stages,
                             boundary,
                             device.kernels(),
-                            losses,
+                            coding,
                             dataPlane.keepsSentTensors());
             List<Inbound> inbound = new ArrayList<>(buffers.inbound());
             List<Outbound> outbound = new ArrayList<>(buffers.outbound());
@@ -111,14 +111,7 @@ final class RankLinks implements AutoCloseable {
                 interpreters.put(
                         kind,
                         new OpInterpreter(
-                                rank,
-                                plan,
-                                kind,
-                                stages,
-                                exchanges,
-                                buffers,
-                                endpoint,
-                                direct,
+                                rank, plan, kind, stages, exchanges, buffers, endpoint, direct,
                                 faults));
             }
             stages.values().forEach(stage -> stage.connect(groups.ofStages()));

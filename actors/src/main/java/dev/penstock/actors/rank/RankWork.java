@@ -50,7 +50,7 @@ public final class RankWork implements AutoCloseable {
     private final Device device;
     private final Map<Integer, StageProgram> stages = new TreeMap<>();
     private RankMirrors mirrors;
-    private EncodingLosses losses = EncodingLosses.NONE;
+    private CodingState coding = CodingState.NONE;
     private @Nullable RankLinks links;
     private long restoredStep;
     private long readyStep = NOTHING;
@@ -146,7 +146,7 @@ public final class RankWork implements AutoCloseable {
         closeStages();
         programs.createAll(ownStages(), resources.plan().grid().placeOf(rank), device)
                 .forEach(stage -> stages.put(stage.stage(), stage));
-        losses = EncodingLosses.build(rank, resources.plan(), stages.values(), device, programs);
+        coding = CodingState.build(rank, resources.plan(), stages.values(), device, programs);
     }
 
     private List<TrainedState> trained() {
@@ -217,7 +217,7 @@ public final class RankWork implements AutoCloseable {
                         resources,
                         device,
                         stages,
-                        losses,
+                        coding,
                         scope -> mirrors.connect(layout, trained(), scope),
                         faults,
                         listener,
@@ -362,7 +362,7 @@ public final class RankWork implements AutoCloseable {
     void update(long committedStep, double clipFactor) {
         faults.at(StepMoment.OPTIMIZER, committedStep);
         stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
-        losses.commit();
+        coding.commit();
         mirrors.update(committedStep, clipFactor);
         faults.at(StepMoment.UPDATED, committedStep);
     }
@@ -373,7 +373,7 @@ public final class RankWork implements AutoCloseable {
         List<CheckpointStore.ShardFile> files = new ArrayList<>();
         for (StageProgram stage : stages.values()) {
             List<NamedTensor> state =
-                    Stream.concat(stage.state().stream(), losses.state(stage.stage()).stream())
+                    Stream.concat(stage.state().stream(), coding.state(stage.stage()).stream())
                             .filter(held -> held.piece().elements() > 0)
                             .toList();
             if (!state.isEmpty()) {
@@ -397,8 +397,8 @@ public final class RankWork implements AutoCloseable {
     }
 
     private void closeStages() {
-        losses.close();
-        losses = EncodingLosses.NONE;
+        coding.close();
+        coding = CodingState.NONE;
         List<StageProgram> built = new ArrayList<>(stages.values());
         stages.clear();
         built.reversed().forEach(StageProgram::close);

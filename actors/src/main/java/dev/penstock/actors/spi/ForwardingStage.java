@@ -33,6 +33,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public int layers() {
+        return stage.layers();
+    }
+
+    @Override
     public int boundaryRows(int slice) {
         return stage.boundaryRows(slice);
     }
@@ -45,6 +50,11 @@ public abstract class ForwardingStage implements StageProgram {
     @Override
     public int boundarySequences() {
         return stage.boundarySequences();
+    }
+
+    @Override
+    public int dataRow(int microBatch, int sequence) {
+        return stage.dataRow(microBatch, sequence);
     }
 
     @Override

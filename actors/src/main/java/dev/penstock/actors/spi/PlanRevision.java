@@ -23,6 +23,6 @@ public record PlanRevision(int number, List<String> settings, String hash, Strin
     /** What changes and why, in a line, for people. */
     public String words() {
         String changes = settings.isEmpty() ? "the first one" : String.join(", ", settings);
-        return "%s (%s)".formatted(changes, reason);
+        return reason.isEmpty() ? changes : "%s (%s)".formatted(changes, reason);
     }
 }

@@ -41,8 +41,8 @@ public interface ProcessSupply {
     default void placed(int rank, String process, long pid) {}
 
     /**
-     * Has ranks go to nodes that hold their mirrors, if these have room; nobody counts that unless
-     * this says so.
+     * Has ranks go to nodes that have others: that hold their mirrors, or because no node of their
+     * own comes; if these have room, which nobody counts unless this says so.
      *
      * @param processes of each rank, as {@code NodeInfo.process} says
      * @return whether they do

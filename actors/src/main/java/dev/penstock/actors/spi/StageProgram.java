@@ -28,6 +28,11 @@ public interface StageProgram extends AutoCloseable {
         return stage();
     }
 
+    /** How many layers this stage has: the next stage begins with the one behind them. */
+    default int layers() {
+        return 1;
+    }
+
     /** Rows of a boundary tensor of this token slice, at most. */
     int boundaryRows(int slice);
 
@@ -46,6 +51,18 @@ public interface StageProgram extends AutoCloseable {
      */
     default int boundarySequences() {
         return 1;
+    }
+
+    /**
+     * The number of the row of the data that a sequence is in the step that has begun, from 0; -1
+     * where rows do not come again, and in evaluations. The stage at the other end of a link says
+     * the same.
+     *
+     * @param microBatch numbered as in this rank's program
+     * @param sequence of the micro-batch, from 0
+     */
+    default int dataRow(int microBatch, int sequence) {
+        return -1;
     }
 
     /** Columns of every boundary tensor. */

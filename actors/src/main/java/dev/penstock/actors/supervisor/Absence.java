@@ -16,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * the step under way.
  */
 final class Absence {
+    /** A plan that came to nothing, as when a disk was full, is asked for again after as many. */
+    private static final int STEPS_TO_ASK_AGAIN = 10;
+
     private final RecoveryPolicy policy;
     private final RankTable ranks;
     private final Placer placer;
@@ -36,6 +39,9 @@ final class Absence {
 
     /** The epoch in which that was asked. */
     private int askedIn;
+
+    /** The last step that was done by then. */
+    private long askedAfter;
 
     Absence(RecoveryPolicy policy, RankTable ranks, Placer placer, Outbox out, StepDriver driver) {
         this.policy = policy;
@@ -119,11 +125,14 @@ final class Absence {
         awaited.remove(rank);
     }
 
-    /** Once in an epoch: if there is none, there will be none. */
     private void ask(Set<Integer> absent) {
-        if (!absent.equals(asked) || askedIn != ranks.epoch()) {
+        long completed = driver.completed();
+        if (!absent.equals(asked)
+                || askedIn != ranks.epoch()
+                || completed >= askedAfter + STEPS_TO_ASK_AGAIN) {
             asked = absent;
             askedIn = ranks.epoch();
+            askedAfter = completed;
             out.add(new Effect.AskPlan(ranks.revision(), absent));
         }
     }

@@ -82,8 +82,8 @@ public sealed interface Effect {
     }
 
     /**
-     * Find out whether these nodes have room for ranks that go there to their mirrors; the answer
-     * is {@code onRoom}.
+     * Find out whether these nodes, which have other ranks, have room for ranks that go there; the
+     * answer is {@code onRoom}.
      */
     record AskRoom(Map<Integer, NodeInfo> nodes) implements Effect {
         public AskRoom {

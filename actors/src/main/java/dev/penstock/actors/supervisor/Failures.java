@@ -64,7 +64,7 @@ final class Failures {
                 replaceSpare();
             }
         } else {
-            onDead(gone, how, now);
+            onDead(gone, causes::onProcessDead, how, now);
         }
     }
 
@@ -92,15 +92,16 @@ final class Failures {
             onLinkDied("", how, now);
         }
         if (!gone.isEmpty()) {
-            onDead(gone, withLink, how, now);
+            onDead(gone, withLink ? causes::onDeadWithLink : causes::onDead, how, now);
         }
     }
 
-    private void onDead(List<Integer> gone, String how, long now) {
-        onDead(gone, false, how, now);
+    /** What comes of deaths in a run that has begun. */
+    private interface Consequence {
+        NextAction of(List<Integer> gone, String cause, long now);
     }
 
-    private void onDead(List<Integer> gone, boolean withLink, String how, long now) {
+    private void onDead(List<Integer> gone, Consequence consequence, String how, long now) {
         String names = gone.stream().map(ranks::name).collect(Collectors.joining(" and "));
         String cause = "%s died: %s, after step %d".formatted(names, how, driver.completed());
         switch (course.phase()) {
@@ -112,11 +113,7 @@ final class Failures {
                 if (driver.onlyPublishes()) {
                     gone.forEach(ranks::vacate);
                 } else {
-                    course.follow(
-                            withLink
-                                    ? causes.onDeadWithLink(gone, cause, now)
-                                    : causes.onDead(gone, cause, now),
-                            now);
+                    course.follow(consequence.of(gone, cause, now), now);
                 }
             }
             case STOPPING -> {
@@ -148,7 +145,8 @@ final class Failures {
                 ranks.stopped(rank);
                 course.fail("%s stopped by itself".formatted(ranks.name(rank)), now);
             }
-            case RUNNING, RECOVERING -> onDead(List.of(rank), "it stopped by itself", now);
+            case RUNNING, RECOVERING ->
+                    onDead(List.of(rank), causes::onDead, "it stopped by itself", now);
         }
     }
 

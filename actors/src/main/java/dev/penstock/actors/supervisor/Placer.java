@@ -1,12 +1,14 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.node.NodeInfo;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Predicate;
 
 /** The nodes that are there, and which of them a rank goes to. */
@@ -57,6 +59,34 @@ final class Placer {
         return taker(Optional.of(rank))
                 .or(() -> first(node -> node.spare() && ranks.on(node).isEmpty()))
                 .or(() -> nodeFor(rank));
+    }
+
+    /** Whether any rank lives in the process of this node. */
+    boolean hasRanks(NodeInfo node) {
+        return nodes.contains(node) && ranks.livesIn(node.process());
+    }
+
+    /**
+     * The node of another rank that this one may live beside: of the processes with the fewest
+     * ranks the one whose ranks are nearest in number, which exchange the most.
+     *
+     * @param refuges of other ranks, and processes that have no room
+     */
+    Optional<NodeInfo> nodeOfOthers(int rank, RecoveryPhase.Refuges refuges) {
+        Map<String, Integer> loads = new HashMap<>();
+        Map<Integer, NodeInfo> all = new TreeMap<>(refuges.found());
+        for (RankTable.Row row : ranks.rows()) {
+            ranks.node(row.rank()).ifPresent(node -> all.put(row.rank(), node));
+        }
+        all.values().forEach(node -> loads.merge(node.process(), 1, Integer::sum));
+        return all.entrySet().stream()
+                .filter(other -> !refuges.full().contains(other.getValue().process()))
+                .min(
+                        Comparator.comparing(
+                                        (Map.Entry<Integer, NodeInfo> other) ->
+                                                loads.getOrDefault(other.getValue().process(), 0))
+                                .thenComparing(other -> Math.abs(other.getKey() - rank)))
+                .map(Map.Entry::getValue);
     }
 
     /** Processes that wait for a rank. */

@@ -358,6 +358,17 @@ final class RankTable {
         return List.copyOf(found);
     }
 
+    /** Whether any rank has a node. */
+    boolean anyLives() {
+        return Arrays.stream(rows).anyMatch(row -> row.node != null);
+    }
+
+    /** Whether any rank lives in a process. */
+    boolean livesIn(String process) {
+        return Arrays.stream(rows)
+                .anyMatch(row -> row.node != null && row.node.process().equals(process));
+    }
+
     /** The ranks that live on a node. */
     List<Integer> on(NodeInfo node) {
         return where(row -> node.equals(row.node));

@@ -13,6 +13,7 @@ import java.util.OptionalLong;
  * @param detectNanos the longest time that it took to see one of them dead
  * @param sparesUsed processes that waited as spares and host ranks now
  * @param wentBack whether all ranks went back to a checkpoint, in any of the epochs
+ * @param crowds whether missing ranks go to nodes that have others: no other nodes come
  */
 record RecoveryAttempt(
         Origin origin,
@@ -20,6 +21,7 @@ record RecoveryAttempt(
         long detectNanos,
         int sparesUsed,
         boolean wentBack,
+        boolean crowds,
         RecoveryWaits waits) {
     /**
      * How it began.
@@ -61,13 +63,13 @@ record RecoveryAttempt(
     }
 
     static RecoveryAttempt begin(Origin origin) {
-        return new RecoveryAttempt(origin, RankSet.NONE, 0, 0, false, RecoveryWaits.NONE);
+        return new RecoveryAttempt(origin, RankSet.NONE, 0, 0, false, false, RecoveryWaits.NONE);
     }
 
     // ---- what becomes of it ---------------------------------------------------------------------
 
     RecoveryAttempt dead(RankSet ranks) {
-        return new RecoveryAttempt(origin, ranks, detectNanos, sparesUsed, wentBack, waits);
+        return new RecoveryAttempt(origin, ranks, detectNanos, sparesUsed, wentBack, crowds, waits);
     }
 
     /** More ranks are dead. */
@@ -87,19 +89,25 @@ record RecoveryAttempt(
 
     RecoveryAttempt detectedAfter(long nanos) {
         return new RecoveryAttempt(
-                origin, dead, Math.max(detectNanos, nanos), sparesUsed, wentBack, waits);
+                origin, dead, Math.max(detectNanos, nanos), sparesUsed, wentBack, crowds, waits);
     }
 
     RecoveryAttempt tookSpares(int more) {
-        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed + more, wentBack, waits);
+        return new RecoveryAttempt(
+                origin, dead, detectNanos, sparesUsed + more, wentBack, crowds, waits);
     }
 
     RecoveryAttempt goneBack() {
-        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed, true, waits);
+        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed, true, crowds, waits);
     }
 
     RecoveryAttempt waits(RecoveryWaits now) {
-        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed, wentBack, now);
+        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed, wentBack, crowds, now);
+    }
+
+    /** No node comes for a missing rank. */
+    RecoveryAttempt crowding() {
+        return new RecoveryAttempt(origin, dead, detectNanos, sparesUsed, wentBack, true, waits);
     }
 
     // ---- questions ------------------------------------------------------------------------------
@@ -113,6 +121,13 @@ record RecoveryAttempt(
         return origin.reason() instanceof Reason.Loss
                 && !dead.isEmpty()
                 && gone.stream().noneMatch(dead::contains);
+    }
+
+    /** Whether anything is gone; else the ranks only begin anew. */
+    boolean isOfALoss() {
+        return !dead.isEmpty()
+                || !(origin.reason() instanceof Reason.GoBack
+                        || origin.reason() instanceof Reason.Rewire);
     }
 
     String cause() {

@@ -23,6 +23,7 @@ final class RecoveryCauses {
     private static final Logger LOG = LoggerFactory.getLogger(RecoveryCauses.class);
 
     private final RunPlan plan;
+    private final RecoveryPolicy policy;
     private final RankTable ranks;
     private final Placer placer;
     private final Links links;
@@ -46,6 +47,7 @@ final class RecoveryCauses {
             RecoveryDriver recovery,
             RecoveryBudget budget) {
         this.plan = plan;
+        this.policy = policy;
         this.ranks = ranks;
         this.placer = placer;
         this.links = links;
@@ -63,14 +65,29 @@ final class RecoveryCauses {
         return onDead(recovery.after(cause, now), gone, cause, now);
     }
 
+    /**
+     * Processes that the supervisor has started are gone. When no more may be started, their ranks
+     * go to those that are left, if the policy is to do so: there is one fewer each time.
+     */
+    NextAction onProcessDead(List<Integer> gone, String cause, long now) {
+        boolean mayCrowd = policy.enabled() && policy.rebalanceAfter().isPresent();
+        return onDead(recovery.after(cause, now), gone, mayCrowd, cause, now);
+    }
+
     private NextAction onDead(RecoveryAttempt before, List<Integer> gone, String cause, long now) {
+        return onDead(before, gone, false, cause, now);
+    }
+
+    private NextAction onDead(
+            RecoveryAttempt before, List<Integer> gone, boolean mayCrowd, String cause, long now) {
         gone.forEach(ranks::vacate);
         Optional<String> refused =
                 recovery.isUnderWay() && before.bears(gone) ? Optional.empty() : spend(cause, now);
-        if (refused.isPresent()) {
+        boolean crowds = refused.isPresent() && mayCrowd && ranks.anyLives();
+        if (refused.isPresent() && !crowds) {
             return new NextAction.Broken(refused.get());
         }
-        RecoveryAttempt attempt = before.died(gone);
+        RecoveryAttempt attempt = (crowds ? before.crowding() : before).died(gone);
         for (int rank : gone) {
             attempt = attempt.detectedAfter(ranks.silentNanos(rank, now));
         }

@@ -9,6 +9,7 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.supervisor.RecoveryPhase.Detour;
 import dev.penstock.actors.supervisor.RecoveryPhase.HoldersRoom;
 import dev.penstock.actors.supervisor.RecoveryPhase.Preparing;
+import dev.penstock.actors.supervisor.RecoveryPhase.Refuges;
 import dev.penstock.actors.supervisor.RecoveryPhase.Resuming;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,7 +23,8 @@ import java.util.TreeSet;
 /**
  * From where a run goes on when all living ranks are prepared, and on which nodes the missing ones
  * come back: from what all hold in memory if nobody is missing, or others can do the work of those
- * who are; else from mirrors if there is one of each, else from the last checkpoint.
+ * who are; else from mirrors if there is one of each, else from the last checkpoint. Those that no
+ * node comes for go to nodes that have others.
  */
 final class RecoveryDecision {
     /** To make and prove an order takes far less; without it, a run waits for a process. */
@@ -98,10 +100,18 @@ final class RecoveryDecision {
                 }
             }
         }
-        List<Integer> homeless = homesMatter() ? homeless(missing) : List.of();
-        return homeless.isEmpty()
-                ? goOn(known, new RestartSource.Checkpoint(driver.rollBack()), now)
+        boolean crowds = known.attempt().crowds();
+        List<Integer> homeless = crowds || homesMatter() ? homeless(missing) : List.of();
+        if (homeless.isEmpty()) {
+            return goBack(known, Map.of(), now);
+        }
+        return crowds
+                ? goBesideOthers(known, homeless, now)
                 : askForProcesses(known, homeless); // nobody opens links before all are somewhere
+    }
+
+    private Resuming goBack(Preparing under, Map<Integer, NodeInfo> refuges, long now) {
+        return goOn(under, new RestartSource.Checkpoint(driver.rollBack(), refuges), now);
     }
 
     /**
@@ -113,6 +123,7 @@ final class RecoveryDecision {
         Preparing under = planWithoutLost(begun, now);
         return under.detour() instanceof Detour.Sought
                         || plan.mirrors()
+                        || under.attempt().crowds()
                         || under.attempt().takesUp()
                         || links.areDown()
                 ? under
@@ -127,7 +138,7 @@ final class RecoveryDecision {
         absent.removeAll(joiners(under));
         boolean helps = !absent.isEmpty() && absence.isAllowed() && under.attempt().hasLosses();
         absent.addAll(ranks.plan().absent());
-        if (!helps) {
+        if (!helps || anyLosesAllReplicas(absent)) {
             return under.with(new Detour.Unsought());
         }
         if (under.detour().isAbout(absent)) {
@@ -135,6 +146,10 @@ final class RecoveryDecision {
         }
         out.add(new Effect.AskPlan(ranks.revision(), absent));
         return under.with(new Detour.Sought(absent, now));
+    }
+
+    private boolean anyLosesAllReplicas(Set<Integer> absent) {
+        return absent.stream().anyMatch(rank -> absent.containsAll(plan.grid().replicaGroup(rank)));
     }
 
     private void goOnWithoutLost(RunPlan without) {
@@ -156,6 +171,35 @@ final class RecoveryDecision {
                         .filter(rank -> placer.replacementFor(rank).isPresent())
                         .toList()
                 : List.of();
+    }
+
+    // ---- beside others --------------------------------------------------------------------------
+
+    /**
+     * All go back, those that no node comes for to nodes that have others; unless there is no room
+     * on any of these.
+     */
+    private RecoveryPhase goBesideOthers(Preparing known, List<Integer> homeless, long now) {
+        Refuges refuges = known.refuges();
+        if (!refuges.asked().isEmpty()) {
+            return known;
+        }
+        if (!refuges.found().values().stream().allMatch(placer::hasRanks)) {
+            return goBesideOthers(known.with(Refuges.NONE), homeless, now); // excluded meanwhile
+        }
+        Optional<Integer> next =
+                homeless.stream().filter(rank -> !refuges.found().containsKey(rank)).findFirst();
+        if (next.isEmpty()) {
+            return goBack(known, refuges.found(), now);
+        }
+        int rank = next.get();
+        Optional<NodeInfo> node = placer.nodeOfOthers(rank, refuges);
+        if (node.isEmpty()) {
+            return askForProcesses(known, homeless);
+        }
+        Refuges asking = refuges.asking(rank, node.get());
+        out.add(new Effect.AskRoom(asking.asked()));
+        return known.with(asking);
     }
 
     // ---- how it goes on -------------------------------------------------------------------------
@@ -271,15 +315,18 @@ final class RecoveryDecision {
 
     /** The process of a rank; of one that has none yet, a process of its own. */
     private Object place(RestartSource source, int rank) {
-        Optional<NodeInfo> node = ranks.node(rank).or(() -> holderNode(source, rank));
+        Optional<NodeInfo> node = ranks.node(rank).or(() -> refuge(source, rank));
         return node.isPresent() ? node.get().process() : rank;
     }
 
-    /** Where the mirror of a missing rank is, if it is restarted from there. */
-    private Optional<NodeInfo> holderNode(RestartSource source, int rank) {
-        return source instanceof RestartSource.Mirrors(_, var holders)
-                ? Optional.ofNullable(holders.get(rank)).flatMap(ranks::node)
-                : Optional.empty();
+    /** The node of others that a missing rank goes to: where its mirror is, or where room is. */
+    private Optional<NodeInfo> refuge(RestartSource source, int rank) {
+        return switch (source) {
+            case RestartSource.Mirrors(_, var holders) ->
+                    Optional.ofNullable(holders.get(rank)).flatMap(ranks::node);
+            case RestartSource.Checkpoint(_, var refuges) -> Optional.ofNullable(refuges.get(rank));
+            case RestartSource.Memory _, RestartSource.Joined _ -> Optional.empty();
+        };
     }
 
     /**
@@ -288,10 +335,11 @@ final class RecoveryDecision {
      * @return whether that node was a spare one
      */
     private boolean settle(RestartSource source, int rank, long now) {
+        Optional<NodeInfo> refuge = refuge(source, rank);
         Optional<NodeInfo> node =
                 source instanceof RestartSource.Mirrors
-                        ? holderNode(source, rank)
-                        : placer.replacementFor(rank);
+                        ? refuge
+                        : refuge.or(() -> placer.replacementFor(rank));
         node.ifPresent(chosen -> ranks.placed(rank, chosen, now));
         return node.filter(NodeInfo::spare).isPresent();
     }

@@ -142,7 +142,12 @@ final class RecoveryDriver {
         if (startedOver == 0) {
             memoryPause.begin(now);
         }
-        LOG.warn("run {}: {}; recovering in epoch {}", plan.runId(), cause, epoch);
+        LOG.warn(
+                "run {}: {}; {} in epoch {}",
+                plan.runId(),
+                cause,
+                attempt.isOfALoss() ? "recovering" : "goes on",
+                epoch);
         ranks.enter(epoch);
         out.add(new Effect.Journal(new JournalRecord.EpochRaised(epoch, cause)));
         out.notify(listener -> listener.onRecovering(epoch, cause));
@@ -335,6 +340,10 @@ final class RecoveryDriver {
             return NextAction.GO_ON;
         }
         RecoveryPhase waiting = patience.onNoRoom(under, now);
+        if (waiting instanceof Preparing preparing && patience.isOverForRoom(waiting, now)) {
+            Preparing crowding = preparing.with(preparing.attempt().crowding());
+            waiting = decideIfReady(crowding.with(preparing.refuges().anew()), now);
+        }
         phase = waiting;
         return patience.afterNoRoom(waiting, line, now);
     }

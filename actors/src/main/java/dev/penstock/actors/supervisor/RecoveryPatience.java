@@ -78,6 +78,12 @@ final class RecoveryPatience {
         return under.since(now).with(attempt.waits(attempt.waits().withoutRoom(now)));
     }
 
+    /** Whether ranks have waited for room for so long that they go to nodes that have others. */
+    boolean isOverForRoom(RecoveryPhase under, long now) {
+        long since = under.attempt().waits().noRoomSinceNanos().orElse(now);
+        return policy.rebalanceAfter().filter(wait -> now - since >= wait.toNanos()).isPresent();
+    }
+
     /** What becomes of the run while its ranks' start waits for what this line says. */
     NextAction afterNoRoom(RecoveryPhase under, String line, long now) {
         RecoveryAttempt attempt = under.attempt();

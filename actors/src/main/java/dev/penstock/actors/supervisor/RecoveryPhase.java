@@ -12,6 +12,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -56,7 +57,8 @@ sealed interface RecoveryPhase {
             Answers prepared,
             RankSet askedFor,
             HoldersRoom room,
-            Detour detour)
+            Detour detour,
+            Refuges refuges)
             implements RecoveryPhase {
         /** An epoch begins: nothing was answered or decided in it. */
         static Preparing begin(RecoveryAttempt attempt, long now) {
@@ -66,44 +68,57 @@ sealed interface RecoveryPhase {
                     Answers.NONE,
                     RankSet.NONE,
                     new HoldersRoom.Unasked(),
-                    new Detour.Unsought());
+                    new Detour.Unsought(),
+                    Refuges.NONE);
         }
 
         @Override
         public Preparing with(RecoveryAttempt known) {
-            return new Preparing(known, sinceNanos, prepared, askedFor, room, detour);
+            return new Preparing(known, sinceNanos, prepared, askedFor, room, detour, refuges);
         }
 
         @Override
         public Preparing since(long now) {
-            return new Preparing(attempt, now, prepared, askedFor, room, detour);
+            return new Preparing(attempt, now, prepared, askedFor, room, detour, refuges);
         }
 
         /** A rank answered. */
         Preparing answered(RankEvent.Prepared answer) {
             return new Preparing(
-                    attempt, sinceNanos, prepared.with(answer), askedFor, room, detour);
+                    attempt, sinceNanos, prepared.with(answer), askedFor, room, detour, refuges);
         }
 
         /** A rank is left behind; what it holds, mirrors too, is out of reach. */
         Preparing excluding(int rank) {
             return new Preparing(
-                    attempt.died(rank), sinceNanos, prepared.without(rank), askedFor, room, detour);
+                    attempt.died(rank),
+                    sinceNanos,
+                    prepared.without(rank),
+                    askedFor,
+                    room,
+                    detour,
+                    refuges);
         }
 
         /** A process was asked for. */
         Preparing asksProcessFor(int rank) {
-            return new Preparing(attempt, sinceNanos, prepared, askedFor.with(rank), room, detour);
+            return new Preparing(
+                    attempt, sinceNanos, prepared, askedFor.with(rank), room, detour, refuges);
         }
 
         /** What is known of the holders' room. */
         Preparing with(HoldersRoom known) {
-            return new Preparing(attempt, sinceNanos, prepared, askedFor, known, detour);
+            return new Preparing(attempt, sinceNanos, prepared, askedFor, known, detour, refuges);
         }
 
         /** What is known of a plan without the lost ranks. */
         Preparing with(Detour known) {
-            return new Preparing(attempt, sinceNanos, prepared, askedFor, room, known);
+            return new Preparing(attempt, sinceNanos, prepared, askedFor, room, known, refuges);
+        }
+
+        /** What is known of the nodes of others that missing ranks may go to. */
+        Preparing with(Refuges known) {
+            return new Preparing(attempt, sinceNanos, prepared, askedFor, room, detour, known);
         }
 
         /** It is decided from where the run restarts. */
@@ -190,7 +205,7 @@ sealed interface RecoveryPhase {
 
         /** Nodes have said whether they have room. */
         Preparing onRoom(Map<Integer, NodeInfo> asked, boolean granted) {
-            return with(room.answered(asked, granted));
+            return with(room.answered(asked, granted)).with(refuges.answered(asked, granted));
         }
     }
 
@@ -313,6 +328,54 @@ sealed interface RecoveryPhase {
         /** After an answer, which may be to a question that is out of date. */
         default HoldersRoom answered(Map<Integer, NodeInfo> ranks, boolean granted) {
             return isAbout(ranks) ? new Answered(ranks, granted) : this;
+        }
+    }
+
+    /**
+     * Nodes of others that missing ranks go to because no node comes for them; they are asked for
+     * one rank after the other.
+     *
+     * @param found for these ranks there is room
+     * @param asked what is found and one more; empty while no answer is awaited
+     * @param full processes that had no room
+     */
+    record Refuges(Map<Integer, NodeInfo> found, Map<Integer, NodeInfo> asked, Set<String> full) {
+        static final Refuges NONE = new Refuges(Map.of(), Map.of(), Set.of());
+
+        public Refuges {
+            found = Map.copyOf(found);
+            asked = Map.copyOf(asked);
+            full = Set.copyOf(full);
+        }
+
+        /** All may have room again, unless an answer is awaited. */
+        Refuges anew() {
+            return asked.isEmpty() ? new Refuges(found, asked, Set.of()) : this;
+        }
+
+        /** One rank more is to go to a node. */
+        Refuges asking(int rank, NodeInfo node) {
+            Map<Integer, NodeInfo> more = new TreeMap<>(found);
+            more.put(rank, node);
+            return new Refuges(found, more, full);
+        }
+
+        /** After an answer, which may be to a question that is out of date. */
+        Refuges answered(Map<Integer, NodeInfo> ranks, boolean granted) {
+            if (!ranks.equals(asked)) {
+                return this;
+            }
+            if (granted) {
+                return new Refuges(asked, Map.of(), full);
+            }
+            Set<String> more = new TreeSet<>(full);
+            asked.forEach(
+                    (rank, node) -> {
+                        if (!found.containsKey(rank)) {
+                            more.add(node.process());
+                        }
+                    });
+            return new Refuges(found, Map.of(), more);
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.rank.StateSource;
 import dev.penstock.actors.spi.RecoveryReport.Restart;
 import java.util.Map;
@@ -27,14 +28,22 @@ sealed interface RestartSource {
      */
     record Joined(StateSource start) implements RestartSource {}
 
-    /** All go back. */
-    record Checkpoint(StateSource start) implements RestartSource {}
+    /**
+     * All go back.
+     *
+     * @param refuges nodes of others that missing ranks go to
+     */
+    record Checkpoint(StateSource start, Map<Integer, NodeInfo> refuges) implements RestartSource {
+        public Checkpoint {
+            refuges = Map.copyOf(refuges);
+        }
+    }
 
     /** Where a rank that lives takes its state from. */
     default StateSource ofLiving() {
         return switch (this) {
             case Memory _, Mirrors _, Joined _ -> new StateSource.Kept();
-            case Checkpoint(StateSource start) -> start;
+            case Checkpoint(StateSource start, var _) -> start;
         };
     }
 
@@ -45,7 +54,7 @@ sealed interface RestartSource {
             case Mirrors(long step, var holders) ->
                     new StateSource.FromMirror(Objects.requireNonNull(holders.get(rank)), step);
             case Joined(StateSource start) -> start;
-            case Checkpoint(StateSource start) -> start;
+            case Checkpoint(StateSource start, var _) -> start;
         };
     }
 

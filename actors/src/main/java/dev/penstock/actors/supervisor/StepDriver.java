@@ -266,9 +266,21 @@ final class StepDriver {
             beginSave(now);
             return NextAction.GO_ON;
         }
-        // if it could not be written, as the listener knows, nothing moves
         NextAction begun = at(wanted);
-        return saved ? begun : proceed(now);
+        if (saved) {
+            return begun;
+        }
+        String stays =
+                wanted instanceof NextAction.Revise(RunPlan next)
+                        ? "the plan does not change to " + next.revision().words()
+                        : "no rank moves";
+        long step = completed;
+        out.notify(
+                listener ->
+                        listener.onPlanNote(
+                                "%s: step %d, from which all would go on, could not be saved"
+                                        .formatted(stays, step)));
+        return proceed(now);
     }
 
     private NextAction at(NextAction wanted) {

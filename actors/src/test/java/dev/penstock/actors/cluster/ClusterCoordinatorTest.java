@@ -253,6 +253,33 @@ class ClusterCoordinatorTest {
         assertThat(cluster.coordinator.rebalance("other-1")).isEmpty();
     }
 
+    @Test
+    void aRunThatSpreadsByItselfUsesANodeThatCameLater() {
+        cluster.introduces("a", 4).keeps(new ImaginedRun(RUN, 4).spreading()).opens("a");
+        assertThat(cluster.moves()).isEmpty();
+
+        cluster.introduces("b", 4);
+        assertThat(cluster.moves()).containsExactly(Set.of(2, 3));
+    }
+
+    @Test
+    void aRankThatWaitedInVainIsTakenInBeyondTheLimitAndGoesOnToANodeThatJoins() {
+        cluster.introduces("a", 2).introduces("b", 2);
+        cluster.keeps(new ImaginedRun(RUN, 2).atMostOnANode(1).spreading());
+        cluster.opens("a").opens("b");
+        cluster.sees(0, cluster.process("a")).sees(1, cluster.process("b"));
+        cluster.dies("b").wants(1).recovers().waits(Duration.ofSeconds(1));
+        assertThat(cluster.saysThatThereIsNoRoom()).isTrue();
+
+        assertThat(cluster.coordinator.takeIn(RUN, Map.of(1, cluster.process("a")))).isTrue();
+        cluster.sees(1, cluster.process("a")).recovered(4);
+        cluster.forget().waits(Duration.ofSeconds(1));
+        assertThat(cluster.saysThatThereIsNoRoom()).isFalse();
+
+        cluster.introduces("c", 1);
+        assertThat(cluster.moves()).containsExactly(Set.of(1));
+    }
+
     /** So that no step is lost; then the run is as its limit wants it again, and has mirrors. */
     @Test
     void aRankThatItsMirrorsHolderTookInBeyondTheLimitGoesOnToAFreeNode() {

@@ -254,6 +254,12 @@ final class CoordinatedCluster {
                 .toList();
     }
 
+    boolean saysThatThereIsNoRoom() {
+        return of(ClusterEffect.TellSupervisor.class).stream()
+                .map(ClusterEffect.TellSupervisor::command)
+                .anyMatch(PipelineSupervisor.NoRoom.class::isInstance);
+    }
+
     /** Ranks that the supervisor was told to move, each time. */
     List<Set<Integer>> moves() {
         return toldSupervisor().stream()

@@ -26,6 +26,7 @@ class ImaginedRun implements ClusterRun {
     private final RunPlan plan;
     private final RunBeginning beginning;
     private Optional<Integer> ranksPerNode = Optional.empty();
+    private boolean spreads;
 
     ImaginedRun(String name, int ranks) {
         this.name = name;
@@ -53,6 +54,16 @@ class ImaginedRun implements ClusterRun {
     ImaginedRun atMostOnANode(int ranks) {
         ranksPerNode = Optional.of(ranks);
         return this;
+    }
+
+    ImaginedRun spreading() {
+        spreads = true;
+        return this;
+    }
+
+    @Override
+    public boolean spreads() {
+        return spreads;
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.penstock.actors.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import akka.actor.ActorSystem;
+import akka.actor.testkit.typed.javadsl.TestInbox;
 import akka.serialization.Serialization;
 import akka.serialization.SerializationExtension;
 import dev.penstock.actors.dataplane.LinkTraffic;
@@ -19,6 +20,7 @@ import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.lower.Lowering;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -183,6 +185,20 @@ class NewsTest {
                         .toList(),
                 StepTraffic.NOTHING,
                 times);
+    }
+
+    @Test
+    void whoFollowsLaterHearsTheOrderOfNow() {
+        var followers = new Followers();
+        var writer = new NewsWriter(followers::tell);
+        writer.onRevised(new PlanRevision(1, List.of(), "", ""), ORDER, 10);
+        writer.onRevised(REVISION, ORDER, 20);
+        TestInbox<RunNews> newcomer = TestInbox.create();
+
+        followers.follow(newcomer.getRef());
+
+        assertThat(newcomer.getAllReceived())
+                .containsExactly(new RunNews.Revised(REVISION, ScheduleText.print(ORDER), 20));
     }
 
     @Test

@@ -17,6 +17,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -103,7 +104,7 @@ class FaultInjectorTest {
 
     @Test
     void aSlowStageTakesItsFactorOfTimeInItsStepsOnly() {
-        var slow = new Fault.SlowStage(1, 3, new StepSpan(2, 4));
+        var slow = new Fault.SlowStage(1, OptionalInt.empty(), 3, new StepSpan(2, 4));
         RankFaults rank = injector(slow).forRank(1, RankPlace.single(1), List.of(1));
 
         rank.beginPass(StepKind.TRAIN, 3);
@@ -114,6 +115,24 @@ class FaultInjectorTest {
         rank.beginPass(StepKind.TRAIN, 5);
         long aDayAgo = System.nanoTime() - Duration.ofDays(1).toNanos();
         rank.afterComputation(FORWARD_3, aDayAgo); // would take two days
+    }
+
+    @Test
+    void aStageMayBeSlowOfOneReplicaOnly() {
+        RankGrid grid = new RankGrid(2, 1, 1, 3);
+        var slow = new Fault.SlowStage(1, OptionalInt.of(2), 3, new StepSpan(2, 4));
+
+        assertThat(
+                        IntStream.range(0, grid.ranks())
+                                .filter(
+                                        rank ->
+                                                !injector(slow)
+                                                        .forRank(
+                                                                rank,
+                                                                grid.placeOf(rank),
+                                                                List.of(rank % 2))
+                                                        .equals(RankFaults.NONE)))
+                .containsExactly(5);
     }
 
     /**
@@ -177,7 +196,10 @@ class FaultInjectorTest {
                                                 Duration.ofMillis(20),
                                                 StepSpan.only(3)),
                                         new Fault.TearCheckpoint(4, SavePoint.MANIFEST_WRITTEN),
-                                        new Fault.SlowStage(2, 3, new StepSpan(1, 5)))
+                                        new Fault.SlowStage(
+                                                2, OptionalInt.empty(), 3, new StepSpan(1, 5)),
+                                        new Fault.SlowStage(
+                                                2, OptionalInt.of(1), 3, new StepSpan(1, 5)))
                                 .stream()
                                 .map(Fault::describe))
                 .containsExactly(
@@ -187,7 +209,8 @@ class FaultInjectorTest {
                         "drop 1 % of the frames in steps 3-9 (seed 5)",
                         "delay 50 % of the frames by 0.02 s in step 3 (seed 5)",
                         "kill at manifest-written of the checkpoint of step 4",
-                        "stage 2 x3 slower in steps 1-5");
+                        "stage 2 x3 slower in steps 1-5",
+                        "stage 2, replica 1 x3 slower in steps 1-5");
     }
 
     private static void pass(RankFaults rank, StepKind kind, long step) {

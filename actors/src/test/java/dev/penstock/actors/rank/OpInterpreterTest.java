@@ -136,7 +136,7 @@ class OpInterpreterTest {
             opened.add(scope);
             var buffers =
                     new BoundaryBuffers(
-                            rank, plan, held, scope, device.kernels(), EncodingLosses.NONE, false);
+                            rank, plan, held, scope, device.kernels(), CodingState.NONE, false);
             links.open(buffers.inbound());
             List<Integer> homes = IntStream.range(0, plan.ranks()).boxed().toList();
             var direct = new DirectTransfers(new TransferRegistry(false), rank, 1, homes, NOBODY);

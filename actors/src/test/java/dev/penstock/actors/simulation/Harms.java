@@ -14,6 +14,9 @@ final class Harms {
         }
         SimProcess victim = world.one(alive);
         world.note("HARM %s, victim if any: %s", kind, victim);
+        if (simulation.scenario.wired() && world.chance(0.5)) {
+            simulation.revisePlan();
+        }
         switch (kind) {
             case KILL -> kill(victim, "kill -9", simulation);
             case KILL_TWO -> {

@@ -12,6 +12,7 @@ import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepReport;
+import dev.penstock.actors.supervisor.WiredPlans;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -55,6 +56,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
     private boolean roomDenied;
     private boolean degraded;
     private final Set<Integer> absent = new TreeSet<>();
+    private PlanRevision revision = PlanRevision.NONE;
 
     /** When recoveries were counted that supervisors may still count. */
     private final List<Long> counted = new ArrayList<>();
@@ -206,12 +208,18 @@ final class RunChecks implements RunListener, SimStage.Watch {
         }
     }
 
-    private void follow(PlanRevision revision) {
+    private void follow(PlanRevision next) {
+        revision = next;
         absent.clear();
         if (simulation.scenario.wired()) {
-            revision.settings().forEach(rank -> absent.add(Integer.parseInt(rank)));
+            absent.addAll(WiredPlans.absent(next));
             degraded |= !absent.isEmpty();
         }
+    }
+
+    /** The plan that the run follows. */
+    PlanRevision revision() {
+        return revision;
     }
 
     /** Whether the run ever went on without a rank. */

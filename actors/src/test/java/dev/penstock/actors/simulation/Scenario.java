@@ -110,6 +110,8 @@ record Scenario(
     /** Seeds that follow each other would draw much the same here with the other generator. */
     private static final long GRID = 1L << 41;
 
+    private static final long REBALANCE = 1L << 47;
+
     private static final long HOSTS = 1L << 42;
 
     private static final long ORDER = 1L << 43;
@@ -148,7 +150,8 @@ record Scenario(
                         policy.window(),
                         policy.roomPatience(),
                         policy.nonFinite(),
-                        degraded),
+                        degraded,
+                        policy.rebalanceAfter()),
                 proofs,
                 spares,
                 harms,
@@ -165,9 +168,13 @@ record Scenario(
         boolean strict = random.nextInt(8) == 0;
         boolean skewed = new Random(seed + SKEW).nextInt(3) == 0;
         Duration window = strict && skewed ? Duration.ofMillis(50) : Duration.ofMinutes(10);
-        var policy =
+        var needsAllNodes =
                 new RecoveryPolicy(
                         true, strict ? 1 : 100, window, Duration.ofMinutes(10), nonFinite);
+        var policy =
+                new SplittableRandom(seed + REBALANCE).nextInt(4) == 0
+                        ? needsAllNodes.rebalancingAfter(Duration.ofSeconds(1))
+                        : needsAllNodes;
         var ofGrid = new SplittableRandom(seed + GRID);
         RankGrid grid =
                 ofGrid.nextInt(3) == 0

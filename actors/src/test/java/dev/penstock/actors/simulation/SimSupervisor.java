@@ -187,8 +187,12 @@ final class SimSupervisor {
             case Effect.Leave(NodeInfo node) -> leave(node);
             case Effect.TellRank(int rank, RankCommand order) -> tell(rank, order);
             case Effect.Journal(var entries) -> entries.forEach(simulation::journal);
-            case Effect.StartProcess(var rank) ->
-                    world.after(world.between(0, 2 * World.SECOND), () -> simulation.start(rank));
+            case Effect.StartProcess(var rank) -> {
+                boolean waits =
+                        simulation.scenario.policy().rebalanceAfter().isPresent()
+                                && world.chance(0.5);
+                startProcess(rank, waits ? 5 : 0);
+            }
             case Effect.AskRoom(var nodes) -> askRoom(nodes);
             case Effect.ReadVitals(Set<NodeInfo> nodes) -> readVitals(nodes);
             case Effect.AskPlan(var now, var absent) -> makePlan(now, absent);
@@ -248,6 +252,20 @@ final class SimSupervisor {
         process.after(
                 world.between(0, (slow ? 20 : 1) * World.SECOND),
                 () -> hear(it -> it.onPlan(absent, made, now())));
+    }
+
+    /** For so many half seconds there is no room for it. */
+    private void startProcess(Optional<Integer> rank, int without) {
+        if (without == 0) {
+            world.after(world.between(0, 2 * World.SECOND), () -> simulation.start(rank));
+            return;
+        }
+        process.after(
+                World.SECOND / 2,
+                () -> {
+                    hear(it -> it.onNoRoom("waits for room", now()));
+                    startProcess(rank, without - 1);
+                });
     }
 
     private void askRoom(Map<Integer, NodeInfo> nodes) {

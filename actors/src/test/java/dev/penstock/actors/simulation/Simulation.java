@@ -175,10 +175,18 @@ final class Simulation {
         supervisor.hear((it, now) -> it.onMove(ranks, now));
     }
 
-    /** A plan of its own with the same order: the ranks build their stages anew. */
+    /**
+     * A plan of its own with the same order, for which the ranks build their stages anew; of wired
+     * replicas, which keep them, for other speeds. The run may have another plan by then.
+     */
     void revisePlan() {
         if (scenario.wired()) {
-            return; // its plans are those without ranks
+            RunPlan next =
+                    scenario.wiredPlans().balanced(checks.revision(), world.random.nextLong());
+            world.after(
+                    world.chance(0.5) ? 0 : world.between(0, World.SECOND),
+                    () -> supervisor.hear((it, now) -> it.onRevise(next, now)));
+            return;
         }
         int number = ++revisions;
         var revision =

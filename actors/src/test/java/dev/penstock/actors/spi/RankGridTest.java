@@ -44,8 +44,7 @@ class RankGridTest {
     void eachRankGetsATensorOnceWhereStagesHaveDifferentNumbersOfShards(
             String shards, int context, int data) {
         List<Integer> counts = Stream.of(shards.split(";")).map(Integer::valueOf).toList();
-        var uneven =
-                new RankGrid(counts.size(), Collections.max(counts), context, data, counts);
+        var uneven = new RankGrid(counts.size(), Collections.max(counts), context, data, counts);
         int ranks = counts.stream().mapToInt(n -> n).sum() * context * data;
         assertThat(uneven.ranks()).isEqualTo(ranks);
         for (int rank = 0; rank < ranks; rank++) {

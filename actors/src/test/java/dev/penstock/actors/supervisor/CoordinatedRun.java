@@ -38,6 +38,7 @@ import dev.penstock.schedules.ir.Wiring;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -56,7 +57,8 @@ final class CoordinatedRun implements RunListener {
                     Duration.ofMinutes(10),
                     Duration.ofMinutes(10),
                     RecoveryPolicy.NonFinite.HALT,
-                    true);
+                    true,
+                    Optional.empty());
 
     /** In the place of a rank. */
     static final int SUPERVISOR = -1;
@@ -78,6 +80,7 @@ final class CoordinatedRun implements RunListener {
     private final List<Long> committed = new ArrayList<>();
     private final List<String> stalls = new ArrayList<>();
     private final List<String> unsaved = new ArrayList<>();
+    private final List<String> planNotes = new ArrayList<>();
     private List<RunMember> members = List.of();
     private final List<RecoveryReport> recoveries = new ArrayList<>();
     private final Map<Integer, Integer> births = new HashMap<>();
@@ -86,6 +89,8 @@ final class CoordinatedRun implements RunListener {
     /** What each rank has put together from what it was told. */
     private final Map<Integer, RankLocations> locations = new HashMap<>();
 
+    private final Set<Long> full = new HashSet<>();
+    private List<Integer> homes = List.of();
     private Timeouts timeouts = Timeouts.DEFAULT;
     private RunSteps steps = new RunSteps(0, 4, 0, 0, 0, 0);
     private RunPlan plan;
@@ -117,7 +122,7 @@ final class CoordinatedRun implements RunListener {
                         replicas,
                         2 * replicas,
                         Backwards.FULL,
-                        new RunSteps(0, 9, 0, 0, 0, 0),
+                        new RunSteps(0, 14, 0, 0, 0, 0),
                         CollectiveForm.NEVER,
                         Map.of());
         return new CoordinatedRun(plans.first(), DEGRADED, plans);
@@ -211,7 +216,29 @@ final class CoordinatedRun implements RunListener {
         }
         Map<Integer, NodeInfo> question = asked;
         asked = Map.of();
-        return question.isEmpty() ? this : take(coordinator.onRoom(question, true, now));
+        return question.isEmpty()
+                ? this
+                : take(coordinator.onRoom(question, !isFull(question), now));
+    }
+
+    private boolean isFull(Map<Integer, NodeInfo> question) {
+        return question.values().stream().anyMatch(node -> full.contains(node.pid()));
+    }
+
+    /** There is no room for any more ranks where this one lives. */
+    CoordinatedRun hasNoRoom(int rank) {
+        full.add(pids.getOrDefault(rank, -1L));
+        return this;
+    }
+
+    CoordinatedRun hasRoomAgain(int rank) {
+        full.remove(pids.getOrDefault(rank, -1L));
+        return this;
+    }
+
+    /** The cluster has no node for what it is to start. */
+    CoordinatedRun findsNoRoom() {
+        return take(coordinator.onNoRoom("waits for a node", now));
     }
 
     /** The plans that it was asked for last are there. */
@@ -371,6 +398,10 @@ final class CoordinatedRun implements RunListener {
 
     CoordinatedRun published(long step) {
         return take(coordinator.onPublished(new Publication(step, 1, 1, Optional.empty()), now));
+    }
+
+    CoordinatedRun isNotPublished(long step, String reason) {
+        return take(coordinator.onPublished(new Publication(step, 1, 1, Optional.of(reason)), now));
     }
 
     CoordinatedRun dies(int rank) {
@@ -561,6 +592,16 @@ final class CoordinatedRun implements RunListener {
         unsaved.add("step %d: %s".formatted(step, reason));
     }
 
+    @Override
+    public void onPlanNote(String note) {
+        planNotes.add(note);
+    }
+
+    /** What the listener was told of plans. */
+    List<String> planNotes() {
+        return List.copyOf(planNotes);
+    }
+
     /** What the listener was told of checkpoints that were not written. */
     List<String> unsaved() {
         return List.copyOf(unsaved);
@@ -574,6 +615,16 @@ final class CoordinatedRun implements RunListener {
     /** Who takes part, as told last. */
     List<RunMember> members() {
         return members;
+    }
+
+    @Override
+    public void onPlaced(List<Integer> places) {
+        homes = places;
+    }
+
+    /** By rank, the lowest that lives in the same process, as told last. */
+    List<Integer> homes() {
+        return homes;
     }
 
     @Override

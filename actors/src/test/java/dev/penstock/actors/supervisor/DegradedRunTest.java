@@ -104,7 +104,10 @@ class DegradedRunTest {
         run.dies(1).prepared(0, 2, 3, 4, 5).resumed(0, 2, 3, 4, 5);
         run.dies(3).prepared(0, 2, 4, 5).resumed(0, 2, 4, 5);
 
-        run.dies(5).prepared(0, 2, 4);
+        run.plansAreMade = false;
+        run.dies(5);
+        assertThat(run.plansAsked).isEmpty();
+        run.prepared(0, 2, 4);
         assertThat(run.started()).contains(Optional.of(5));
         run.joins(5);
 
@@ -114,6 +117,29 @@ class DegradedRunTest {
         run.resumed(0, 2, 4).opens(5);
         assertThat(run.passUnderWay().step()).isEqualTo(1);
         assertThat(run.followed().absent()).containsExactly(1, 3);
+    }
+
+    /** Without a checkpoint nobody comes back; a disk may have room again some steps later. */
+    @Test
+    void aRankThatIsToComeBackWhenNothingCanBeSavedIsTakenBackLater() {
+        run.dies(3).prepared(0, 1, 2, 4, 5).resumed(0, 1, 2, 4, 5);
+        run.announces(3);
+        run.step().saves().isNotPublished(1, "the disk is full");
+
+        assertThat(run.planNotes().getLast())
+                .isEqualTo(
+                        "the plan does not change to the first one ([] are absent): step 1, from which all would go on, could not be saved");
+        for (int step = 2; step < 11; step++) {
+            assertThat(run.passUnderWay().step()).isEqualTo(step);
+            run.step();
+        }
+        run.waits(Duration.ofSeconds(1)).forgetTold();
+        run.step();
+        assertThat(run.told(RankCommand.Save.class)).hasSize(5);
+        run.saves().published(11).prepared(0, 1, 2, 4, 5).resumed(0, 1, 2, 4, 5);
+        run.hosted(3).opens(3);
+        assertThat(run.passUnderWay().step()).isEqualTo(12);
+        assertThat(run.followed().absent()).isEmpty();
     }
 
     @Test

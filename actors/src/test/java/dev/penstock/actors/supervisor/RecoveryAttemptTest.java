@@ -118,7 +118,7 @@ class RecoveryAttemptTest {
 
     @Test
     void fromACheckpointAllStartAlike() {
-        var source = new RestartSource.Checkpoint(new StateSource.FromCheckpoint(4));
+        var source = new RestartSource.Checkpoint(new StateSource.FromCheckpoint(4), Map.of());
 
         assertThat(source.ofMissing(1)).isEqualTo(source.ofLiving());
         assertThat(source.ofLiving()).isEqualTo(new StateSource.FromCheckpoint(4));

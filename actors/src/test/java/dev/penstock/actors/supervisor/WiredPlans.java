@@ -23,12 +23,14 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.TreeSet;
 
 /**
- * Plans of one run of wired replicas, each the one that a revision says: straight, but for the
- * ranks that its settings name, in their order.
+ * Plans of one run of wired replicas, each the one that a revision says: straight, or balanced for
+ * speeds that are drawn, but for the ranks that its settings name, in their order.
  *
  * @param capacities of the channels of every plan
  */
@@ -41,13 +43,19 @@ public record WiredPlans(
         long ringFromBytes,
         Map<ChannelKey, Integer> capacities)
         implements DegradedPlans {
+    private static final String SPEEDS = "speeds=";
+
     /** The plan that a revision says. */
     public RunPlan of(PlanRevision revision) {
         PipelineShape shape = PipelineShape.of(stages, microBatches).withPeers(peers);
-        Wirings wirings = Wirings.equal(shape);
-        Placement placement = wirings.straight();
-        for (String rank : revision.settings()) {
-            placement = wirings.without(placement, Integer.parseInt(rank));
+        OptionalLong seed = seed(revision);
+        Wirings wirings =
+                seed.isEmpty()
+                        ? Wirings.equal(shape)
+                        : Wirings.equal(shape).withNanos(speeds(seed.getAsLong(), shape.ranks()));
+        Placement placement = seed.isEmpty() ? wirings.straight() : wirings.balanced();
+        for (int rank : absent(revision)) {
+            placement = wirings.without(placement, rank);
         }
         Schedule compute =
                 WiredOrder.schedule(
@@ -75,6 +83,34 @@ public record WiredPlans(
                 "the stages of all");
     }
 
+    private static OptionalLong seed(PlanRevision revision) {
+        return revision.settings().stream()
+                .filter(setting -> setting.startsWith(SPEEDS))
+                .mapToLong(setting -> Long.parseLong(setting.substring(SPEEDS.length())))
+                .findFirst();
+    }
+
+    private static List<Long> speeds(long seed, int ranks) {
+        return new SplittableRandom(seed).longs(ranks, 1, 5).boxed().toList();
+    }
+
+    /** The ranks that a revision names. */
+    public static List<Integer> absent(PlanRevision revision) {
+        return revision.settings().stream()
+                .filter(setting -> !setting.startsWith(SPEEDS))
+                .map(Integer::valueOf)
+                .toList();
+    }
+
+    /** The next plan after this one, for other speeds. */
+    public RunPlan balanced(PlanRevision now, long seed) {
+        List<String> settings = new ArrayList<>(now.settings());
+        settings.removeIf(setting -> setting.startsWith(SPEEDS));
+        settings.add(SPEEDS + seed);
+        int number = now.number() + 1;
+        return of(new PlanRevision(number, settings, "hash-" + number, "speeds have changed"));
+    }
+
     /** The plan of a run that begins. */
     public RunPlan first() {
         return of(PlanRevision.NONE);
@@ -83,7 +119,9 @@ public record WiredPlans(
     @Override
     public Optional<RunPlan> without(PlanRevision now, Set<Integer> absent) {
         List<String> settings = new ArrayList<>(now.settings());
-        settings.removeIf(rank -> !absent.contains(Integer.parseInt(rank)));
+        absent(now).stream()
+                .filter(rank -> !absent.contains(rank))
+                .forEach(rank -> settings.remove(String.valueOf(rank)));
         new TreeSet<>(absent)
                 .stream()
                         .map(String::valueOf)

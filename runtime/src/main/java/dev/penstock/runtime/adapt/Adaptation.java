@@ -11,16 +11,22 @@ import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.MeasuredMeans;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Cuts a run's layers into other stages, and takes another order, when its ranks compute at other
- * speeds than the plan assumes. It looks at the computations of some steps, whose medians ignore a
+ * Cuts a run's layers into other stages, takes another order, or gives micro-batches to other
+ * replicas, when the run's ranks compute at other speeds than the plan assumes. It looks at the computations of some steps, whose medians ignore a
  * disturbed step; of what they took follow the speed of every rank and the plan that would suit
  * these speeds. That is taken if a simulated step wins more than a margin, and all steps left win
  * more than the change costs.
+ *
+ * <p>Where ranks come to live together, or apart again, a plan that was followed when they last
+ * lived like that is taken at once.
  *
  * <p>Not thread-safe: confined to the listener's thread.
  */
@@ -33,6 +39,7 @@ public final class Adaptation implements RunListener, PlanReaction {
 
     private final int every;
     private final double margin;
+    private final boolean atOnce;
     private final PipelineMeter meter;
     private final Reviser reviser;
     private SpeedModel model;
@@ -51,10 +58,23 @@ public final class Adaptation implements RunListener, PlanReaction {
     /** Simulated computations of a step before the last change; 0 if nothing has changed. */
     private long nanosBefore;
 
+    /** By rank, how many live in its process; empty as long as nobody has said it. */
+    private List<Integer> together = List.of();
+
+    /** The same when the run, or this process's part of it, began. */
+    private List<Integer> togetherAtFirst = List.of();
+
+    /** By how many ranks live together, the settings of the plan that they followed last. */
+    private final Map<List<Integer>, List<String>> followed = new HashMap<>();
+
+    private List<String> settings = List.of();
     private RunListener told = new RunListener() {};
     private int revisions;
     private @Nullable String refused;
     private @Nullable RunPlan wanted;
+
+    /** What was wanted last. */
+    private @Nullable PlanRevision wished;
 
     /** The same as {@link #nanosBefore}, of a change that may not come: nothing may be saved. */
     private long nanosWanted;
@@ -89,12 +109,20 @@ public final class Adaptation implements RunListener, PlanReaction {
     /**
      * @param every steps between two looks
      * @param margin share of a step that another plan must win
+     * @param atOnce whether to look from the beginning; otherwise only when ranks live elsewhere
+     *     than at first
      * @param meter of the run's steps
      */
     public Adaptation(
-            int every, double margin, PipelineMeter meter, SpeedModel model, Reviser reviser) {
+            int every,
+            double margin,
+            boolean atOnce,
+            PipelineMeter meter,
+            SpeedModel model,
+            Reviser reviser) {
         this.every = every;
         this.margin = margin;
+        this.atOnce = atOnce;
         this.meter = meter;
         this.model = model;
         this.room = model.anyLayers();
@@ -115,6 +143,7 @@ public final class Adaptation implements RunListener, PlanReaction {
     private void follow(PlanRevision revision) {
         model = reviser.model(revision);
         revisions = revision.number();
+        settings = revision.settings();
     }
 
     @Override
@@ -127,8 +156,32 @@ public final class Adaptation implements RunListener, PlanReaction {
     @Override
     public void onRevised(PlanRevision revision, Schedule training, long completed) {
         follow(revision);
-        nanosBefore = nanosWanted;
-        settling = REVISED;
+        followed.put(together, settings);
+        if (revision.equals(wished)) {
+            nanosBefore = nanosWanted;
+            settling = REVISED;
+        } else { // ranks died, or are back
+            nanosBefore = 0;
+        }
+    }
+
+    @Override
+    public void onPlaced(List<Integer> homes) {
+        List<Integer> before = together;
+        together = homes.stream().map(home -> Collections.frequency(homes, home)).toList();
+        if (before.isEmpty()) {
+            togetherAtFirst = together;
+        }
+        List<String> known = followed.computeIfAbsent(together, _ -> settings);
+        if (!together.equals(before) && !known.equals(settings)) {
+            wanted =
+                    reviser.revise(revisions + 1, known, "as before, when ranks lived like this")
+                            .filter(Revised::fits)
+                            .map(Revised::plan)
+                            .orElse(null);
+            wished = wanted == null ? null : wanted.revision();
+            nanosWanted = 0; // what it wins is not known
+        }
     }
 
     @Override
@@ -158,15 +211,18 @@ public final class Adaptation implements RunListener, PlanReaction {
         }
         means.add(meter.measure(report).times().pipelines());
         looked++;
-        if (looked == every) {
+        if (looked == every && (atOnce || !together.equals(togetherAtFirst))) {
             look(report.step());
+        }
+        if (looked == every) {
             means = new MeasuredMeans();
             looked = 0;
         }
     }
 
     private void look(long step) {
-        SpeedModel.Proposal best = model.propose(means.lines(), room);
+        Measured measured = Measured.of(means);
+        SpeedModel.Proposal best = model.propose(measured, room);
         if (nanosBefore > 0) {
             told.onPlanNote(
                     "since the change of plan %d, the computations of a step take %.3f s instead of %.3f s"
@@ -177,6 +233,7 @@ public final class Adaptation implements RunListener, PlanReaction {
             Optional<Revised> revised = reviser.revise(revisions + 1, settings(best), best.words());
             if (revised.stream().anyMatch(Revised::fits)) {
                 wanted = revised.get().plan();
+                wished = wanted.revision();
                 nanosWanted = best.nanosNow();
                 return;
             }
@@ -189,7 +246,7 @@ public final class Adaptation implements RunListener, PlanReaction {
                 return;
             }
             room = less;
-            best = model.propose(means.lines(), room);
+            best = model.propose(measured, room);
         }
     }
 
@@ -198,7 +255,7 @@ public final class Adaptation implements RunListener, PlanReaction {
         double left = model.lastStep() - step;
         return !settings(best).toString().equals(refused)
                 && won > margin * best.nanosNow()
-                && won * left > 2 * checkpointNanos + restartNanos;
+                && won * left > (best.keepsStages() ? 0 : 2 * checkpointNanos) + restartNanos;
     }
 
     /** What is left of the room if these stages have none for what this partition gives them. */
@@ -215,9 +272,15 @@ public final class Adaptation implements RunListener, PlanReaction {
 
     /** All that differs from the configuration: a later plan does not build on an earlier one. */
     private static List<String> settings(SpeedModel.Proposal plan) {
-        return List.of(
-                "pipeline.partition=" + plan.partition().layersPerStage(),
-                "schedule.kind=" + plan.order().kind(),
-                "schedule.costs=" + plan.order().costs());
+        List<String> settings =
+                new ArrayList<>(
+                        List.of(
+                                "pipeline.partition=" + plan.partition().layersPerStage(),
+                                "schedule.kind=" + plan.order().kind(),
+                                "schedule.costs=" + plan.order().costs()));
+        plan.order()
+                .wiring()
+                .ifPresent(wiring -> settings.add("schedule.without=" + wiring.absent()));
+        return settings;
     }
 }

@@ -8,7 +8,9 @@ import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.Wiring;
+import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.simulate.RankCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.UnitCosts;
 import java.util.ArrayList;
@@ -20,6 +22,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Orders of a run in which ranks are absent, and what a step takes in them: as the simulator says
@@ -28,6 +31,7 @@ import java.util.stream.IntStream;
  */
 public final class DegradedOrders implements DegradedPlans, RunListener {
     private static final String WITHOUT = "schedule.without=";
+    private static final String COSTS = "schedule.costs=";
 
     /** After a change: links are new, and the ranks' first step in them is slow. */
     private static final int SETTLING = 1;
@@ -69,6 +73,17 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
                 .map(plan -> plan.as(saying(words(plan), plan.revision()), plan.hash()));
     }
 
+    /** The same plan with all ranks there. */
+    private Schedule usual(PlanRevision of) {
+        List<String> settings = new ArrayList<>(of.settings());
+        settings.removeIf(setting -> setting.startsWith(WITHOUT));
+        return settings.isEmpty()
+                ? first.training()
+                : reviser.revise(of.number(), settings, "")
+                        .map(whole -> whole.plan().training())
+                        .orElseGet(first::training);
+    }
+
     private static PlanRevision saying(String reason, PlanRevision of) {
         return new PlanRevision(of.number(), of.settings(), of.hash(), reason);
     }
@@ -77,16 +92,7 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
         Set<Integer> all = new TreeSet<>(lost);
         all.addAll(first.absent());
         List<Integer> order =
-                now.settings().stream()
-                        .filter(setting -> setting.startsWith(WITHOUT))
-                        .map(
-                                setting ->
-                                        setting.substring(WITHOUT.length())
-                                                .replaceAll("[^0-9]+", " ")
-                                                .strip())
-                        .filter(ranks -> !ranks.isEmpty())
-                        .flatMap(ranks -> List.of(ranks.split(" ")).stream())
-                        .map(Integer::valueOf)
+                numbers(now.settings(), WITHOUT).orElse(List.of()).stream()
                         .filter(all::contains)
                         .collect(Collectors.toCollection(ArrayList::new));
         all.stream().filter(rank -> !order.contains(rank)).forEach(order::add);
@@ -100,7 +106,8 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
         return "%s; a step takes %.2f times as long in the simulator"
                 .formatted(
                         names(plan.absent()),
-                        (double) unitNanos(plan.training()) / unitNanos(first.training()));
+                        (double) simulated(plan.training(), plan.revision())
+                                / simulated(usual(plan.revision()), plan.revision()));
     }
 
     private static String names(List<Integer> absent) {
@@ -116,9 +123,33 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
                         absent.size() == 1 ? "its" : "their");
     }
 
-    private static long unitNanos(Schedule order) {
-        return ScheduleSimulator.simulate(order, UnitCosts.defaults(), InFlight.auto(order))
-                .makespanNanos();
+    /** With the costs that a plan's order was made for. */
+    private long simulated(Schedule order, PlanRevision plan) {
+        List<Integer> costs =
+                numbers(plan.settings(), COSTS)
+                        .orElseGet(() -> reviser.model(first.revision()).order().costs());
+        CostModel model =
+                costs.isEmpty()
+                        ? UnitCosts.defaults()
+                        : new RankCosts(
+                                IntStream.range(0, costs.size() / 3)
+                                        .mapToObj(rank -> costs.subList(3 * rank, 3 * rank + 3))
+                                        .map(of -> CostModel.split(of.get(0), of.get(1), of.get(2), 0))
+                                        .toList());
+        return ScheduleSimulator.simulate(order, model, InFlight.auto(order)).makespanNanos();
+    }
+
+    /** A list among settings; empty if there is no such setting. */
+    private static Optional<List<Integer>> numbers(List<String> settings, String key) {
+        return settings.stream()
+                .filter(setting -> setting.startsWith(key))
+                .map(setting -> setting.substring(key.length()).replaceAll("[^0-9]+", " ").strip())
+                .map(
+                        numbers ->
+                                numbers.isEmpty()
+                                        ? List.<Integer>of()
+                                        : Stream.of(numbers.split(" ")).map(Integer::valueOf).toList())
+                .findFirst();
     }
 
     // ---- what steps take ------------------------------------------------------------------------
@@ -135,8 +166,12 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
 
     @Override
     public void onRevised(PlanRevision revision, Schedule training, long completed) {
+        List<Integer> before = absent;
         absent = training.placement().wiring().map(Wiring::absent).orElse(List.of());
         measured.clear();
+        if (absent.equals(before)) {
+            whole.clear(); // others do what they did then
+        }
     }
 
     @Override

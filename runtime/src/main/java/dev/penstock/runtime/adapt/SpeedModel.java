@@ -3,12 +3,16 @@ package dev.penstock.runtime.adapt;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.Wiring;
 import dev.penstock.schedules.simulate.ComputeKind;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ProfileLine;
+import dev.penstock.schedules.simulate.RankCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -18,6 +22,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.BiFunction;
+import java.util.stream.IntStream;
 
 /**
  * What steps of a plan would take with its layers in other stages, and in other orders. The work of
@@ -41,6 +46,12 @@ public record SpeedModel(
         BiFunction<CostModel, Schedule, CostModel> links,
         long lastStep) {
     private static final long NANOS_PER_MICRO = 1_000;
+    private static final MathContext TWO_DIGITS = new MathContext(2);
+
+    /** What costs are of, in their order. */
+    private static final List<ComputeKind> KINDS =
+            List.of(
+                    ComputeKind.FORWARD, ComputeKind.BACKWARD_INPUT, ComputeKind.BACKWARD_WEIGHT);
 
     /**
      * An order that the judge has proved.
@@ -51,6 +62,26 @@ public record SpeedModel(
     public record Order(String kind, List<Integer> costs, Schedule schedule, InFlight inFlight) {
         public Order {
             costs = List.copyOf(costs);
+        }
+
+        /** Who does what, where replicas share micro-batches. */
+        Optional<Wiring> wiring() {
+            return schedule.placement().wiring();
+        }
+
+        /** How many micro-batches each rank of a wired order does. */
+        private List<Integer> shares(Wiring wiring) {
+            return IntStream.range(0, wiring.ranks())
+                    .map(rank -> share(wiring, rank))
+                    .boxed()
+                    .toList();
+        }
+
+        private int share(Wiring wiring, int rank) {
+            return schedule.placement().stagesOf(wiring.pipelineRankOf(rank)).stream()
+                    .mapToInt(
+                            stage -> wiring.microBatchesOf(wiring.peerOfRank(rank), stage).size())
+                    .sum();
         }
     }
 
@@ -94,6 +125,10 @@ public record SpeedModel(
             }
             if (!order.kind().equals(formerOrder.kind())) {
                 changes.add("%s instead of %s".formatted(order.kind(), formerOrder.kind()));
+            } else if (!shares(order).equals(shares(formerOrder))) {
+                changes.add(
+                        "%s micro-batches of the ranks instead of %s"
+                                .formatted(shares(order), shares(formerOrder)));
             } else if (!order.costs().equals(formerOrder.costs())) {
                 changes.add(order.kind() + " made for what its ops take now");
             }
@@ -103,6 +138,15 @@ public record SpeedModel(
                             nanosThen / 1e9,
                             nanosNow / 1e9,
                             slowest);
+        }
+
+        private static List<Integer> shares(Order of) {
+            return of.wiring().map(of::shares).orElse(List.of());
+        }
+
+        /** Whether ranks may go on with the stages that they hold. */
+        boolean keepsStages() {
+            return partition.equals(former) && order.wiring().isPresent();
         }
     }
 
@@ -117,16 +161,18 @@ public record SpeedModel(
      * @param measured what computations of the present stages took
      * @param most entry s is the most layers for which stage s has room
      */
-    Proposal propose(List<ProfileLine> measured, List<Integer> most) {
-        List<ProfileLine> lines = withBothBackwards(measured);
+    Proposal propose(Measured measured, List<Integer> most) {
+        List<List<ProfileLine>> profiles = profiles(measured);
         double[] work = partition.flopsPerToken(parts);
-        double[] speeds = speeds(measured, work);
+        double[] speeds = speeds(measured.stages(), work);
         StagePartition best =
                 movesLayers
                         ? StagePartition.bySpeed(parts, speeds, most).orElse(partition)
                         : partition;
-        List<ProfileLine> then = moved(lines, work, best.flopsPerToken(parts));
-        long now = simulated(order, lines).orElseThrow();
+        double[] workThen = best.flopsPerToken(parts);
+        List<List<ProfileLine>> then =
+                profiles.stream().map(lines -> moved(lines, work, workThen)).toList();
+        long now = simulated(order, profiles).orElseThrow();
         Order chosen = order;
         long least = simulated(order, then).orElseThrow();
         for (String kind : candidates.kinds()) {
@@ -139,9 +185,95 @@ public record SpeedModel(
                 }
             }
         }
-        var all = Arrays.stream(speeds).summaryStatistics();
+        var all = Arrays.stream(isWired() ? speedsOfRanks(profiles, work) : speeds).summaryStatistics();
         return new Proposal(
                 partition, best, order, chosen, now, least, all.getMin() / all.getMax());
+    }
+
+    private boolean isWired() {
+        return order.wiring().isPresent();
+    }
+
+    /** One for all ranks; where replicas share micro-batches, one for each rank. */
+    private List<List<ProfileLine>> profiles(Measured measured) {
+        return order.wiring()
+                .map(wiring -> ofAllRanks(measured.ranks(), wiring))
+                .orElseGet(() -> List.of(withBothBackwards(measured.stages())));
+    }
+
+    /**
+     * A rank that did nothing is to its peers as the plan says: what it would take now is not
+     * known.
+     */
+    private List<List<ProfileLine>> ofAllRanks(List<List<ProfileLine>> measured, Wiring wiring) {
+        List<List<ProfileLine>> all = new ArrayList<>();
+        for (int rank = 0; rank < measured.size(); rank++) {
+            int known = rank;
+            if (measured.get(rank).isEmpty()) {
+                int stage = wiring.pipelineRankOf(rank);
+                known =
+                        IntStream.range(0, measured.size())
+                                .filter(other -> wiring.pipelineRankOf(other) == stage)
+                                .filter(other -> !measured.get(other).isEmpty())
+                                .findFirst()
+                                .orElseThrow();
+            }
+            double times = planned(rank) / planned(known);
+            all.add(slower(withBothBackwards(measured.get(known)), times));
+        }
+        return all;
+    }
+
+    /** What a rank takes for a micro-batch by the costs that the order was made for. */
+    private double planned(int rank) {
+        List<Integer> costs = order.costs();
+        return costs.isEmpty()
+                ? 1
+                : Math.max(
+                        1,
+                        costs.subList(KINDS.size() * rank, KINDS.size() * (rank + 1)).stream()
+                                .mapToInt(cost -> cost)
+                                .sum());
+    }
+
+    /** The same computations, each taking so many times as long. */
+    private static List<ProfileLine> slower(List<ProfileLine> lines, double times) {
+        List<ProfileLine> slower = new ArrayList<>();
+        for (ProfileLine line : lines) {
+            if (line instanceof ProfileLine.Computation(var kind, int stage, int slice, long took)) {
+                slower.add(
+                        new ProfileLine.Computation(kind, stage, slice, Math.round(took * times)));
+            }
+        }
+        return slower;
+    }
+
+    /** Of every rank that takes part. */
+    private double[] speedsOfRanks(List<List<ProfileLine>> profiles, double[] work) {
+        Wiring wiring = order.wiring().orElseThrow();
+        return IntStream.range(0, wiring.ranks())
+                .filter(wiring::isPresent)
+                .mapToDouble(
+                        rank -> {
+                            List<Integer> stages =
+                                    order.schedule()
+                                            .placement()
+                                            .stagesOf(wiring.pipelineRankOf(rank));
+                            double done = stages.stream().mapToDouble(stage -> work[stage]).sum();
+                            return done / Math.max(1, nanos(profiles.get(rank)));
+                        })
+                .toArray();
+    }
+
+    /** Of a forward and both parts of a backward. */
+    private static double nanos(List<ProfileLine> lines) {
+        return lines.stream()
+                .filter(
+                        line ->
+                                line instanceof ProfileLine.Computation of
+                                        && KINDS.contains(of.kind()))
+                .mapToLong(line -> ((ProfileLine.Computation) line).nanos())
+                .sum();
     }
 
     /** Of every stage, that of its rank. */
@@ -228,31 +360,41 @@ public record SpeedModel(
         return other;
     }
 
-    /** Microseconds of every rank's ops, of its stages and slices together. */
-    private List<Integer> costs(List<ProfileLine> lines) {
-        int ranks = order.schedule().shape().ranks();
-        List<ComputeKind> kinds =
-                List.of(
-                        ComputeKind.FORWARD,
-                        ComputeKind.BACKWARD_INPUT,
-                        ComputeKind.BACKWARD_WEIGHT);
-        long[] nanos = new long[ranks * kinds.size()];
-        for (ProfileLine line : lines) {
-            if (line instanceof ProfileLine.Computation(var kind, int stage, _, long took)
-                    && kinds.contains(kind)) {
-                int rank = order.schedule().placement().rankOf(stage);
-                nanos[rank * kinds.size() + kinds.indexOf(kind)] += took;
+    /**
+     * Microseconds of every rank's ops, of its stages and slices together, in two digits: what is
+     * measured is not known better.
+     */
+    private List<Integer> costs(List<List<ProfileLine>> profiles) {
+        List<Integer> costs = new ArrayList<>();
+        for (int rank = 0; rank < order.schedule().shape().ranks(); rank++) {
+            List<ProfileLine> lines = profiles.get(isWired() ? rank : 0);
+            for (ComputeKind kind : KINDS) {
+                long nanos = 0;
+                for (ProfileLine line : lines) {
+                    if (line instanceof ProfileLine.Computation(var of, int stage, _, long took)
+                            && of == kind
+                            && (isWired()
+                                    || order.schedule().placement().rankOf(stage) == rank)) {
+                        nanos += took;
+                    }
+                }
+                costs.add(twoDigits(nanos / NANOS_PER_MICRO));
             }
         }
-        return Arrays.stream(nanos).mapToObj(n -> Math.toIntExact(n / NANOS_PER_MICRO)).toList();
+        return costs;
+    }
+
+    private static int twoDigits(long number) {
+        return BigDecimal.valueOf(number).round(TWO_DIGITS).intValueExact();
     }
 
     /** Empty if the order computes what nobody has measured. */
-    private Optional<Long> simulated(Order run, List<ProfileLine> lines) {
-        var costs = new ProfileCosts(lines);
-        if (!costs.missing(run.schedule()).isEmpty()) {
+    private Optional<Long> simulated(Order run, List<List<ProfileLine>> profiles) {
+        List<ProfileCosts> known = profiles.stream().map(ProfileCosts::new).toList();
+        if (!isWired() && !known.getFirst().missing(run.schedule()).isEmpty()) {
             return Optional.empty();
         }
+        CostModel costs = isWired() ? new RankCosts(known) : known.getFirst();
         CostModel whole = links.apply(costs, run.schedule());
         return Optional.of(
                 ScheduleSimulator.simulate(run.schedule(), whole, run.inFlight()).makespanNanos());

@@ -84,6 +84,7 @@ final class FaultDraw {
                 int from = step();
                 yield new FaultEntry.SlowStage(
                         random.nextInt(training.shape().stages()),
+                        Optional.empty(),
                         1.5 + random.nextInt(6) / 2.0,
                         from,
                         last(from));

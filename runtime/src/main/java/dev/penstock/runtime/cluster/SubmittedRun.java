@@ -20,7 +20,6 @@ import dev.penstock.runtime.launch.RunRecord;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.metrics.RunLock;
-import dev.penstock.runtime.report.MemoryPlan;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -79,14 +78,17 @@ final class SubmittedRun implements ClusterRun {
 
     @Override
     public List<Long> plannedBytes(List<Integer> homes) {
-        return assembly.plannedMemory(assembly.mayCrossHosts(), homes).stream()
-                .map(MemoryPlan::total)
-                .toList();
+        return assembly.plannedBytes(assembly.mayCrossHosts(), homes);
     }
 
     @Override
     public Optional<Integer> ranksPerNode() {
         return assembly.config().pipeline().ranksPerNode();
+    }
+
+    @Override
+    public boolean spreads() {
+        return assembly.config().recovery().rebalanceAfter().isPresent();
     }
 
     @Override

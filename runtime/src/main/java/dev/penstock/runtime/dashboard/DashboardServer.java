@@ -231,8 +231,7 @@ public final class DashboardServer implements AutoCloseable {
     private Optional<StepPicture> picture(String query) throws InterruptedException {
         Matcher asked = STEP.matcher(query == null ? "" : query);
         long step = asked.matches() ? Long.parseLong(asked.group(1)) : Long.MAX_VALUE - 1;
-        RunView view = feed.view(PATIENCE);
-        return view.sample(step).map(times -> StepPicture.of(times, view.schedule(), view.grid()));
+        return feed.view(PATIENCE).picture(step);
     }
 
     private void stream(HttpExchange exchange) throws IOException, InterruptedException {

@@ -10,6 +10,7 @@ final class Health {
     private static final long STRAGGLER_STEPS = 100;
 
     private boolean recovering;
+    private boolean changesPlan;
     private boolean stalled;
     private boolean unsaved;
     private boolean leftOut;
@@ -22,7 +23,7 @@ final class Health {
     /** {@code step}: the last committed one. */
     String told(long step) {
         if (recovering) {
-            return "recovering";
+            return changesPlan ? "changing its plan" : "recovering";
         }
         if (stalled) {
             return "stalled";
@@ -38,13 +39,21 @@ final class Health {
 
     void on(RunEvent.Noted noted, long step) {
         switch (noted.kind()) {
-            case RECOVERING -> recovering = true;
+            case RECOVERING -> {
+                changesPlan &= !recovering; // a death meanwhile is a death
+                recovering = true;
+            }
             case STALL -> stalled = true;
             case SAVE_FAILED -> unsaved = true;
             case STRAGGLER -> slowUntil = step + STRAGGLER_STEPS;
             case LEFT_OUT -> leftOut = true;
             case PLAN -> {}
         }
+    }
+
+    /** The run follows another plan: of its own accord, unless it is recovering. */
+    void revised() {
+        changesPlan = !recovering;
     }
 
     void stepped() {
@@ -62,6 +71,7 @@ final class Health {
     /** The run came back, began again or ended. */
     void settled() {
         recovering = false;
+        changesPlan = false;
         stalled = false;
         slowUntil = -1;
     }

@@ -1,11 +1,16 @@
 package dev.penstock.runtime.dashboard;
 
 import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.dashboard.StepSeries.Column;
 import dev.penstock.runtime.events.RunEvent;
+import dev.penstock.runtime.links.LinkCosts;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.ScheduleTextException;
+import dev.penstock.schedules.ir.Wiring;
+import dev.penstock.schedules.simulate.CostModel;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -15,11 +20,15 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.BiFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What an event log says about a run so far, and what of it is new. Thread-safe. */
 final class RunView {
+    private static final Logger LOG = LoggerFactory.getLogger(RunView.class);
     private static final int POINTS = 8_000;
     private static final int UPDATE_ROWS = 500;
     private static final int HAPPENINGS = 2_000;
@@ -34,6 +43,10 @@ final class RunView {
     private RunEvent.@Nullable Opened opened;
     private RunEvent.@Nullable Ended ended;
     private @Nullable Schedule schedule;
+
+    /** Adds what the run's links take to the costs of computations; null until it is wanted. */
+    private @Nullable BiFunction<CostModel, Schedule, CostModel> links;
+
     private Map<String, List<Long>> rankMicros = Map.of();
     private List<Long> peakBytes = List.of();
     private final Map<String, Long> counts = new TreeMap<>();
@@ -73,9 +86,11 @@ final class RunView {
     record Curves(double[][] columns, List<double[]> evaluations, List<Happening> happenings) {}
 
     /**
-     * What does not change while a process trains.
+     * What does not change while a process follows a plan.
      *
      * @param stages that each rank holds; empty if the program cannot be read
+     * @param microBatches that each rank does, rising, where replicas do each other's; else empty
+     * @param absent ranks whose micro-batches others do
      */
     record Facts(
             String name,
@@ -86,6 +101,8 @@ final class RunView {
             RankGrid grid,
             List<Long> plannedBytes,
             List<List<Integer>> stages,
+            List<List<Integer>> microBatches,
+            List<Integer> absent,
             long parameters,
             long tokensPerStep,
             String schedule) {}
@@ -211,6 +228,8 @@ final class RunView {
                         begin.grid(),
                         begin.plannedBytes(),
                         stages(begin.grid()),
+                        wiring().map(RunView::microBatches).orElse(List.of()),
+                        wiring().map(Wiring::absent).orElse(List.of()),
                         begin.parameters(),
                         begin.tokensPerStep(),
                         schedule == null ? "" : schedule.name()));
@@ -224,6 +243,21 @@ final class RunView {
         return IntStream.range(0, grid.ranks())
                 .mapToObj(rank -> program.placement().stagesOf(grid.placeOf(rank).pipeline()))
                 .toList();
+    }
+
+    private Optional<Wiring> wiring() {
+        return Optional.ofNullable(schedule).flatMap(order -> order.placement().wiring());
+    }
+
+    private static List<List<Integer>> microBatches(Wiring wiring) {
+        return IntStream.range(0, wiring.ranks())
+                .mapToObj(rank -> microBatches(wiring, rank))
+                .toList();
+    }
+
+    /** A rank of a wired order has one stage, numbered as its place in the pipeline. */
+    private static List<Integer> microBatches(Wiring wiring, int rank) {
+        return wiring.microBatchesOf(wiring.peerOfRank(rank), wiring.pipelineRankOf(rank));
     }
 
     /** The last step; NaN throughout before the first. */
@@ -241,6 +275,40 @@ final class RunView {
     /** The program of the ranks, if it can be read. */
     synchronized Optional<Schedule> schedule() {
         return Optional.ofNullable(schedule);
+    }
+
+    /** When the ops of a step ran, or of the last one before it that was sampled. */
+    synchronized Optional<StepPicture> picture(long step) {
+        return sample(step)
+                .map(
+                        times ->
+                                StepPicture.of(
+                                        times, schedule(), grid(), costs -> linked(costs)));
+    }
+
+    private CostModel linked(CostModel costs) {
+        Schedule order = schedule;
+        RunEvent.Began begin = began;
+        if (order == null || begin == null) {
+            return costs;
+        }
+        BiFunction<CostModel, Schedule, CostModel> adding = links;
+        if (adding == null) {
+            adding = links(begin.configuration());
+            links = adding;
+        }
+        return adding.apply(costs, order);
+    }
+
+    /** Tensors take no time where this machine cannot read the run's configuration. */
+    private static BiFunction<CostModel, Schedule, CostModel> links(String configuration) {
+        try {
+            return LinkCosts.adding(
+                    ConfigLoader.loadOfRun("the run", configuration, List.of()).config());
+        } catch (ConfigException e) {
+            LOG.debug("the links of a run are not known", e);
+            return (costs, _) -> costs;
+        }
     }
 
     /** Of all ranks; one pipeline alone if the log does not say. */
@@ -292,13 +360,19 @@ final class RunView {
 
     private void begin(RunEvent.Began begin) {
         boolean again = began != null;
+        boolean revised = !begin.revision().isEmpty();
         began = begin;
-        opened = null;
         ended = null;
-        health.settled();
-        standing.begin();
+        if (revised) { // ranks live where they lived
+            health.revised();
+        } else {
+            opened = null;
+            health.settled();
+            standing.begin();
+        }
         mustReload = true;
         beganAt = again ? beganAt : begin.time();
+        links = null;
         samples.clear(); // of another program, perhaps
         try {
             schedule = ScheduleText.parse(begin.schedule());
@@ -308,8 +382,11 @@ final class RunView {
         if (again) {
             happened(
                     begin.time(),
-                    "resumed",
-                    "continues after step %d".formatted(begin.resumedStep()));
+                    revised ? "plan" : "resumed",
+                    "continues after step %d%s"
+                            .formatted(
+                                    begin.resumedStep(),
+                                    revised ? " with the plan " + begin.revision() : ""));
         }
         cutAfter(begin.resumedStep());
     }

@@ -5,10 +5,12 @@ import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.events.RunEvent;
 import dev.penstock.runtime.metrics.IdealStep;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -38,7 +40,14 @@ record StepPicture(
     record Lane(
             int rank, int program, String place, int[] starts, int[] ends, List<Integer> update) {}
 
-    static StepPicture of(RunEvent.OpTimes times, Optional<Schedule> schedule, RankGrid grid) {
+    /**
+     * @param links adds what links take to the costs of computations
+     */
+    static StepPicture of(
+            RunEvent.OpTimes times,
+            Optional<Schedule> schedule,
+            RankGrid grid,
+            UnaryOperator<CostModel> links) {
         List<Lane> measured = new ArrayList<>();
         for (int rank = 0; rank < times.ranks().size(); rank++) {
             RunEvent.OpTimes.Rank ops = times.ranks().get(rank);
@@ -54,7 +63,7 @@ record StepPicture(
                                     : List.of()));
         }
         try {
-            return schedule.map(program -> withIdeal(times.step(), measured, program, grid))
+            return schedule.map(program -> withIdeal(times.step(), measured, program, grid, links))
                     .orElseGet(() -> alone(times.step(), measured));
         } catch (IllegalArgumentException e) {
             LOG.debug("the op times of step {} are of another program", times.step(), e);
@@ -67,7 +76,11 @@ record StepPicture(
     }
 
     private static StepPicture withIdeal(
-            long step, List<Lane> measured, Schedule schedule, RankGrid grid) {
+            long step,
+            List<Lane> measured,
+            Schedule schedule,
+            RankGrid grid,
+            UnaryOperator<CostModel> links) {
         int ranks = grid.pipeline();
         long[][] starts = new long[ranks][];
         long[][] ends = new long[ranks][];
@@ -77,7 +90,7 @@ record StepPicture(
             ends[p] = nanos(lane.ends());
         }
         Timeline timeline = Timeline.measured(schedule, starts, ends);
-        IdealStep ideal = IdealStep.of(timeline);
+        IdealStep ideal = IdealStep.of(List.of(timeline), links);
         long shift = timeline.startNanos() - ideal.timeline().startNanos();
         List<Lane> simulated = new ArrayList<>();
         for (int p = 0; p < ranks; p++) {

@@ -45,6 +45,17 @@ public interface BatchSource {
         return context;
     }
 
+    /**
+     * Returns the number of the row of the data that a sequence is, from 0; -1 where rows do not
+     * come again, and of held-out data.
+     *
+     * @param kind as of {@link #read}
+     * @param sequence of the micro-batch, from 0
+     */
+    default int row(StepKind kind, long step, int microBatch, int sequence) {
+        return -1;
+    }
+
     /** Returns whether the documents in a row are to be trained on each for itself. */
     default boolean packed() {
         return false;

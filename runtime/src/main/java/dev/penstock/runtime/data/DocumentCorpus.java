@@ -157,6 +157,20 @@ final class DocumentCorpus implements TrainingData {
     }
 
     @Override
+    public int row(StepKind kind, long step, int microBatch, int sequence) {
+        if (kind == StepKind.EVALUATE) {
+            return NONE;
+        }
+        Step read = step(kind, step);
+        return read.drawn[read.rows.rows().get(microBatch)[sequence]];
+    }
+
+    @Override
+    public int rows() {
+        return training.count();
+    }
+
+    @Override
     public boolean unequal() {
         return !apart.padded();
     }

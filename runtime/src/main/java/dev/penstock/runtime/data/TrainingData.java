@@ -48,6 +48,11 @@ public interface TrainingData extends BatchSource {
     /** Returns how many rows the first held-out batches have, each of them once. */
     long heldOutRows(int batches);
 
+    /** Returns how many rows come again in every epoch, by number; 0 if none do. */
+    default int rows() {
+        return 0;
+    }
+
     /** Returns the training steps until the data begins again or ends, at least 1. */
     long stepsOfEpoch();
 

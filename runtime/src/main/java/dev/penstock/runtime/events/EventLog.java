@@ -164,7 +164,7 @@ public final class EventLog implements RunListener, AutoCloseable {
 
     @Override
     public void onRecovering(int epoch, String cause) {
-        note(RunEvent.Noted.Kind.RECOVERING, "recovering in epoch %d: %s".formatted(epoch, cause));
+        note(RunEvent.Noted.Kind.RECOVERING, "in epoch %d: %s".formatted(epoch, cause));
     }
 
     @Override

@@ -43,11 +43,14 @@ public sealed interface RunEvent {
 
     /**
      * A process begins with the run, or continues with it: the first line, and one per resumption.
+     * Also where it goes on with another plan.
      *
      * @param resumedStep steps that count; later ones of earlier lines are done again
      * @param lastStep the step that the run ends with
      * @param schedule the lowered training program, in the text form of schedules
      * @param plannedBytes device memory of every rank as planned
+     * @param revision what the same process follows another plan for; empty in older files, and
+     *     where a process begins or continues
      */
     record Began(
             long time,
@@ -61,8 +64,39 @@ public sealed interface RunEvent {
             RankGrid grid,
             List<Long> plannedBytes,
             String configuration,
-            Map<String, String> environment)
-            implements RunEvent {}
+            Map<String, String> environment,
+            @JsonSetter(nulls = Nulls.AS_EMPTY) String revision)
+            implements RunEvent {
+        /** Of a process that begins or continues. */
+        public Began(
+                long time,
+                int version,
+                String name,
+                long resumedStep,
+                long lastStep,
+                long tokensPerStep,
+                long parameters,
+                String schedule,
+                RankGrid grid,
+                List<Long> plannedBytes,
+                String configuration,
+                Map<String, String> environment) {
+            this(
+                    time,
+                    version,
+                    name,
+                    resumedStep,
+                    lastStep,
+                    tokensPerStep,
+                    parameters,
+                    schedule,
+                    grid,
+                    plannedBytes,
+                    configuration,
+                    environment,
+                    "");
+        }
+    }
 
     /** All ranks are open; entry r of {@code devices} describes the device of rank r. */
     record Opened(long time, List<String> devices, String fingerprint) implements RunEvent {}

@@ -104,9 +104,12 @@ public record AuditTrail(Path folder) {
         }
     }
 
-    /** Everything that a stage did at a place, in order. */
+    /** Everything that a stage did at a place, in order; nothing if its rank never took part. */
     public List<Entry> of(Holder holder) {
         List<Entry> entries = new ArrayList<>();
+        if (!Files.exists(file(holder))) {
+            return entries;
+        }
         try {
             for (String line : Files.readAllLines(file(holder))) {
                 entries.add(parse(line, holder));

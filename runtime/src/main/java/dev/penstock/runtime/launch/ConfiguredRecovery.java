@@ -59,6 +59,7 @@ public final class ConfiguredRecovery {
                     case SKIP -> RecoveryPolicy.NonFinite.SKIP;
                     case ROLLBACK -> RecoveryPolicy.NonFinite.ROLLBACK;
                 },
-                section.degraded());
+                section.degraded(),
+                section.rebalanceAfter());
     }
 }

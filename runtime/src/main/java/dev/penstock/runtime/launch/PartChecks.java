@@ -78,6 +78,7 @@ final class PartChecks {
         requireHeldOut();
         requireTrainingText();
         requireCountedTargets();
+        requireRowsThatComeAgain();
         requireFaultsAtKnownOps();
         start.ifPresent(this::requireStepsToGo);
         requireReachableDump();
@@ -404,6 +405,23 @@ final class PartChecks {
                         counted.targets() == 0
                                 ? "check the roles, or try data.loss = all"
                                 : "try a larger model.context, shorter texts or more steps"));
+    }
+
+    /** Both ends of every link have room for as many. */
+    private void requireRowsThatComeAgain() {
+        int wanted = config.dataPlane().deltaRows();
+        boolean known =
+                !asked.evaluateOnly()
+                        && data.isPresent()
+                        && draft.sound("data-plane", "data.packing", "model.context");
+        if (known && config.dataPlane().sendsDeltas() && wanted > data.get().rows()) {
+            problems.add(
+                    loaded.problem(
+                            "data-plane.delta-rows",
+                            "at most the %,d rows to train on".formatted(data.get().rows()),
+                            Integer.toString(wanted),
+                            "set it to %d or less".formatted(data.get().rows())));
+        }
     }
 
     private void requireFaultsAtKnownOps() {

@@ -118,6 +118,7 @@ record PlannedMemory(
                         plan,
                         model.boundaryRows(),
                         model.shape().width(),
+                        model.boundaryRowsOfSequence(),
                         model.boundaryRowsOfStep(),
                         model.sharedGradientElements(place),
                         keepsSent,

@@ -184,6 +184,7 @@ public final class RunAssembly implements AutoCloseable {
                 new Adaptation(
                         section.adaptEvery(),
                         section.adaptMargin(),
+                        config().adaptsAtOnce(),
                         meter,
                         speeds(this),
                         new Reviser(this)));
@@ -202,17 +203,26 @@ public final class RunAssembly implements AutoCloseable {
                         parts.schedule().inFlight()),
                 model().partition(),
                 new TrainedParts(model().shape(), model().fineTuning()),
-                first.config().pipeline().measured(),
-                new CandidateOrders(first.parts),
+                first.config().pipeline().measured() || first.config().rebalancesLayers(),
+                new CandidateOrders(first.parts, plan.absent()),
                 LinkCosts.adding(config()),
                 plan.steps().last());
     }
 
-    /** The orders that the configuration names, as far as they have the stages of its own. */
-    private record CandidateOrders(RunParts parts) implements SpeedModel.Candidates {
+    /**
+     * The orders that the configuration names, as far as they have the stages of its own; its own
+     * with other wirings, where these follow what is measured.
+     *
+     * @param absent ranks that take no part
+     */
+    private record CandidateOrders(RunParts parts, List<Integer> absent)
+            implements SpeedModel.Candidates {
         @Override
         public List<String> kinds() {
             ScheduleSection section = parts.config().schedule();
+            if (section.measured()) {
+                return List.of(section.kind().word());
+            }
             return section.candidates().isEmpty()
                     ? List.of()
                     : Stream.concat(Stream.of(section.kind()), section.candidates().stream())
@@ -224,7 +234,7 @@ public final class RunAssembly implements AutoCloseable {
         @Override
         public Optional<SpeedModel.Order> order(String kind, List<Integer> costs) {
             try {
-                ProvedSchedule proved = parts.candidate(kind, costs);
+                ProvedSchedule proved = parts.candidate(kind, costs, absent);
                 return Optional.of(
                         new SpeedModel.Order(kind, costs, proved.training(), proved.inFlight()));
             } catch (ConfigException e) {
@@ -259,6 +269,7 @@ public final class RunAssembly implements AutoCloseable {
     private boolean changes(String setting) {
         return !setting.equals("schedule.kind=" + config().schedule().kind().word())
                 && !setting.equals("schedule.costs=" + config().schedule().costs())
+                && !setting.equals("schedule.without=" + plan.absent())
                 && !setting.equals("pipeline.partition=" + model().partition().layersPerStage());
     }
 
@@ -433,6 +444,19 @@ public final class RunAssembly implements AutoCloseable {
                         homes,
                         ConfiguredPlan.meeting(config(), homes))
                 .ofAllRanks();
+    }
+
+    /**
+     * The room that each rank needs, by this plan or the run's first: one that is absent now may
+     * come back. Parameters as for {@link #plannedMemory(boolean, List)}.
+     */
+    public List<Long> plannedBytes(boolean betweenHosts, List<Integer> homes) {
+        List<MemoryPlan> now = plannedMemory(betweenHosts, homes);
+        List<MemoryPlan> atFirst =
+                first == this ? now : first.plannedMemory(betweenHosts, homes);
+        return IntStream.range(0, now.size())
+                .mapToObj(rank -> Math.max(now.get(rank).total(), atFirst.get(rank).total()))
+                .toList();
     }
 
     /**

@@ -83,18 +83,27 @@ public record RunParts(
     }
 
     /**
-     * The order of another kind that may take the place of this run's while it goes on: it has the
-     * same stages, on the same ranks, and the same slices.
+     * An order that may take the place of this run's while it goes on: it has the same stages, on
+     * the same ranks but for those that are absent, and the same slices.
      *
      * @param costs as {@code schedule.costs} has them
+     * @param absent ranks of a wired order that take no part
      * @throws ConfigException if there is none, or the judge refuses it
      */
-    ProvedSchedule candidate(String kind, List<Integer> costs) {
-        LoadedConfig loaded = loaded(List.of("schedule.kind=" + kind, "schedule.costs=" + costs));
+    ProvedSchedule candidate(String kind, List<Integer> costs, List<Integer> absent) {
+        LoadedConfig loaded =
+                loaded(
+                        List.of(
+                                "schedule.kind=" + kind,
+                                "schedule.costs=" + costs,
+                                "schedule.without=" + absent));
         ProvedSchedule proved = ProvedSchedule.of(loaded);
         Schedule here = schedule.training();
         Schedule there = proved.training();
-        if (here.shape().equals(there.shape()) && here.placement().equals(there.placement())) {
+        boolean sameStages =
+                loaded.config().schedule().isWiredKind()
+                        || here.placement().equals(there.placement());
+        if (sameStages && here.shape().equals(there.shape())) {
             return proved;
         }
         throw new ConfigException(
@@ -119,6 +128,16 @@ public record RunParts(
     /** What the configuration says and has no effect, for people. */
     public List<String> notes() {
         List<String> notes = new ArrayList<>(config.unusedNotes());
+        long read = (long) config.run().steps() * config.batch().sequences();
+        if (config.dataPlane().sendsDeltas() && read <= data.rows()) {
+            notes.add(
+                    "data-plane.delta-rows = %d has no effect: run.steps = %d read %,d of %,d rows, and none a second time"
+                            .formatted(
+                                    config.dataPlane().deltaRows(),
+                                    config.run().steps(),
+                                    read,
+                                    data.rows()));
+        }
         config.schedule().candidates().stream()
                 .distinct()
                 .filter(kind -> kind != config.schedule().kind())
@@ -128,7 +147,7 @@ public record RunParts(
 
     private Optional<String> leftOut(ScheduleSection.Kind kind) {
         try {
-            var _ = candidate(kind.word(), List.of());
+            var _ = candidate(kind.word(), List.of(), List.of());
             return Optional.empty();
         } catch (ConfigException e) {
             Problem first = e.problems().getFirst();

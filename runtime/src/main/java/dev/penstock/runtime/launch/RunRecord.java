@@ -107,7 +107,7 @@ public final class RunRecord implements AutoCloseable {
         this.events =
                 new EventLog(
                         directory.events(),
-                        began(recorded),
+                        began(recorded, ""),
                         meter,
                         assembly.steps(),
                         config.report().opTimesEvery(),
@@ -176,7 +176,7 @@ public final class RunRecord implements AutoCloseable {
             assembly = assembly.following(revision);
             meter.follow(training);
             recorder.followOther();
-            events.follow(began(completed));
+            events.follow(began(completed, revision.words()));
             stragglers.follow(training, assembly.shares());
             LOG.info("from step {} on: {}", completed + 1, revision.words());
         }
@@ -288,7 +288,7 @@ public final class RunRecord implements AutoCloseable {
         return most;
     }
 
-    private RunEvent.Began began(long recorded) {
+    private RunEvent.Began began(long recorded, String revision) {
         return new RunEvent.Began(
                 System.currentTimeMillis(),
                 RunEvent.VERSION,
@@ -301,7 +301,8 @@ public final class RunRecord implements AutoCloseable {
                 assembly.plan().programGrid(),
                 memory().stream().map(MemoryPlan::total).toList(),
                 config.resolved(),
-                environment());
+                environment(),
+                revision);
     }
 
     private Map<String, String> environment() {

@@ -4,7 +4,6 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.MeasuredMeans;
-import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.List;
@@ -13,38 +12,25 @@ import java.util.function.UnaryOperator;
 /**
  * The best result that a schedule could have achieved for a measured step: the same program
  * simulated, where every forward and backward takes the mean time of its stage and slice over all
- * pipelines, and everything else is free, or takes the time that links are given.
+ * pipelines, or on its rank where replicas share micro-batches, and everything else is free, or takes the time that links are given.
  *
  * @param timeline of the simulation; a receive or reduction begins when its rank begins to wait, as
  *     in a measured one
  */
 public record IdealStep(Timeline timeline) {
 
-    /** Simulates the program of a measured step. */
-    public static IdealStep of(Timeline measured) {
-        return of(List.of(measured));
-    }
-
     /**
-     * Same as {@link #of(Timeline)} for pipelines that ran the same program side by side.
+     * Simulates the program of a measured step.
      *
-     * @param measured at least one
+     * @param measured of pipelines that ran the same program side by side, at least one
+     * @param links adds what tensors take under way to the costs of computations
      */
-    static IdealStep of(List<Timeline> measured) {
-        return of(measured, UnaryOperator.identity());
-    }
-
-    /**
-     * Same as {@link #of(List)} where tensors take time under way.
-     *
-     * @param links adds it to the costs of computations
-     */
-    static IdealStep of(List<Timeline> measured, UnaryOperator<CostModel> links) {
+    public static IdealStep of(List<Timeline> measured, UnaryOperator<CostModel> links) {
         Schedule schedule = measured.getFirst().schedule();
         var means = new MeasuredMeans();
         means.add(measured.stream().map(Timeline::withoutCollectives).toList());
-        var costs = new ProfileCosts(means.lines());
-        return new IdealStep(withWaits(ScheduleSimulator.simulate(schedule, links.apply(costs))));
+        CostModel costs = links.apply(means.costs());
+        return new IdealStep(withWaits(ScheduleSimulator.simulate(schedule, costs)));
     }
 
     public long makespanNanos() {

@@ -55,7 +55,7 @@ public final class PlannedCodec {
     }
 
     private static ChannelCodecs codecs(Codec codec) {
-        return new ChannelCodecs(codec.ofWholeRows(), codec.ofWholeRows(), 0, false);
+        return new ChannelCodecs(codec.ofWholeRows(), codec.ofWholeRows(), 0, false, 0);
     }
 
     private static CostModel coded(

@@ -6,7 +6,6 @@ import dev.penstock.runtime.metrics.StepTimes;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.MeasuredMeans;
-import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
 import java.util.ArrayList;
@@ -67,7 +66,7 @@ record Prediction(RankGrid grid, Timeline simulated, List<Unseen> unseen) {
                 unseen.add(new Unseen(step.step(), pipelines));
             }
         }
-        CostModel profile = links.apply(new ProfileCosts(means.lines()), schedule);
+        CostModel profile = links.apply(means.costs(), schedule);
         return Optional.of(
                 new Prediction(grid, ScheduleSimulator.simulate(schedule, profile), unseen));
     }

@@ -67,8 +67,8 @@ function showHead() {
   const state = head.recovering ? "recovering" : silent ? "silent" : head.state;
   byId("name").textContent = head.name || "Penstock";
   document.title = `${head.name} ${head.step}/${head.lastStep} · Penstock`;
-  byId("state").textContent = silent && !head.recovering
-    ? `no sign of life for ${clock((Date.now() - head.lastSign) / 1e3)}` : state;
+  byId("state").textContent = head.recovering ? head.health
+    : silent ? `no sign of life for ${clock((Date.now() - head.lastSign) / 1e3)}` : state;
   byId("state").className = "badge " + state;
   byId("progress").max = Math.max(1, head.lastStep);
   byId("progress").value = head.step;
@@ -238,7 +238,8 @@ function showRanks() {
   const lanes = (micros.forward ?? []).length;
   const table = byId("ranks");
   const top = element("tr");
-  for (const title of ["rank", "last step", "busy", "waiting", "peak / planned memory", "device"]) {
+  const wired = facts?.microBatches.length > 0;
+  for (const title of ["rank", ...(wired ? ["micro-batches"] : []), "last step", "busy", "waiting", "peak / planned memory", "device"]) {
     top.append(element("th", title));
   }
   const rows = [top];
@@ -246,6 +247,11 @@ function showRanks() {
     const row = element("tr");
     const place = run.picture?.measured[rank]?.place ?? "rank " + rank;
     row.append(element("td", place));
+    if (wired) {
+      const done = facts.microBatches[rank] ?? [];
+      row.append(facts.absent.includes(rank) ? element("td", "absent", "told")
+        : element("td", done.length ? `${done.length}: ${ranges(done)}` : "none"));
+    }
     const spans = SHARES.map(([label]) => micros[label]?.[rank] ?? 0);
     const all = spans.reduce((sum, value) => sum + value, 0);
     const cell = element("td"), stack = element("div", undefined, "stack");
@@ -264,6 +270,17 @@ function showRanks() {
     rows.push(row);
   }
   table.replaceChildren(...rows);
+}
+
+/** Rising numbers, such as 0-3, 6. */
+function ranges(numbers) {
+  const parts = [];
+  for (const number of numbers) {
+    const last = parts.at(-1);
+    if (last && last[1] === number - 1) last[1] = number;
+    else parts.push([number, number]);
+  }
+  return parts.map(([from, to]) => from === to ? from : from + "-" + to).join(", ");
 }
 
 function memory(peak, planned) {

@@ -29,10 +29,14 @@ class AdaptationTest {
     private final SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 8));
     private final List<String> notes = new ArrayList<>();
     private final List<PlanRevision> wished = new ArrayList<>();
-    private final Adaptation adaptation =
-            new Adaptation(5, 0.01, new PipelineMeter(run.schedule()), model(), new Plans());
+    private Adaptation adaptation = adapting(true);
     private long step;
     private int room = Integer.MAX_VALUE;
+
+    private Adaptation adapting(boolean atOnce) {
+        return new Adaptation(
+                5, 0.01, atOnce, new PipelineMeter(run.schedule()), model(), new Plans());
+    }
 
     private static int layersOfFirstStage(PlanRevision revision) {
         String partition = revision.settings().getFirst();
@@ -71,7 +75,7 @@ class AdaptationTest {
                             false,
                             false,
                             Long.MAX_VALUE);
-            boolean fits = layersOfFirstStage(revision) <= room;
+            boolean fits = settings.isEmpty() || layersOfFirstStage(revision) <= room;
             return Optional.of(
                     new Adaptation.Revised(
                             plan.as(revision, plan.hash()), fits, fits ? List.of() : List.of(0)));
@@ -135,6 +139,21 @@ class AdaptationTest {
         assertThat(notes).singleElement().asString().startsWith("since the change of plan 1,");
     }
 
+    /** Ranks died, and the run follows a plan without them. */
+    @Test
+    void aChangeThatOthersWantedHasWonNothing() {
+        begin(PlanRevision.NONE);
+        assertThat(wantedAfter(10)).isPresent();
+
+        adaptation.onRevised(
+                new PlanRevision(1, List.of("schedule.without=[1]"), "hash", "rank 1 is absent"),
+                run.schedule(),
+                step);
+
+        assertThat(wantedAfter(10).orElseThrow().revision().number()).isEqualTo(2);
+        assertThat(notes).isEmpty();
+    }
+
     /** Another supervisor led the run to its third plan and died. */
     @Test
     void whoTakesARunUpCountsItsPlansOn() {
@@ -149,6 +168,44 @@ class AdaptationTest {
                 .asInstanceOf(LIST)
                 .as("costs of the configuration may not stay where the order is made for none")
                 .contains("schedule.kind=1f1b", "schedule.costs=[]");
+    }
+
+    private PlanRevision follows(RunPlan wanted) {
+        PlanRevision revision = wanted.revision();
+        adaptation.onRevised(revision, run.schedule(), step);
+        return revision;
+    }
+
+    @Test
+    void layersThatMayMoveWithRanksStayWhileTheseLiveAsAtFirst() {
+        adaptation = adapting(false);
+        begin(PlanRevision.NONE);
+        adaptation.onPlaced(List.of(0, 1));
+        assertThat(wantedAfter(20)).isEmpty();
+
+        adaptation.onPlaced(List.of(0, 0));
+        assertThat(wantedAfter(5)).isPresent();
+    }
+
+    @Test
+    void ranksThatLiveAsBeforeFollowThePlanOfThatTimeAtOnce() {
+        adaptation = adapting(false);
+        begin(PlanRevision.NONE);
+        adaptation.onPlaced(List.of(0, 1));
+        adaptation.onPlaced(List.of(0, 0));
+        assertThat(adaptation.wanted()).as("nobody knows what suits them here").isEmpty();
+        PlanRevision together = follows(wantedAfter(10).orElseThrow());
+        adaptation.onPlaced(List.of(0, 0));
+        assertThat(adaptation.wanted()).as("it is followed").isEmpty();
+
+        adaptation.onPlaced(List.of(0, 1));
+        PlanRevision apart = follows(adaptation.wanted().orElseThrow());
+        assertThat(apart.settings()).isEmpty();
+        assertThat(apart.number()).isEqualTo(2);
+
+        adaptation.onPlaced(List.of(0, 0));
+        assertThat(adaptation.wanted().orElseThrow().revision().settings())
+                .isEqualTo(together.settings());
     }
 
     @Test

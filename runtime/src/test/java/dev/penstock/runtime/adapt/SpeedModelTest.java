@@ -56,14 +56,14 @@ class SpeedModelTest {
     }
 
     /** A layer takes a rank of speed 1 a million nanoseconds forward and two backward. */
-    private static List<ProfileLine> lines(List<Integer> layers, double... speeds) {
+    private static Measured lines(List<Integer> layers, double... speeds) {
         List<ProfileLine> lines = new ArrayList<>();
         for (int stage = 0; stage < speeds.length; stage++) {
             long nanos = Math.round(1e6 * layers.get(stage) / speeds[stage]);
             lines.add(new ProfileLine.Computation(ComputeKind.FORWARD, stage, 0, nanos));
             lines.add(new ProfileLine.Computation(ComputeKind.BACKWARD, stage, 0, 2 * nanos));
         }
-        return lines;
+        return new Measured(lines, List.of());
     }
 
     @Test

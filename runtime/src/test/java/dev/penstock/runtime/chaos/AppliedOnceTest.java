@@ -153,14 +153,40 @@ class AppliedOnceTest {
                                 + " without faults it was from 11111fbb to 11111fcc");
     }
 
+    @Test
+    void whereReplicasShareMicroBatchesOneMayBeAbsentButNotAll() throws IOException {
+        var grid = new RankGrid(1, 1, 1, 2);
+        PipelineShape shared = ONE_STAGE.withPeers(2);
+        write(reference, "stage-0-data-1", TRUTH);
+        write(harmed, "stage-0-data-1", TRUTH);
+        assertThat(violations(shared, grid)).isEmpty();
+
+        write(harmed, "stage-0-data-1", TRUTH.replace("summed 3 0.0 1.0\n", ""));
+
+        assertThat(violations(shared, grid))
+                .containsExactly("stage 0, step 3: its gradients were never complete");
+    }
+
+    @Test
+    void aRankWithoutABookHasDoneNothing() {
+        assertThat(violations(ONE_STAGE, new RankGrid(1, 1, 1, 1)))
+                .hasSize(6)
+                .first()
+                .isEqualTo("stage 0, step 1: its gradients were never complete");
+    }
+
     private List<String> violations(String books) throws IOException {
         write(harmed, books);
         return violations(new RankGrid(1, 1, 1, 1));
     }
 
     private List<String> violations(RankGrid grid) {
+        return violations(ONE_STAGE, grid);
+    }
+
+    private List<String> violations(PipelineShape shape, RankGrid grid) {
         return AppliedOnce.violations(
-                ONE_STAGE,
+                shape,
                 3,
                 Holder.all(grid, ONE_RANK),
                 new AuditTrail(reference),

@@ -6,7 +6,14 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.events.RunEvent;
 import java.nio.file.Path;
 import java.util.Arrays;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.lower.Lowering;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.BeforeEach;
@@ -164,6 +171,81 @@ class RunViewTest {
         assertThat(view.update().standing()).isNull();
     }
 
+    /** Rank 3 is gone from then on: rank 1 does all of its stage. */
+    @Test
+    void aRunThatGoesOnWithAnotherPlanShowsWhoDoesWhatInIt() {
+        String all =
+                """
+                schedule: wired-1f1b
+                ranks: 4
+                peers: 2
+                micro-batches: 2
+
+                rank 0: 0F0 0B0
+                rank 1: 1F0 1B0
+                rank 2: 0F1 0B1
+                rank 3: 1F1 1B1
+                """;
+        String without =
+                all.replace("ranks: 4", "ranks: 4\nabsent: 3")
+                        .replace("1F0 1B0", "1F0 1B0 1F1 1B1")
+                        .replace("rank 3: 1F1 1B1", "rank 3:");
+        view.apply(began(0, all, "", ""));
+        view.apply(new RunEvent.Members(1, List.of(new RunEvent.Members.Member(0, "n", 7, ""))));
+        step(1, 5);
+        assertThat(view.facts().orElseThrow().microBatches())
+                .containsExactly(List.of(0), List.of(0), List.of(1), List.of(1));
+
+        view.apply(began(1, without, "schedule.without=[3]", ""));
+        assertThat(view.curves().happenings().getLast())
+                .extracting(RunView.Happening::kind, RunView.Happening::text)
+                .containsExactly(
+                        "plan", "continues after step 1 with the plan schedule.without=[3]");
+        view.apply(new RunEvent.Noted(2, RunEvent.Noted.Kind.RECOVERING, "in epoch 2: .."));
+
+        RunView.Facts facts = view.facts().orElseThrow();
+        assertThat(facts.microBatches())
+                .containsExactly(List.of(0), List.of(0, 1), List.of(1), List.of());
+        assertThat(facts.absent()).containsExactly(3);
+        assertThat(view.standing().members()).isNotEmpty();
+        assertThat(view.head().health()).isEqualTo("changing its plan");
+        view.apply(new RunEvent.Noted(3, RunEvent.Noted.Kind.RECOVERING, "rank 1 died"));
+        assertThat(view.head().health()).isEqualTo("recovering");
+    }
+
+    /** The forward and the backward of the last micro-batch are under way one after the other. */
+    @Test
+    void theSimulatedStepWaitsForEmulatedLinks() {
+        Schedule order = Lowering.lower(Generators.generate("1f1b", PipelineShape.of(2, 1)));
+
+        int free = simulatedMicros(order, "0 s");
+        int late = simulatedMicros(order, "100 ms");
+
+        assertThat(late - free).isEqualTo(200_000);
+    }
+
+    private int simulatedMicros(Schedule order, String latency) {
+        String configuration =
+                "data { source = \"pom.xml\" }, pipeline.stages = 2, batch { sequences = 1, micro-batches = 1 }, data-plane.emulate { latency = %s }"
+                        .formatted(latency);
+        view.apply(began(0, ScheduleText.print(order), "", configuration));
+        List<RunEvent.OpTimes.Rank> ranks = new ArrayList<>();
+        for (int rank = 0; rank < 2; rank++) {
+            int ops = order.program(rank).ops().size();
+            ranks.add(
+                    new RunEvent.OpTimes.Rank(
+                            IntStream.range(0, ops).map(i -> 1_000 * i).toArray(),
+                            IntStream.range(0, ops).map(i -> 1_000 * (i + 1)).toArray(),
+                            0,
+                            0));
+        }
+        view.apply(new RunEvent.OpTimes(1, 1, ranks));
+        return view.picture(1).orElseThrow().simulated().stream()
+                .flatMapToInt(lane -> IntStream.of(lane.ends()))
+                .max()
+                .orElseThrow();
+    }
+
     private void step(long step, double loss) {
         view.apply(stepped(step, loss, step));
     }
@@ -174,6 +256,11 @@ class RunViewTest {
     }
 
     private static RunEvent.Began began(long resumed) {
+        return began(resumed, "no schedule", "", "");
+    }
+
+    private static RunEvent.Began began(
+            long resumed, String schedule, String revision, String configuration) {
         return new RunEvent.Began(
                 1,
                 1,
@@ -182,10 +269,11 @@ class RunViewTest {
                 100,
                 64,
                 1000,
-                "no schedule",
+                schedule,
                 RankGrid.pipeline(2),
                 List.of(),
-                "",
-                Map.of());
+                configuration,
+                Map.of(),
+                revision);
     }
 }

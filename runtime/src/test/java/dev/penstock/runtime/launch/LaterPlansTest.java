@@ -10,6 +10,7 @@ import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.report.MemoryPlan;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -20,11 +21,12 @@ import org.junit.jupiter.api.io.TempDir;
 class LaterPlansTest {
     @TempDir Path folder;
 
-    private RunAssembly first() throws IOException {
+    private RunAssembly first(String... settings) throws IOException {
         Training.onText(folder);
+        List<String> all = new ArrayList<>(List.of("model.layers=4"));
+        all.addAll(List.of(settings));
         return RunAssembly.of(
-                ConfigLoader.loadWithOrigins(
-                        folder.resolve("tiny.conf"), List.of("model.layers=4")),
+                ConfigLoader.loadWithOrigins(folder.resolve("tiny.conf"), all),
                 new RunOptions(
                         "run",
                         folder.resolve("run"),
@@ -57,6 +59,24 @@ class LaterPlansTest {
             assertThat(third.plan().training().name()).isEqualTo("zb-h1");
             assertThat(third.plan().hash()).isEqualTo(first.plan().hash());
             assertThat(third.following(PlanRevision.NONE)).isSameAs(first);
+        }
+    }
+
+    @Test
+    void aRankThatIsAbsentForNowNeedsRoomToComeBack() throws IOException {
+        try (RunAssembly first =
+                first(
+                        "parallel.data=2",
+                        "schedule.kind=wired-1f1b",
+                        "optimizer.gradient-sum=fixed-point")) {
+            String absent = "schedule.without=[3]";
+            RunAssembly later = first.following(revision(1, absent, hash(first, absent)));
+            List<Integer> apart = List.of(0, 1, 2, 3);
+
+            assertThat(later.plannedMemory(false, apart).get(3).total()).isZero();
+            assertThat(later.plannedBytes(false, apart).get(3))
+                    .isPositive()
+                    .isEqualTo(first.plannedBytes(false, apart).get(3));
         }
     }
 

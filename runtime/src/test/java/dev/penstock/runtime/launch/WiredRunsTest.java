@@ -87,6 +87,43 @@ class WiredRunsTest {
         }
     }
 
+    /** Sums with what is another's now are of no use; stages stay in memory all the same. */
+    @ParameterizedTest
+    @CsvSource({"wired-1f1b, 20", "wired-zb, 25"})
+    void aStepThatWasLeftBeginsAnewWithOtherWeights(String kind, int tries) {
+        RanksInOneThread.Outcome expected = alone();
+        try (var ranks =
+                ranks("schedule.kind=" + kind, "schedule.wiring=measured", "parallel.data=2")) {
+            String layout = ranks.plan().layout();
+            ranks.abandon(1, tries);
+
+            List<RankEvent.Prepared> prepared =
+                    ranks.follow("schedule.costs=[10,10,10,10,10,10,30,30,30,50,50,50]");
+
+            assertThat(prepared).anyMatch(each -> !each.folded().isEmpty());
+            assertThat(ranks.plan().layout()).isEqualTo(layout);
+            assertThat(microBatches(ranks)).containsExactly(9, 10, 3, 2);
+            assertThat(ranks.train(1, List.of())).isEqualTo(expected);
+            ranks.follow(
+                    "schedule.costs=[10,10,10,10,10,10,30,30,30,50,50,50]", "schedule.without=[3]");
+            assertThat(microBatches(ranks)).containsExactly(9, 12, 3, 0);
+            assertThat(ranks.train(1, List.of())).isEqualTo(expected);
+        }
+    }
+
+    /** By rank. */
+    private static List<Integer> microBatches(RanksInOneThread ranks) {
+        var wiring = ranks.plan().training().placement().wiring().orElseThrow();
+        return IntStream.range(0, wiring.ranks())
+                .mapToObj(
+                        rank ->
+                                wiring.microBatchesOf(
+                                                wiring.peerOfRank(rank),
+                                                wiring.pipelineRankOf(rank))
+                                        .size())
+                .toList();
+    }
+
     /** As the supervisor does: what all stages have in their sums is left out of the rest. */
     @ParameterizedTest
     @CsvSource({"wired-1f1b, 1", "wired-zb, 1", "wired-zb, 2"})

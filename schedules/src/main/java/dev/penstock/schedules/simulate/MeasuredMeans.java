@@ -38,6 +38,9 @@ public final class MeasuredMeans {
     /** Of every step with such pairs: their time over that of their parts. */
     private final List<Double> overlapFactors = new ArrayList<>();
 
+    /** Where replicas share micro-batches, of each rank alone. */
+    private final List<MeasuredMeans> ranks = new ArrayList<>();
+
     /** Of no steps yet. */
     public MeasuredMeans() {}
 
@@ -53,6 +56,25 @@ public final class MeasuredMeans {
                 addRank(pipeline, program, pairs);
             }
         }
+        endStep(pairs);
+        Timeline first = pipelines.getFirst();
+        if (first.schedule().placement().wiring().isPresent()) {
+            for (RankProgram program : first.schedule().programs()) {
+                if (ranks.size() == program.rank()) {
+                    ranks.add(new MeasuredMeans());
+                }
+                ranks.get(program.rank()).addAlone(first, program);
+            }
+        }
+    }
+
+    private void addAlone(Timeline step, RankProgram program) {
+        List<Pair> pairs = new ArrayList<>();
+        addRank(step, program, pairs);
+        endStep(pairs);
+    }
+
+    private void endStep(List<Pair> pairs) {
         double together = 0;
         double alone = 0;
         for (Pair pair : pairs) {
@@ -117,5 +139,26 @@ public final class MeasuredMeans {
             lines.add(new ProfileLine.OverlapFactor(StepMedians.median(overlapFactors)));
         }
         return lines;
+    }
+
+    /**
+     * Where replicas share micro-batches, entry r has the lines of rank r's computations alone,
+     * none if it did nothing; else there are no entries.
+     */
+    public List<List<ProfileLine>> ofRanks() {
+        return ranks.stream()
+                .map(
+                        rank ->
+                                rank.lines().stream()
+                                        .filter(ProfileLine.Computation.class::isInstance)
+                                        .toList())
+                .toList();
+    }
+
+    /** Costs of the measured program; where replicas share micro-batches, of computations alone. */
+    public CostModel costs() {
+        return ranks.isEmpty()
+                ? new ProfileCosts(lines())
+                : new RankCosts(ofRanks().stream().map(ProfileCosts::new).toList());
     }
 }

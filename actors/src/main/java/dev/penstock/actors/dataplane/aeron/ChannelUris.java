@@ -63,9 +63,12 @@ final class ChannelUris {
                 .build();
     }
 
-    /** The run's socket on this driver: all subscriptions with the same tag share it. */
+    /**
+     * The run's socket on this driver: all subscriptions with the same tag share it. A process that
+     * takes its port of before again has another than one that takes any, and joins the run later.
+     */
     String udpSubscription() {
-        long tag = 1 + (settings.runId() & Integer.MAX_VALUE);
+        long tag = (long) udp.port() << Integer.SIZE | 1L + (settings.runId() & Integer.MAX_VALUE);
         int window = Math.min(udp.receiverWindowBytes(), receiveBuffer);
         return new ChannelUriStringBuilder()
                 .media(CommonContext.UDP_MEDIA)

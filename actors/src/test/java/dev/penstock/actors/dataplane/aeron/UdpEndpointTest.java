@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.PeerAddress;
 import dev.penstock.actors.dataplane.Transport;
+import java.net.DatagramSocket;
 import java.net.Inet6Address;
+import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -81,6 +83,26 @@ class UdpEndpointTest {
                     .hasMessageContaining("for run portthere (process ")
                     .hasMessageContaining("; run porthere (process ")
                     .hasMessageContaining("has that port; try another data-plane.port");
+        }
+    }
+
+    /** Its host's driver died, and a node joined afterwards. */
+    @Test
+    void aProcessListensBesideOneThatHasItsPortOfBefore() throws Exception {
+        UdpSettings any = UdpSettings.loopback().withTermLength(TERM);
+        int port;
+        try (var free = new DatagramSocket(0, InetAddress.getLoopbackAddress())) {
+            port = free.getLocalPort();
+        }
+
+        try (AeronDataPlane again = AeronDataPlane.start(settings(here, any.withPort(port)));
+                AeronDataPlane joined = AeronDataPlane.start(settings(here, any));
+                AeronDataPlane next = AeronDataPlane.start(settings(here, any))) {
+            assertThat(again.address().udpPort()).isEqualTo(port);
+            assertThat(joined.address().udpPort()).isNotEqualTo(port);
+            assertThat(next.address().udpPort())
+                    .as("a run's processes on a host share a port")
+                    .isEqualTo(joined.address().udpPort());
         }
     }
 

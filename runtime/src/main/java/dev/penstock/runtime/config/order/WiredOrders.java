@@ -55,7 +55,7 @@ final class WiredOrders {
         Placement wired =
                 switch (section.wiring()) {
                     case STRAIGHT -> wirings.straight();
-                    case BALANCED -> wirings.balanced();
+                    case BALANCED, MEASURED -> wirings.balanced();
                     case RANDOM -> wirings.random(section.wiringSeed());
                 };
         for (int rank : without) { // so one more changes nothing for those that are left
@@ -69,6 +69,15 @@ final class WiredOrders {
         RunConfig config = loaded.config();
         ParallelSection parallel = config.parallel();
         List<Problem> problems = new ArrayList<>();
+        parallel.outerEvery()
+                .ifPresent(
+                        every ->
+                                problems.add(
+                                        loaded.problem(
+                                                "parallel.outer.every",
+                                                "none where replicas do each other's micro-batches",
+                                                Integer.toString(every),
+                                                "leave it out, or take another order")));
         if (config.optimizer().gradientSum() != GradientSum.FIXED_POINT) {
             problems.add(
                     loaded.problem(
@@ -93,6 +102,14 @@ final class WiredOrders {
                             "data-plane.error-feedback",
                             "false where replicas do each other's micro-batches: who sends which changes",
                             "true",
+                            "leave it out"));
+        }
+        if (config.dataPlane().deltaRows() > 0) {
+            problems.add(
+                    loaded.problem(
+                            "data-plane.delta-rows",
+                            "0 where replicas do each other's micro-batches: who sends which changes",
+                            Integer.toString(config.dataPlane().deltaRows()),
                             "leave it out"));
         }
         return problems;

@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -58,6 +59,7 @@ final class Consistency {
         consistency.wiringsAreOfWiredKinds();
         consistency.everyStageHasSomebody();
         consistency.othersCanDoTheWorkOfTheDead();
+        consistency.aRunRebalancesBeforeItGivesUp();
         consistency.candidatesAreGenerated();
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
@@ -69,6 +71,7 @@ final class Consistency {
         consistency.emulatedLinksAreBetweenRanks();
         consistency.tasksHaveCheckpoints();
         consistency.linksKeepWhatTheyLose();
+        consistency.linksKnowRowsThatComeAgain();
         consistency.theBestCheckpointIsKnown();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
@@ -387,6 +390,40 @@ final class Consistency {
                 "data.packing");
     }
 
+    /** Deltas are those of rows that come again, and what links keep of these has no mirror. */
+    private void linksKnowRowsThatComeAgain() {
+        boolean sends = config.dataPlane().sendsDeltas();
+        int rows = config.dataPlane().deltaRows();
+        DataSection.Packing packing = config.data().packing();
+        require(
+                !sends || !config.recovery().mirror(),
+                "0 where recovery.mirror = true",
+                rows,
+                "mirrors do not have what links keep: without them a run goes on from a checkpoint,"
+                        + " which has it",
+                "data-plane.delta-rows",
+                "recovery.mirror");
+        require(
+                !sends || packing.apart(),
+                "0 where data.packing = %s: its rows begin elsewhere in every epoch, and none comes again"
+                        .formatted(packing.word()),
+                rows,
+                "try data.packing = padded, whose rows are those of documents in every epoch",
+                "data-plane.delta-rows",
+                "data.packing");
+        int sequences = config.batch().sequencesPerMicroBatch();
+        require(
+                !sends || !config.parallel().sequence() || sequences == 1,
+                "0 where parallel.sequence = true divides micro-batches of %d sequences"
+                        .formatted(sequences),
+                rows,
+                "shards have other parts of a row each time: try micro-batches of one sequence, or"
+                        + " parallel.sequence = false",
+                "data-plane.delta-rows",
+                "parallel.sequence",
+                "batch.micro-batches");
+    }
+
     /** Files mapped into memory are the processor's alone. */
     private void gpusHaveTheirOwnMemory() {
         Optional<Path> offload = config.parallel().zeroOffload();
@@ -492,8 +529,17 @@ final class Consistency {
     private void replicasApartHaveNothingInCommon(int every) {
         turnsFit(every);
         replicasAreSeveralAndWhole(every);
+        boolean wired = config.schedule().isWiredKind();
         require(
-                config.optimizer().gradientSum() == GradientSum.FLOAT32,
+                !wired,
+                "none where replicas do each other's micro-batches (schedule.kind = %s)"
+                        .formatted(config.schedule().kind().word()),
+                every,
+                "leave it out, or take another kind",
+                OUTER_EVERY,
+                "schedule.kind");
+        require(
+                wired || config.optimizer().gradientSum() == GradientSum.FLOAT32,
                 "float32 where replicas take steps alone: each sums what it computes itself",
                 "fixed-point",
                 "leave it out",
@@ -749,6 +795,29 @@ final class Consistency {
                 "leave it out",
                 "recovery.mirror",
                 "recovery.degraded");
+        require(
+                config.parallel().data() > 1,
+                "2 or more with recovery.degraded = true: others have to hold what a dead rank held",
+                config.parallel().data(),
+                "try parallel.data = 2, or leave recovery.degraded out",
+                "parallel.data",
+                "recovery.degraded");
+    }
+
+    private void aRunRebalancesBeforeItGivesUp() {
+        RecoverySection recovery = config.recovery();
+        if (recovery.rebalanceAfter().isEmpty()) {
+            return;
+        }
+        Duration wait = recovery.rebalanceAfter().get();
+        require(
+                wait.compareTo(recovery.roomPatience()) < 0,
+                "less than recovery.room-patience = %d s, after which the run ends"
+                        .formatted(recovery.roomPatience().toSeconds()),
+                "%d s".formatted(wait.toSeconds()),
+                "try recovery.rebalance-after = 10 s",
+                "recovery.rebalance-after",
+                "recovery.room-patience");
     }
 
     private void candidatesAreGenerated() {

@@ -54,6 +54,8 @@ import java.util.stream.Collectors;
  * @param codecFromStage links between stages before this one carry tensors as they are
  * @param topK share of each row's elements that {@link Codec#TOP_K} sends
  * @param errorFeedback whether what coded gradients lose is added to those of the next step
+ * @param deltaRows rows of the data, from the first on, of which activations travel as deltas from
+ *     those of their last visit
  */
 public record DataPlaneSection(
         @Setting(
@@ -196,7 +198,15 @@ public record DataPlaneSection(
                         doc =
                                 "add what the encoding of a gradient loses to the gradient of the"
                                         + " next step at its place")
-                boolean errorFeedback) {
+                boolean errorFeedback,
+        @Setting(
+                        is = "0",
+                        range = "[0, )",
+                        doc =
+                                "rows of the data, from the first on, of which coded activations"
+                                        + " travel as deltas from those of their last visit, which"
+                                        + " both ends of a link keep; 0: none")
+                int deltaRows) {
 
     private static final double USUAL_SHARE = 0.1;
 
@@ -232,7 +242,8 @@ public record DataPlaneSection(
                 ofActivations().wire(topK),
                 ofGradients().wire(topK),
                 codecFromStage,
-                errorFeedback);
+                errorFeedback,
+                deltaRows);
     }
 
     /**
@@ -247,7 +258,11 @@ public record DataPlaneSection(
                 ? Optional.of(
                         "activations %s, gradients %s, from stage %d on"
                                         .formatted(
-                                                words(ofActivations()),
+                                                words(ofActivations())
+                                                        + (sendsDeltas()
+                                                                ? " (deltas of %,d rows)"
+                                                                        .formatted(deltaRows)
+                                                                : ""),
                                                 words(ofGradients()),
                                                 codecFromStage)
                                 + (keepsLosses() ? ", with error feedback" : ""))
@@ -265,6 +280,11 @@ public record DataPlaneSection(
     /** Whether something of gradients is lost, and kept for the next step. */
     boolean keepsLosses() {
         return errorFeedback && codecs().gradients().isPresent();
+    }
+
+    /** Whether coded activations travel as deltas. */
+    public boolean sendsDeltas() {
+        return deltaRows > 0 && codecs().activations().isPresent();
     }
 
     private String words(Codec codec) {
@@ -345,6 +365,11 @@ public record DataPlaneSection(
             notes.add(
                     "data-plane.error-feedback = true has no effect: gradients travel as they are");
         }
+        if (deltaRows > 0 && codecs().activations().isEmpty()) {
+            notes.add(
+                    "data-plane.delta-rows = %d has no effect: activations travel as they are"
+                            .formatted(deltaRows));
+        }
         return notes;
     }
 
@@ -401,7 +426,8 @@ public record DataPlaneSection(
                 Optional.empty(),
                 0,
                 USUAL_SHARE,
-                false);
+                false,
+                0);
     }
 
     /** Whether a host was named that other machines can reach, for tensors to come in at. */

@@ -61,8 +61,9 @@ final class FaultChecks {
                         "use more stages",
                         "pipeline");
             }
-            case FaultEntry.SlowStage(int stage, _, int from, var to) -> {
+            case FaultEntry.SlowStage(int stage, var replica, _, int from, var to) -> {
                 requireStage(at + "slow-stage", stage);
+                replica.ifPresent(each -> requireReplica(at + "replica", each));
                 requireSpan(at, from, to);
             }
         }

@@ -30,6 +30,7 @@ public final class LayoutChanges {
                     "data-plane.codec-from-stage",
                     "data-plane.top-k",
                     "data-plane.error-feedback",
+                    "data-plane.delta-rows",
                     "fine-tune.frozen",
                     "optimizer.gradient-sum");
 

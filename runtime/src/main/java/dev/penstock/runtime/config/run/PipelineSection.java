@@ -43,8 +43,9 @@ public record PipelineSection(
                         is = "10",
                         range = "[1, )",
                         doc =
-                                "with partition = measured or schedule.candidates: steps between"
-                                        + " two looks at what the ranks took")
+                                "with partition = measured, schedule.wiring = measured or"
+                                        + " schedule.candidates: steps between two looks at what"
+                                        + " the ranks took")
                 int adaptEvery,
         @Setting(
                         is = "0.05",
@@ -84,12 +85,15 @@ public record PipelineSection(
         return partition == Partition.Rule.MEASURED;
     }
 
-    /** Returns what is said here of changes of the plan and has no effect, for people. */
-    List<String> unusedNotes(ScheduleSection schedule, long steps) {
+    /**
+     * Returns what is said here of changes of the plan and has no effect, for people.
+     *
+     * @param adapts whether the plan may change
+     */
+    List<String> unusedNotes(boolean adapts, long steps) {
         List<String> notes = new ArrayList<>();
-        boolean adapts = measured() || !schedule.candidates().isEmpty();
         String why =
-                "the plan stays as it is; try pipeline.partition = measured or schedule.candidates";
+                "the plan stays as it is; try pipeline.partition = measured, schedule.wiring = measured, schedule.candidates or recovery.rebalance-after";
         if (adaptEvery != USUAL_ADAPT_EVERY && !adapts) {
             notes.add("pipeline.adapt-every = %d has no effect: %s".formatted(adaptEvery, why));
         }

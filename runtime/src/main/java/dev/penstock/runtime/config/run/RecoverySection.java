@@ -2,6 +2,7 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
 import java.time.Duration;
+import java.util.Optional;
 
 /**
  * Section {@code recovery}: how a run continues after the death of a part of it, or a step that is
@@ -11,6 +12,10 @@ import java.time.Duration;
  * @param maxRestarts the most recoveries within {@code window}
  * @param window see {@code maxRestarts}
  * @param roomPatience so long a run of a cluster waits for room for ranks whose node is gone
+ * @param rebalanceAfter so long a run waits for room for ranks whose node is gone, before they go
+ *     to nodes that have others and layers move to where they are faster; empty: they wait for
+ *     room. Where every stage has a process of its own, ranks go to another's as soon as no process
+ *     may be started any more
  * @param spares processes that wait, warm, to take a dead one's place; only where every stage has a
  *     process of its own
  * @param nonFinite what becomes of a step with a NaN or an infinity
@@ -34,6 +39,13 @@ public record RecoverySection(
                         doc = "in a cluster: wait for a node with room for a dead node's ranks")
                 Duration roomPatience,
         @Setting(
+                        is = "never",
+                        word = "never",
+                        range = "[0 s, 10 days]",
+                        doc =
+                                "wait so long for room, then go on with fewer nodes or processes; layers move to where they are faster")
+                Optional<Duration> rebalanceAfter,
+        @Setting(
                         is = "1",
                         range = "[0, 64]",
                         doc =
@@ -48,6 +60,14 @@ public record RecoverySection(
                         doc =
                                 "with a wired order: go on without ranks whose work other replicas can do, until they are back")
                 boolean degraded) {
+
+    /** Returns what is said here and has no effect, for people. */
+    Optional<String> unusedNote() {
+        return rebalanceAfter.isPresent() && !enabled
+                ? Optional.of(
+                        "recovery.rebalance-after has no effect: recovery.enabled = false ends the run with the first death")
+                : Optional.empty();
+    }
 
     /** End the run, leave the step out, or go back to the last checkpoint. */
     public enum NonFinite {

@@ -118,14 +118,30 @@ public record RunConfig(
         parallel.unusedNote().ifPresent(notes::add);
         notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
-        notes.addAll(pipeline.unusedNotes(schedule, run.steps()));
-        notes.addAll(schedule.unusedNotes());
+        notes.addAll(pipeline.unusedNotes(adapts(), run.steps()));
+        notes.addAll(schedule.unusedNotes(parallel.data()));
+        recovery.unusedNote().ifPresent(notes::add);
         return notes;
     }
 
     /** Whether the run may change its plan while it goes on. */
     public boolean adapts() {
-        return pipeline.measured() || !schedule.candidates().isEmpty();
+        return adaptsAtOnce() || rebalancesLayers();
+    }
+
+    /** The same, wherever its ranks live. */
+    public boolean adaptsAtOnce() {
+        return pipeline.measured() || schedule.measured() || !schedule.candidates().isEmpty();
+    }
+
+    /**
+     * Whether layers may move when ranks live elsewhere than at first. In a wired order
+     * micro-batches move instead.
+     */
+    public boolean rebalancesLayers() {
+        return recovery.rebalanceAfter().isPresent()
+                && !schedule.isWiredKind()
+                && pipeline.stages() > 1;
     }
 
     /** This configuration with another codec. */

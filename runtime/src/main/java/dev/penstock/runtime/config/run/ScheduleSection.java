@@ -80,7 +80,8 @@ public record ScheduleSection(
                         doc =
                                 "for wired kinds, which replica does which micro-batch at which"
                                         + " stage: each its own (straight), as many as ranks are"
-                                        + " fast by schedule.costs (balanced), or drawn (random)")
+                                        + " fast by schedule.costs (balanced), the same and anew"
+                                        + " by what the ranks took (measured), or drawn (random)")
                 Wiring wiring,
         @Setting(is = "0", doc = "of schedule.wiring = random") long wiringSeed,
         @Setting(
@@ -147,7 +148,7 @@ public record ScheduleSection(
 
         /** Whether the order is made for what ops cost. */
         boolean searched() {
-            return Generators.kind(word).search() != ScheduleKind.Search.NONE;
+            return isWired() || Generators.kind(word).search() != ScheduleKind.Search.NONE;
         }
 
         /** Into how many slices sequences are cut unless the configuration says it. */
@@ -198,11 +199,19 @@ public record ScheduleSection(
                 .toList();
     }
 
-    /** Returns what is said here of an order's family and has no effect, for people. */
-    List<String> unusedNotes() {
+    /**
+     * Returns what is said here of an order's family and has no effect, for people.
+     *
+     * @param replicas of the run
+     */
+    List<String> unusedNotes(int replicas) {
         List<String> notes = new ArrayList<>();
+        if (measured() && replicas == 1) {
+            notes.add(
+                    "schedule.wiring = measured has no effect: there is only one replica to have micro-batches");
+        }
         if (!costs.isEmpty() && !someKind(Kind::searched)) {
-            notes.add(unused("costs", costs, "is not searched"));
+            notes.add(unused("costs", costs, "is neither searched nor wired"));
         }
         if (slices.isPresent() && !someKind(Kind::sliced)) {
             notes.add(unused("slices", slices.get(), "works on whole sequences"));
@@ -234,8 +243,15 @@ public record ScheduleSection(
         STRAIGHT,
         /** As many as the speeds of the ranks say. */
         BALANCED,
+        /** The same at first, and by speeds that are measured while the run goes on. */
+        MEASURED,
         /** Drawn by a seed. */
         RANDOM
+    }
+
+    /** Whether micro-batches may go to other replicas while the run goes on. */
+    public boolean measured() {
+        return isWiredKind() && wiring == Wiring.MEASURED;
     }
 
     /** Whether an order is generated in which replicas do each other's micro-batches. */

@@ -394,10 +394,17 @@ public record ValueType<T>(
             try {
                 entries.add(inner.read.apply(written.get(i), places));
             } catch (Mismatch mismatch) {
-                if (mismatch.parts().isEmpty()) {
-                    throw mismatch;
-                }
                 String holder = "[%d]".formatted(i);
+                if (mismatch.parts().isEmpty()) {
+                    wrong.add(
+                            new Mismatch.Part(
+                                    written.get(i).origin(),
+                                    holder,
+                                    inner.noun,
+                                    mismatch.gotOr(
+                                            written.get(i).render(ConfigRenderOptions.concise())),
+                                    mismatch.adviceOr("")));
+                }
                 mismatch.parts().forEach(part -> wrong.add(part.in(holder)));
             }
         }

@@ -409,6 +409,11 @@ public record GptSettings(
         return batchOfPart().largestRows() / (sequence ? grid.tensor() : 1);
     }
 
+    /** Returns the rows that a rank has of a sequence in all its boundary tensors, at most. */
+    public int boundaryRowsOfSequence() {
+        return batchOfPart().context() / (sequence ? grid.tensor() : 1);
+    }
+
     /** Returns the rows of all boundary tensors of a rank in a training step. */
     public long boundaryRowsOfStep() {
         BatchShape ofPart = batchOfPart();

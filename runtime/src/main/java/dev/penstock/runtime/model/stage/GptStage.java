@@ -345,6 +345,11 @@ public final class GptStage implements StageProgram {
     }
 
     @Override
+    public int layers() {
+        return role.layers();
+    }
+
+    @Override
     public int boundaryRows(int slice) {
         return settings.shape(role).ownRows(batch.rows(slice));
     }
@@ -357,6 +362,11 @@ public final class GptStage implements StageProgram {
     @Override
     public int boundarySequences() {
         return boundaryRows(0) == batch.rows(0) ? batch.sequences() : 1;
+    }
+
+    @Override
+    public int dataRow(int microBatch, int sequence) {
+        return data.row(microBatch, sequence);
     }
 
     @Override

@@ -34,6 +34,10 @@ final class StepData {
     private final @Nullable PackedRows packed;
     private final boolean marked;
     private final byte[] marks;
+
+    /** By micro-batch and sequence, which rows of the data they are. */
+    private final int[] rows;
+
     private final int sequencesOfStep;
     private int counted;
 
@@ -62,6 +66,7 @@ final class StepData {
         this.packed = packed;
         marked = source.packed() || source.masked();
         marks = new byte[marked ? batch.sequences() * (context + 1) : 0];
+        rows = new int[batch.microBatches() * batch.sequences()];
         microBatch = new int[batch.sequences() * (context + 1)];
         part = new int[batch.microBatchRows()];
     }
@@ -70,6 +75,10 @@ final class StepData {
         for (int m = 0; m < batch.microBatches(); m++) {
             int tokens = source.tokens(kind, step, firstMicroBatch + m, context);
             shapes.set(m, tokens == context ? batch.context() : tokens);
+            for (int b = 0; b < batch.sequences(); b++) {
+                int row = source.row(kind, step, firstMicroBatch + m, b);
+                rows[m * batch.sequences() + b] = row;
+            }
         }
         if (inputs == null && ledger == null && packed == null) {
             return;
@@ -111,6 +120,11 @@ final class StepData {
      */
     int tokens() {
         return Math.max(1, counted);
+    }
+
+    /** Returns which row of the data a sequence is; -1 if none that comes again. */
+    int row(int ofMicroBatch, int sequence) {
+        return rows[ofMicroBatch * batch.sequences() + sequence];
     }
 
     private int counted(StepKind kind, long step, int sequences) {

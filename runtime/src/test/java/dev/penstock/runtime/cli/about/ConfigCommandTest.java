@@ -89,6 +89,7 @@ class ConfigCommandTest {
                         "check",
                         good,
                         "--set=pipeline.stages=1",
+                        "--set=recovery={enabled=off, rebalance-after=5 s}",
                         "--set=pipeline.partition=measured",
                         "--set=run.steps=10");
         Cli used =
@@ -109,6 +110,7 @@ class ConfigCommandTest {
                 .contains("note: schedule.backward = reverse has no effect");
         assertThat(alone.err())
                 .contains("note: pipeline.partition = measured has no effect: there is only one")
+                .contains("note: recovery.rebalance-after has no effect: recovery.enabled = false")
                 .contains("note: the plan stays as it is: the run ends after run.steps = 10");
         assertThat(used.err()).doesNotContain("no effect", "left out");
     }

@@ -63,4 +63,31 @@ class AdaptationRunTest {
         assertThat(moved.lossBits()).isEqualTo(calm.lossBits());
         assertThat(moved.validationBits()).isEqualTo(calm.validationBits());
     }
+
+    /** A plan with weights, one of them without the dead rank, one with it: all in memory. */
+    @Test
+    void microBatchesLeaveASlowReplicaAndADeadRankAndNoLossChanges() throws IOException {
+        String[] batch = {
+            "batch={sequences=8, micro-batches=8}", "optimizer.gradient-sum=fixed-point"
+        };
+        Trained calm = training("calm").set(batch).set("run.steps=24").complete();
+        Trained moved =
+                RanksInOneJvm.complete(
+                        training("moved")
+                                .set(batch)
+                                .set("run.steps=24", "parallel.data=2", "schedule.kind=wired-1f1b")
+                                .set("schedule.wiring=measured", "pipeline.adapt-every=3")
+                                .set("recovery.degraded=on", "timeouts.lease=30 s")
+                                .set(
+                                        "fault=[{slow-stage=0, replica=1, factor=30}, {slow-stage=1, replica=1, factor=30}, {kill-rank=1, step=12, op=1B0}]"));
+
+        assertThat(moved.recoveries())
+                .allSatisfy(each -> assertThat(each.get("restart").asText()).isEqualTo("memory"))
+                .allSatisfy(each -> assertThat(each.get("stepsLost").asLong()).isZero())
+                .extracting(each -> each.get("cause").asText())
+                .anyMatch(cause -> cause.contains("micro-batches of the ranks instead of"))
+                .anyMatch(cause -> cause.contains("rank 1") && cause.contains("died"));
+        assertThat(moved.lossBits()).isEqualTo(calm.lossBits());
+        assertThat(moved.validationBits()).isEqualTo(calm.validationBits());
+    }
 }

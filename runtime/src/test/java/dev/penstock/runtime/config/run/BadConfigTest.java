@@ -85,10 +85,14 @@ parallel.collectives = nccl               | parallel.collectives      | ordered 
 device.kind = "cuda:1", parallel.collectives = nccl | parallel.collectives | ordered or auto where all ranks share one GPU | nccl | try device.kind = cuda
 device.kind = cuda, parallel.collectives = nccl, recovery.mirror = true | parallel.collectives | ordered where recovery.mirror = true | nccl | NCCL's sums depend
 device.gemm = cublas                      | device.gemm               | auto, onednn or java where device.kind = auto | cublas | try device.gemm = auto
+recovery.rebalance-after = 10 minutes     | recovery.rebalance-after  | less than recovery.room-patience = 600 s | 600 s     | 10 s
 pipeline.stages = 7                       | pipeline.stages           | model.layers = 4                  | 7                | fewer stages
 pipeline.partition = [1, 2]               | pipeline.partition        | add up to 4                       | sum 3            | [2, 2]
 pipeline.partition = [1, 1, 2]            | pipeline.partition        | 2 entries                         | 3 entries        | [2, 2]
-pipeline.partition = [4, -1]              | pipeline.partition        | each entry is an integer, at least 0 | [4,-1]        | flops
+pipeline.partition = [4, -1]              | pipeline.partition[1]     | an integer, at least 0            | -1               | ''
+schedule.costs = [1, x, 3]                | schedule.costs[1]         | an integer, at least 0            | "x"              | ''
+schedule { kind = wired-zb }, optimizer.gradient-sum = fixed-point, parallel { data = 2, outer.every = 4 } | parallel.outer.every | none where replicas do each other's micro-batches (schedule.kind = wired-zb) | 4 | leave it out
+schedule.kind = wired-1f1b, recovery.degraded = on | parallel.data    | 2 or more with recovery.degraded = true | 1          | try parallel.data = 2
 pipeline { stages = 3, partition = [2, 0, 2] } | pipeline.partition   | no 0 but at the ends              | [2, 0, 2]        | [2, 1, 1]
 schedule { kind = seq1f1b, slice-lengths = [1, 2] } | schedule.slice-lengths | model.context = 256      | sum 3            | equal
 schedule.recompute = [0, 4]               | schedule.recompute        | blocks from 0 to 3                | [0, 4]           | blocks

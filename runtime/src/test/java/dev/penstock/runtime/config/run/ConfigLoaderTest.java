@@ -160,7 +160,8 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         0,
                                         0.1,
-                                        false),
+                                        false,
+                                        0),
                                 new TimeoutSection(
                                         Duration.ofSeconds(3),
                                         Duration.ofSeconds(5),
@@ -172,6 +173,7 @@ class ConfigLoaderTest {
                                         5,
                                         Duration.ofMinutes(10),
                                         Duration.ofMinutes(10),
+                                        Optional.empty(),
                                         1,
                                         RecoverySection.NonFinite.HALT,
                                         false,
@@ -228,12 +230,12 @@ class ConfigLoaderTest {
                 between = [[0, 1], [2]], links = [{ from = 0, to = 2, bandwidth = 1.5 MB/s, loss = 0 }]
               }
               device-copies = false, codec = int4, gradient-codec = top-k, codec-from-stage = 2
-              top-k = 0.25, error-feedback = false
+              top-k = 0.25, error-feedback = false, delta-rows = 0
             }
             timeouts { lease = 500 ms, stall-report = 1 minute, stall = 2 minutes, start = 2 s, stop = 3 s }
             recovery {
-              enabled = false, max-restarts = 2, window = 1 minute, room-patience = 5 s, spares = 1
-              non-finite = skip, mirror = on
+              enabled = false, max-restarts = 2, window = 1 minute, room-patience = 5 s
+              rebalance-after = 2 s, spares = 1, non-finite = skip, mirror = on
             }
             report { trace-steps = [], sample = false }
             """;
@@ -379,7 +381,8 @@ class ConfigLoaderTest {
                                         Optional.of(DataPlaneSection.Codec.TOP_K),
                                         2,
                                         0.25,
-                                        false),
+                                        false,
+                                        0),
                                 new TimeoutSection(
                                         Duration.ofMillis(500),
                                         Duration.ofMinutes(1),
@@ -391,6 +394,7 @@ class ConfigLoaderTest {
                                         2,
                                         Duration.ofMinutes(1),
                                         Duration.ofSeconds(5),
+                                        Optional.of(Duration.ofSeconds(2)),
                                         1,
                                         RecoverySection.NonFinite.SKIP,
                                         true,

@@ -42,6 +42,7 @@ class FaultEntriesTest {
               { tear-checkpoint = manifest-written, step = 1000 }
               { inject-nan = 1, replica = 0, micro-batch = 2, step = 4 }
               { slow-stage = 1, factor = 3, from-step = 10 }
+              { slow-stage = 1, replica = 0, factor = 3 }
             ]
             """;
 
@@ -66,7 +67,8 @@ class FaultEntriesTest {
                         new FaultEntry.FailDisk(new Bytes(65536), 100),
                         new FaultEntry.TearCheckpoint(FaultEntry.SavePoint.MANIFEST_WRITTEN, 1000),
                         new FaultEntry.InjectNan(1, 0, 2, 4),
-                        new FaultEntry.SlowStage(1, 3, 10, Optional.empty()));
+                        new FaultEntry.SlowStage(1, Optional.empty(), 3, 10, Optional.empty()),
+                        new FaultEntry.SlowStage(1, Optional.of(0), 3, 1, Optional.empty()));
     }
 
     @Test
@@ -125,6 +127,7 @@ fault = [{ fail-disk = 1 MiB, step = 150 }]            | fault[0].step          
 fault = [{ inject-nan = 2, step = 1 }]                 | fault[0].inject-nan    | a stage below 2                       | 2                      | first stage is 0
 fault = [{ inject-nan = 1, micro-batch = 8, step = 1 }] | fault[0].micro-batch  | below batch.micro-batches = 8         | 8                      | first micro-batch is 0
 fault = [{ inject-nan = 1, replica = 1, step = 1 }]    | fault[0].replica       | below parallel.data = 1               | 1                      | first replica is 0
+fault = [{ slow-stage = 1, replica = 1, factor = 2 }]  | fault[0].replica       | below parallel.data = 1               | 1                      | first replica is 0
 fault = [{ slow-stage = 1, factor = 0.5 }]             | fault[0].factor        | a number, at least 1                  | 0.5                    | times as long
 """)
     void aBadEntryIsOneProblemThatSaysWhatToTry(
