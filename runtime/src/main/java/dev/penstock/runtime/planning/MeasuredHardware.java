@@ -12,7 +12,6 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.plan.work.DeviceSpec;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.HardwareCosts;
-import dev.penstock.schedules.plan.work.Layout;
 import dev.penstock.schedules.plan.work.ModelShape;
 import dev.penstock.schedules.plan.work.NodeGroup;
 import dev.penstock.schedules.plan.work.PlanChoice;
