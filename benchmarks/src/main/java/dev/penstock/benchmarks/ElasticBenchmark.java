@@ -125,7 +125,8 @@ public final class ElasticBenchmark {
             for (int first = 0; first < lines.size(); first += stages) {
                 var costs =
                         new ProfileCosts(
-                                lines.subList(first, Math.min(first + stages, lines.size()))
+                                lines
+                                        .subList(first, Math.min(first + stages, lines.size()))
                                         .stream()
                                         .flatMap(List::stream)
                                         .toList());

@@ -84,8 +84,7 @@ public final class ConfiguredModel {
                 config.fineTune()
                         .tuning(Families.find(section.family()).orElseThrow(), shape)
                         .keeping(config.fineTune().kept());
-        StagePartition partition =
-                config.partition(new TrainedParts(shape, tuning), stageCount);
+        StagePartition partition = config.partition(new TrainedParts(shape, tuning), stageCount);
         var batch =
                 new BatchShape(
                         config.batch().sequencesPerMicroBatch(),

@@ -77,7 +77,10 @@ class UnevenShardsRunTest {
     @Test
     void whatTheyDoNotAllowIsToldAtOnce() throws IOException {
         Trained refused =
-                run("pipeline.stages=3", "parallel={tensor=[2, 3], sequence=true}", "model.tied=true")
+                run(
+                                "pipeline.stages=3",
+                                "parallel={tensor=[2, 3], sequence=true}",
+                                "model.tied=true")
                         .run();
 
         assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);

@@ -1,8 +1,8 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.collective.CollectiveForm;
-import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.config.reading.Setting;
@@ -262,7 +262,9 @@ public record ParallelSection(
 
     private Conflict uneven(String other, String expected, String advice) {
         List<String> keys =
-                other.equals("parallel.tensor") ? List.of(other) : List.of("parallel.tensor", other);
+                other.equals("parallel.tensor")
+                        ? List.of(other)
+                        : List.of("parallel.tensor", other);
         return new Conflict(keys, expected, shards.toString(), advice);
     }
 

@@ -62,7 +62,9 @@ public record RunConfig(
         RankGrid grid = grid();
         boolean uneven = grid.isUneven() && grid.pipeline() == stages;
         double[] speeds =
-                IntStream.range(0, stages).mapToDouble(s -> uneven ? grid.shardsOf(s) : 1).toArray();
+                IntStream.range(0, stages)
+                        .mapToDouble(s -> uneven ? grid.shardsOf(s) : 1)
+                        .toArray();
         return pipeline.partition(parts, speeds);
     }
 

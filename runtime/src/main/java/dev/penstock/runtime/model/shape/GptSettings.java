@@ -315,8 +315,7 @@ public record GptSettings(
 
     /** Returns what a rank holds of the model as a stage. */
     public StageRole role(int stage, RankPlace place) {
-        return partition.role(stage)
-                .onShard(place.tensor(), grid.shardsOf(place.pipeline()));
+        return partition.role(stage).onShard(place.tensor(), grid.shardsOf(place.pipeline()));
     }
 
     /** Returns a warning if the tensor shards do not divide the vocabulary evenly. */

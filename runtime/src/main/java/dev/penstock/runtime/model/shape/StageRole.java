@@ -12,13 +12,7 @@ package dev.penstock.runtime.model.shape;
  * @param shards tensor shards of the stage
  */
 public record StageRole(
-        int stage,
-        int firstLayer,
-        int layers,
-        boolean first,
-        boolean last,
-        int shard,
-        int shards) {
+        int stage, int firstLayer, int layers, boolean first, boolean last, int shard, int shards) {
     StageRole onShard(int index, int of) {
         return new StageRole(stage, firstLayer, layers, first, last, index, of);
     }
