@@ -3,9 +3,9 @@ package dev.penstock.actors.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import akka.actor.ActorSystem;
+import akka.actor.testkit.typed.javadsl.TestInbox;
 import akka.serialization.Serialization;
 import akka.serialization.SerializationExtension;
-import akka.actor.testkit.typed.javadsl.TestInbox;
 import dev.penstock.actors.dataplane.LinkTraffic;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.PlanRevision;

@@ -280,10 +280,7 @@ final class RunView {
     /** When the ops of a step ran, or of the last one before it that was sampled. */
     synchronized Optional<StepPicture> picture(long step) {
         return sample(step)
-                .map(
-                        times ->
-                                StepPicture.of(
-                                        times, schedule(), grid(), costs -> linked(costs)));
+                .map(times -> StepPicture.of(times, schedule(), grid(), costs -> linked(costs)));
     }
 
     private CostModel linked(CostModel costs) {

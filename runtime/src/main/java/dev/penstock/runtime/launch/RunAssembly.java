@@ -441,8 +441,7 @@ public final class RunAssembly implements AutoCloseable {
      */
     public List<Long> plannedBytes(boolean betweenHosts, List<Integer> homes) {
         List<MemoryPlan> now = plannedMemory(betweenHosts, homes);
-        List<MemoryPlan> atFirst =
-                first == this ? now : first.plannedMemory(betweenHosts, homes);
+        List<MemoryPlan> atFirst = first == this ? now : first.plannedMemory(betweenHosts, homes);
         return IntStream.range(0, now.size())
                 .mapToObj(rank -> Math.max(now.get(rank).total(), atFirst.get(rank).total()))
                 .toList();
