@@ -125,7 +125,8 @@ public final class ElasticBenchmark {
             for (int first = 0; first < lines.size(); first += stages) {
                 var costs =
                         new ProfileCosts(
-                                lines.subList(first, Math.min(first + stages, lines.size()))
+                                lines
+                                        .subList(first, Math.min(first + stages, lines.size()))
                                         .stream()
                                         .flatMap(List::stream)
                                         .toList());
@@ -306,7 +307,7 @@ public final class ElasticBenchmark {
                                 "parallel.data=" + replicas,
                                 "optimizer.gradient-sum=fixed-point",
                                 "device.threads=1",
-                                "timeouts.lease=30 s",
+                                "timeouts={lease=30 s, start=180 s}",
                                 "evaluation.every=0"));
         all.addAll(settings);
         var setup =

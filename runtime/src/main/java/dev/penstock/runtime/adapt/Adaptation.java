@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Cuts a run's layers into other stages, takes another order, or gives micro-batches to other
- * replicas, when the run's ranks compute at other speeds than the plan assumes. It looks at the computations of some steps, whose medians ignore a
- * disturbed step; of what they took follow the speed of every rank and the plan that would suit
- * these speeds. That is taken if a simulated step wins more than a margin, and all steps left win
- * more than the change costs.
+ * replicas, when the run's ranks compute at other speeds than the plan assumes. It looks at the
+ * computations of some steps, whose medians ignore a disturbed step; of what they took follow the
+ * speed of every rank and the plan that would suit these speeds. That is taken if a simulated step
+ * wins more than a margin, and all steps left win more than the change costs.
  *
  * <p>Not thread-safe: confined to the listener's thread.
  */

@@ -134,7 +134,10 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
                         : new RankCosts(
                                 IntStream.range(0, costs.size() / 3)
                                         .mapToObj(rank -> costs.subList(3 * rank, 3 * rank + 3))
-                                        .map(of -> CostModel.split(of.get(0), of.get(1), of.get(2), 0))
+                                        .map(
+                                                of ->
+                                                        CostModel.split(
+                                                                of.get(0), of.get(1), of.get(2), 0))
                                         .toList());
         return ScheduleSimulator.simulate(order, model, InFlight.auto(order)).makespanNanos();
     }
@@ -148,7 +151,9 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
                         numbers ->
                                 numbers.isEmpty()
                                         ? List.<Integer>of()
-                                        : Stream.of(numbers.split(" ")).map(Integer::valueOf).toList())
+                                        : Stream.of(numbers.split(" "))
+                                                .map(Integer::valueOf)
+                                                .toList())
                 .findFirst();
     }
 

@@ -50,8 +50,7 @@ public record SpeedModel(
 
     /** What costs are of, in their order. */
     private static final List<ComputeKind> KINDS =
-            List.of(
-                    ComputeKind.FORWARD, ComputeKind.BACKWARD_INPUT, ComputeKind.BACKWARD_WEIGHT);
+            List.of(ComputeKind.FORWARD, ComputeKind.BACKWARD_INPUT, ComputeKind.BACKWARD_WEIGHT);
 
     /**
      * An order that the judge has proved.
@@ -79,8 +78,7 @@ public record SpeedModel(
 
         private int share(Wiring wiring, int rank) {
             return schedule.placement().stagesOf(wiring.pipelineRankOf(rank)).stream()
-                    .mapToInt(
-                            stage -> wiring.microBatchesOf(wiring.peerOfRank(rank), stage).size())
+                    .mapToInt(stage -> wiring.microBatchesOf(wiring.peerOfRank(rank), stage).size())
                     .sum();
         }
     }
@@ -185,7 +183,9 @@ public record SpeedModel(
                 }
             }
         }
-        var all = Arrays.stream(isWired() ? speedsOfRanks(profiles, work) : speeds).summaryStatistics();
+        var all =
+                Arrays.stream(isWired() ? speedsOfRanks(profiles, work) : speeds)
+                        .summaryStatistics();
         return new Proposal(
                 partition, best, order, chosen, now, least, all.getMin() / all.getMax());
     }
@@ -240,7 +240,8 @@ public record SpeedModel(
     private static List<ProfileLine> slower(List<ProfileLine> lines, double times) {
         List<ProfileLine> slower = new ArrayList<>();
         for (ProfileLine line : lines) {
-            if (line instanceof ProfileLine.Computation(var kind, int stage, int slice, long took)) {
+            if (line
+                    instanceof ProfileLine.Computation(var kind, int stage, int slice, long took)) {
                 slower.add(
                         new ProfileLine.Computation(kind, stage, slice, Math.round(took * times)));
             }
@@ -373,8 +374,7 @@ public record SpeedModel(
                 for (ProfileLine line : lines) {
                     if (line instanceof ProfileLine.Computation(var of, int stage, _, long took)
                             && of == kind
-                            && (isWired()
-                                    || order.schedule().placement().rankOf(stage) == rank)) {
+                            && (isWired() || order.schedule().placement().rankOf(stage) == rank)) {
                         nanos += took;
                     }
                 }

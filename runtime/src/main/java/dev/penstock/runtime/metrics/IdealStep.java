@@ -12,7 +12,8 @@ import java.util.function.UnaryOperator;
 /**
  * The best result that a schedule could have achieved for a measured step: the same program
  * simulated, where every forward and backward takes the mean time of its stage and slice over all
- * pipelines, or on its rank where replicas share micro-batches, and everything else is free, or takes the time that links are given.
+ * pipelines, or on its rank where replicas share micro-batches, and everything else is free, or
+ * takes the time that links are given.
  *
  * @param timeline of the simulation; a receive or reduction begins when its rank begins to wait, as
  *     in a measured one

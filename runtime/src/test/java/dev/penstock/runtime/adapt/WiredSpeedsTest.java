@@ -196,6 +196,7 @@ class WiredSpeedsTest {
         assertThat(microBatches(found.order().schedule())).containsExactly(64, 48, 0, 16);
         assertThat(found.order().wiring().orElseThrow().absent()).containsExactly(2);
         assertThat(found.order().costs())
-                .containsExactly(1000, 1000, 1000, 1000, 1000, 1000, 4000, 4000, 4000, 3000, 3000, 3000);
+                .containsExactly(
+                        1000, 1000, 1000, 1000, 1000, 1000, 4000, 4000, 4000, 3000, 3000, 3000);
     }
 }

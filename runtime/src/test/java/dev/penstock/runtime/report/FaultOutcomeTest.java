@@ -24,7 +24,8 @@ class FaultOutcomeTest {
     private static final Fault KILL_2 = new Fault.KillRank(2, 9, new Place.Begin());
     private static final Fault PAUSE_1 =
             new Fault.PauseRank(1, Duration.ofSeconds(1), 3, new Place.Begin());
-    private static final Fault SLOW = new Fault.SlowStage(0, OptionalInt.empty(), 2, new StepSpan(1, 9));
+    private static final Fault SLOW =
+            new Fault.SlowStage(0, OptionalInt.empty(), 2, new StepSpan(1, 9));
 
     @TempDir Path folder;
 

@@ -84,8 +84,7 @@ public record PipelineSection(
     /** Returns what is said here of changes of the plan and has no effect, for people. */
     List<String> unusedNotes(ScheduleSection schedule, long steps) {
         List<String> notes = new ArrayList<>();
-        boolean adapts =
-                measured() || schedule.measured() || !schedule.candidates().isEmpty();
+        boolean adapts = measured() || schedule.measured() || !schedule.candidates().isEmpty();
         String why =
                 "the plan stays as it is; try pipeline.partition = measured, schedule.wiring = measured or schedule.candidates";
         if (adaptEvery != USUAL_ADAPT_EVERY && !adapts) {

@@ -104,9 +104,7 @@ public record RunConfig(
 
     /** Whether the run may change its plan while it goes on. */
     public boolean adapts() {
-        return pipeline.measured()
-                || schedule.measured()
-                || !schedule.candidates().isEmpty();
+        return pipeline.measured() || schedule.measured() || !schedule.candidates().isEmpty();
     }
 
     /** This configuration with another codec. */
