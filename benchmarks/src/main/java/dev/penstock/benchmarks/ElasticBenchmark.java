@@ -307,7 +307,7 @@ public final class ElasticBenchmark {
                                 "parallel.data=" + replicas,
                                 "optimizer.gradient-sum=fixed-point",
                                 "device.threads=1",
-                                "timeouts.lease=30 s",
+                                "timeouts={lease=30 s, start=180 s}",
                                 "evaluation.every=0"));
         all.addAll(settings);
         var setup =

@@ -10,7 +10,6 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.Wiring;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
-import dev.penstock.schedules.simulate.RankCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.UnitCosts;
 import java.util.ArrayList;
@@ -131,7 +130,7 @@ public final class DegradedOrders implements DegradedPlans, RunListener {
         CostModel model =
                 costs.isEmpty()
                         ? UnitCosts.defaults()
-                        : new RankCosts(
+                        : CostModel.ofRanks(
                                 IntStream.range(0, costs.size() / 3)
                                         .mapToObj(rank -> costs.subList(3 * rank, 3 * rank + 3))
                                         .map(

@@ -9,7 +9,6 @@ import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ProfileLine;
-import dev.penstock.schedules.simulate.RankCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import java.math.BigDecimal;
 import java.math.MathContext;
@@ -394,7 +393,7 @@ public record SpeedModel(
         if (!isWired() && !known.getFirst().missing(run.schedule()).isEmpty()) {
             return Optional.empty();
         }
-        CostModel costs = isWired() ? new RankCosts(known) : known.getFirst();
+        CostModel costs = isWired() ? CostModel.ofRanks(known) : known.getFirst();
         CostModel whole = links.apply(costs, run.schedule());
         return Optional.of(
                 ScheduleSimulator.simulate(run.schedule(), whole, run.inFlight()).makespanNanos());

@@ -4,6 +4,7 @@ import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.Arrays;
+import java.util.List;
 
 /** What ops and ways cost. Costs are not negative; the same question gets the same answer. */
 public interface CostModel {
@@ -35,6 +36,26 @@ public interface CostModel {
      */
     default long backgroundNanos(int rank, Op op) {
         return 0;
+    }
+
+    /**
+     * Costs of ranks of which each has a speed of its own; transfers take no time.
+     *
+     * @param ranks entry r says what ops take on rank r
+     */
+    static CostModel ofRanks(List<? extends CostModel> ranks) {
+        List<CostModel> known = List.copyOf(ranks);
+        return new CostModel() {
+            @Override
+            public long nanos(int rank, int position, Op op) {
+                return known.get(rank).nanos(rank, position, op);
+            }
+
+            @Override
+            public long backgroundNanos(int rank, Op op) {
+                return known.get(rank).backgroundNanos(rank, op);
+            }
+        };
     }
 
     /** A forward costs 1, a backward 2, everything else nothing. */

@@ -159,6 +159,6 @@ public final class MeasuredMeans {
     public CostModel costs() {
         return ranks.isEmpty()
                 ? new ProfileCosts(lines())
-                : new RankCosts(ofRanks().stream().map(ProfileCosts::new).toList());
+                : CostModel.ofRanks(ofRanks().stream().map(ProfileCosts::new).toList());
     }
 }
