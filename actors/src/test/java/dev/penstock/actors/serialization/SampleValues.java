@@ -2,6 +2,7 @@ package dev.penstock.actors.serialization;
 
 import akka.actor.typed.ActorRef;
 import dev.penstock.actors.mirror.MirrorLayout;
+import dev.penstock.actors.spi.RankGrid;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
@@ -37,6 +38,9 @@ final class SampleValues {
         Class<?> plain = (Class<?>) type;
         if (plain == MirrorLayout.class) {
             return MirrorLayout.ring(2 + random.nextInt(4)); // refuses any holders
+        }
+        if (plain == RankGrid.class) { // refuses any shards
+            return new RankGrid(3, 4, 1 + random.nextInt(3), 1 + random.nextInt(3), List.of(1, 4, 2));
         }
         if (plain.isRecord()) {
             return record(plain, depth);

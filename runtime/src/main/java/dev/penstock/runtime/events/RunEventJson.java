@@ -1,10 +1,14 @@
 package dev.penstock.runtime.events;
 
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.Nulls;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.actors.spi.RankGrid;
 import java.io.IOException;
+import java.util.List;
 import java.util.Optional;
 
 /** Both directions of the line format. */
@@ -14,7 +18,14 @@ final class RunEventJson {
                     .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
                     .disable(DeserializationFeature.FAIL_ON_INVALID_SUBTYPE)
                     .enable(DeserializationFeature.FAIL_ON_NULL_CREATOR_PROPERTIES)
+                    .addMixIn(RankGrid.class, AnyGrid.class)
                     .build();
+
+    /** Runs that were recorded before stages could have different shards say nothing of them. */
+    private abstract static class AnyGrid {
+        @JsonSetter(nulls = Nulls.AS_EMPTY)
+        abstract List<Integer> shards();
+    }
 
     private RunEventJson() {}
 

@@ -8,6 +8,7 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import dev.penstock.actors.spi.RankGrid;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -111,6 +112,16 @@ class EventLogReaderTest {
     }
 
     /** At every byte: what is whole before the cut is told, and the rest when it comes. */
+    @Test
+    void aGridFromBeforeStagesHadDifferentShardsHasEqualOnes() {
+        String line = new String(RunEventJson.write(EVENTS.getFirst()), StandardCharsets.UTF_8);
+        String before = line.replace(",\"shards\":[1,1]", "");
+        assertThat(before).isNotEqualTo(line);
+        byte[] bytes = before.getBytes(StandardCharsets.UTF_8);
+
+        assertThat(RunEventJson.read(bytes, 0, bytes.length)).contains(EVENTS.getFirst());
+    }
+
     @Test
     void aFileThatIsCutAnywhereTellsItsWholeLinesAndGoesOnWhenTheRestCame() throws IOException {
         byte[] whole = Files.readAllBytes(write());
