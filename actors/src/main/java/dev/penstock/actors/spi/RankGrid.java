@@ -65,7 +65,7 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
 
     /** Shards of the stages of a program. */
     public int shardsOf(int program) {
-        return shards.get(program);
+        return isUneven() ? shards.get(program) : tensor;
     }
 
     /** Whether stages have different numbers of shards. */
