@@ -36,8 +36,7 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
                     "a grid has 1 rank or more in every direction, got %d x %d x %d x %d"
                             .formatted(pipeline, tensor, context, data));
         }
-        shards =
-                List.copyOf(shards.isEmpty() ? Collections.nCopies(pipeline, tensor) : shards);
+        shards = List.copyOf(shards.isEmpty() ? Collections.nCopies(pipeline, tensor) : shards);
         if (shards.size() != pipeline
                 || Collections.max(shards) != tensor
                 || !areMultiples(shards)) {

@@ -40,7 +40,8 @@ final class SampleValues {
             return MirrorLayout.ring(2 + random.nextInt(4)); // refuses any holders
         }
         if (plain == RankGrid.class) { // refuses any shards
-            return new RankGrid(3, 4, 1 + random.nextInt(3), 1 + random.nextInt(3), List.of(1, 4, 2));
+            return new RankGrid(
+                    3, 4, 1 + random.nextInt(3), 1 + random.nextInt(3), List.of(1, 4, 2));
         }
         if (plain.isRecord()) {
             return record(plain, depth);
