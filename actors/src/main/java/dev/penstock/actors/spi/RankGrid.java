@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
  * @param tensor the most shards that a stage has
  * @param context parts of every sequence
  * @param data replicas of the whole
- * @param shards of the stages of each program; empty: as many as {@code tensor} each
+ * @param shards of the stages of each program; empty where all have as many, {@code tensor}
  */
 public record RankGrid(int pipeline, int tensor, int context, int data, List<Integer> shards) {
     public RankGrid {
@@ -36,10 +36,14 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
                     "a grid has 1 rank or more in every direction, got %d x %d x %d x %d"
                             .formatted(pipeline, tensor, context, data));
         }
-        shards = List.copyOf(shards.isEmpty() ? Collections.nCopies(pipeline, tensor) : shards);
-        if (shards.size() != pipeline
-                || Collections.max(shards) != tensor
-                || !areMultiples(shards)) {
+        boolean equal = shards.size() == pipeline && shards.stream().allMatch(n -> n == tensor);
+        shards = equal ? List.of() : List.copyOf(shards);
+        boolean suits =
+                shards.isEmpty()
+                        || (shards.size() == pipeline
+                                && Collections.max(shards) == tensor
+                                && areMultiples(shards));
+        if (!suits) {
             throw new IllegalArgumentException(
                     "expected shards of %d stages, at most %d, of which one number is a multiple of the other, got %s"
                             .formatted(pipeline, tensor, shards));
@@ -48,8 +52,14 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
 
     /** Whether of each two of these counts one is a multiple of the other. */
     public static boolean areMultiples(List<Integer> counts) {
-        return counts.stream()
-                .allMatch(few -> few > 0 && counts.stream().allMatch(n -> n < few || n % few == 0));
+        int least = 1;
+        for (int count : counts.stream().sorted().toList()) {
+            if (count < 1 || count % least != 0) {
+                return false;
+            }
+            least = count;
+        }
+        return true;
     }
 
     /** Stages with equal numbers of shards. */
@@ -69,7 +79,7 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
 
     /** Whether stages have different numbers of shards. */
     public boolean isUneven() {
-        return shards.stream().anyMatch(count -> count != tensor);
+        return !shards.isEmpty();
     }
 
     /** Ranks of one pipeline. */
@@ -79,6 +89,9 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
 
     /** Ranks of a pipeline that come before those of a program. */
     private int before(int program) {
+        if (!isUneven()) {
+            return program * tensor;
+        }
         int ranks = 0;
         for (int p = 0; p < program; p++) {
             ranks += shards.get(p);
@@ -86,18 +99,14 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
         return ranks;
     }
 
-    /** Ranks altogether. */
-    public int ranks() {
-        return wide() * context * data;
-    }
-
     /** What a rank is. */
     public RankPlace placeOf(int rank) {
         int wide = wide();
         int shard = rank % wide;
-        int program = 0;
-        while (shard >= shards.get(program)) {
-            shard -= shards.get(program);
+        int program = isUneven() ? 0 : shard / tensor;
+        shard -= isUneven() ? 0 : program * tensor;
+        while (shard >= shardsOf(program)) {
+            shard -= shardsOf(program);
             program++;
         }
         return new RankPlace(program, shard, rank / wide % context, rank / (wide * context));
@@ -129,8 +138,8 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
      */
     public List<Integer> siblings(int rank, int otherPipeline) {
         RankPlace place = placeOf(rank);
-        int own = shards.get(place.pipeline());
-        int there = shards.get(otherPipeline);
+        int own = shardsOf(place.pipeline());
+        int there = shardsOf(otherPipeline);
         int first = place.tensor() * there / own;
         return IntStream.range(first, first + Math.max(1, there / own))
                 .map(t -> rankAt(new RankPlace(otherPipeline, t, place.context(), place.data())))
@@ -159,7 +168,7 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
     /** The tensor shards of this rank's stage, in order. */
     public List<Integer> tensorGroup(int rank) {
         RankPlace p = placeOf(rank);
-        return IntStream.range(0, shards.get(p.pipeline()))
+        return IntStream.range(0, shardsOf(p.pipeline()))
                 .map(t -> rankAt(new RankPlace(p.pipeline(), t, p.context(), p.data())))
                 .boxed()
                 .toList();

@@ -115,7 +115,7 @@ class EventLogReaderTest {
     @Test
     void aGridFromBeforeStagesHadDifferentShardsHasEqualOnes() {
         String line = new String(RunEventJson.write(EVENTS.getFirst()), StandardCharsets.UTF_8);
-        String before = line.replace(",\"shards\":[1,1]", "");
+        String before = line.replace(",\"shards\":[]", "");
         assertThat(before).isNotEqualTo(line);
         byte[] bytes = before.getBytes(StandardCharsets.UTF_8);
 
