@@ -99,6 +99,11 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
         return ranks;
     }
 
+    /** Ranks altogether. */
+    public int ranks() {
+        return wide() * context * data;
+    }
+
     /** What a rank is. */
     public RankPlace placeOf(int rank) {
         int wide = wide();
