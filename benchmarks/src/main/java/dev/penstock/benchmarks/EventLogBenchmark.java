@@ -111,7 +111,8 @@ public final class EventLogBenchmark {
                 RankGrid.pipeline(schedule.programs().size()),
                 List.of(),
                 "",
-                Map.of());
+                Map.of(),
+                "");
     }
 
     private static List<RankStep> times(Schedule schedule) {

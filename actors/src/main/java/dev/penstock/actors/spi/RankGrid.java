@@ -19,8 +19,8 @@ import java.util.stream.IntStream;
  * tensor then travels from a shard to those that have its place among fewer, or more:
  *
  * <pre>
- *   stage 0 on rank 0, stage 1 on ranks 1 2       rank 0 sends to both, either of them could answer:
- *                                                 the gradients of both are equal, and 1 sends its own
+ *   stage 0 on rank 0, stage 1 on ranks 1 2      rank 0 sends activations to both;
+ *                                                their gradients are equal, rank 1 sends its own
  * </pre>
  *
  * @param pipeline programs of the schedule
@@ -109,12 +109,11 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
         int wide = wide();
         int shard = rank % wide;
         int program = isUneven() ? 0 : shard / tensor;
-        shard -= isUneven() ? 0 : program * tensor;
-        while (shard >= shardsOf(program)) {
-            shard -= shardsOf(program);
+        while (shard >= before(program + 1)) {
             program++;
         }
-        return new RankPlace(program, shard, rank / wide % context, rank / (wide * context));
+        return new RankPlace(
+                program, shard - before(program), rank / wide % context, rank / (wide * context));
     }
 
     /** Who is at a place. */

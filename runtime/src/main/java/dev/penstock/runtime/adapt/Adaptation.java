@@ -211,10 +211,10 @@ public final class Adaptation implements RunListener, PlanReaction {
         }
         means.add(meter.measure(report).times().pipelines());
         looked++;
-        if (looked == every && (atOnce || !together.equals(togetherAtFirst))) {
-            look(report.step());
-        }
         if (looked == every) {
+            if (atOnce || !together.equals(togetherAtFirst)) {
+                look(report.step());
+            }
             means = new MeasuredMeans();
             looked = 0;
         }

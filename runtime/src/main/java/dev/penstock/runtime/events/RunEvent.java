@@ -66,37 +66,7 @@ public sealed interface RunEvent {
             String configuration,
             Map<String, String> environment,
             @JsonSetter(nulls = Nulls.AS_EMPTY) String revision)
-            implements RunEvent {
-        /** Of a process that begins or continues. */
-        public Began(
-                long time,
-                int version,
-                String name,
-                long resumedStep,
-                long lastStep,
-                long tokensPerStep,
-                long parameters,
-                String schedule,
-                RankGrid grid,
-                List<Long> plannedBytes,
-                String configuration,
-                Map<String, String> environment) {
-            this(
-                    time,
-                    version,
-                    name,
-                    resumedStep,
-                    lastStep,
-                    tokensPerStep,
-                    parameters,
-                    schedule,
-                    grid,
-                    plannedBytes,
-                    configuration,
-                    environment,
-                    "");
-        }
-    }
+            implements RunEvent {}
 
     /** All ranks are open; entry r of {@code devices} describes the device of rank r. */
     record Opened(long time, List<String> devices, String fingerprint) implements RunEvent {}

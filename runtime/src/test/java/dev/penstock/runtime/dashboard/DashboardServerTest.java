@@ -162,7 +162,8 @@ class DashboardServerTest {
                         RankGrid.pipeline(1),
                         List.of(),
                         "",
-                        Map.of()),
+                        Map.of(),
+                        ""),
                 new RunEvent.OpTimes(
                         1,
                         1,
@@ -263,7 +264,7 @@ class DashboardServerTest {
 
     private static RunEvent.Began began(String name) {
         return new RunEvent.Began(
-                1, 1, name, 0, 5, 64, 1, "", RankGrid.pipeline(1), List.of(), "", Map.of());
+                1, 1, name, 0, 5, 64, 1, "", RankGrid.pipeline(1), List.of(), "", Map.of(), "");
     }
 
     private static void writeSteps(RunDirectory run, double... losses) throws IOException {

@@ -70,7 +70,8 @@ class GrafanaDashboardTest {
                         RankGrid.pipeline(2),
                         List.of(8L, 9L),
                         "",
-                        Map.of()));
+                        Map.of(),
+                        ""));
         view.apply(
                 new RunEvent.Members(1, List.of(new RunEvent.Members.Member(0, "node", 7, "0.1"))));
         view.apply(new RunEvent.Leases(1, List.of(120L)));

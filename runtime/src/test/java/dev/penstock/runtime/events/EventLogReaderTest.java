@@ -37,7 +37,8 @@ class EventLogReaderTest {
                             new RankGrid(2, 1, 1, 3),
                             List.of(5L, 6L),
                             "run { }",
-                            Map.of("host", "h")),
+                            Map.of("host", "h"),
+                            ""),
                     new RunEvent.Opened(2, List.of("cpu"), "kernels"),
                     new RunEvent.Stepped(
                             3,

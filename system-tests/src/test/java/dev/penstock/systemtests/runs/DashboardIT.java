@@ -300,7 +300,8 @@ class DashboardIT {
                 RankGrid.pipeline(ranks),
                 Collections.nCopies(ranks, 50L << 20),
                 "run { name = test }",
-                Map.of("host", "test"));
+                Map.of("host", "test"),
+                "");
     }
 
     private static RunEvent opened(int ranks) {

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * Section {@code parallel}: how many ranks share what a pipeline alone would do. A run has as many
@@ -221,15 +222,14 @@ public record ParallelSection(
         if (counts.size() != stages) {
             conflicts.add(
                     uneven(
-                            "pipeline.stages",
                             "one number, or one for each of the %d ranks of a pipeline"
                                     .formatted(stages),
-                            "try parallel.tensor = " + tensor()));
+                            "try parallel.tensor = " + tensor(),
+                            "pipeline.stages"));
         }
         if (!RankGrid.areMultiples(counts)) {
             conflicts.add(
                     uneven(
-                            "parallel.tensor",
                             "numbers of which each is a multiple of all smaller ones",
                             "try powers of two"));
         }
@@ -239,32 +239,29 @@ public record ParallelSection(
         if (sequence) {
             conflicts.add(
                     uneven(
-                            "parallel.sequence",
                             "the same number for all stages where parallel.sequence = true: a shard sends the tokens that it has",
-                            "try parallel.sequence = false"));
+                            "try parallel.sequence = false",
+                            "parallel.sequence"));
         }
         if (config.model().tied() && !counts.getFirst().equals(counts.getLast())) {
             conflicts.add(
                     uneven(
-                            "model.tied",
                             "the same number for the first and the last rank where model.tied = true: both have the token table",
-                            "try model.tied = false"));
+                            "try model.tied = false",
+                            "model.tied"));
         }
         if (config.dataPlane().errorFeedback()) {
             conflicts.add(
                     uneven(
-                            "data-plane.error-feedback",
                             "the same number for all stages where data-plane.error-feedback = true",
-                            "try data-plane.error-feedback = false"));
+                            "try data-plane.error-feedback = false",
+                            "data-plane.error-feedback"));
         }
         return conflicts;
     }
 
-    private Conflict uneven(String other, String expected, String advice) {
-        List<String> keys =
-                other.equals("parallel.tensor")
-                        ? List.of(other)
-                        : List.of("parallel.tensor", other);
+    private Conflict uneven(String expected, String advice, String... others) {
+        List<String> keys = Stream.concat(Stream.of("parallel.tensor"), Stream.of(others)).toList();
         return new Conflict(keys, expected, shards.toString(), advice);
     }
 

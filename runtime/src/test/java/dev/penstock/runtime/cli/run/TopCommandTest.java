@@ -50,7 +50,8 @@ class TopCommandTest {
                         RankGrid.pipeline(2),
                         List.of(2L << 20, 3L << 20),
                         "",
-                        Map.of()),
+                        Map.of(),
+                        ""),
                 new RunEvent.Stepped(
                         2,
                         3,
@@ -108,7 +109,8 @@ class TopCommandTest {
                         RankGrid.pipeline(ranks),
                         Collections.nCopies(ranks, 2L << 20),
                         "",
-                        Map.of()),
+                        Map.of(),
+                        ""),
                 new RunEvent.Stepped(
                         2,
                         3,
