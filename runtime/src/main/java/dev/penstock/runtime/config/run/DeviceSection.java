@@ -3,6 +3,7 @@ package dev.penstock.runtime.config.run;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
+import java.nio.file.Path;
 import java.util.Optional;
 
 /**
@@ -12,6 +13,8 @@ import java.util.Optional;
  * @param reductionBlock tokens of a block of summation; slices whose edges fall on it give the bits
  *     of whole sequences
  * @param memoryLimit most bytes a rank may hold; empty: no limit
+ * @param swap where everything that a rank holds of the model lies while it is not in memory;
+ *     empty: it is in memory throughout
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
@@ -47,6 +50,15 @@ public record DeviceSection(
                         range = "[1 MiB, )",
                         doc = "most memory that a rank may hold")
                 Optional<Bytes> memoryLimit,
+        @Setting(
+                        is = "none",
+                        word = "none",
+                        output = true,
+                        doc =
+                                "a folder for parameters, gradients and optimizer state, of which a"
+                                        + " stage at a time and the next one are in memory; needs"
+                                        + " pipeline.stages = 1 and several pipeline.chunks")
+                Optional<Path> swap,
         @Setting(is = "false", doc = "GPUs are given work that comes again as CUDA graphs")
                 boolean graphs) {
     /** Tokens of a block of summation, unless another number is given. */

@@ -4,6 +4,7 @@ import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
+import dev.penstock.runtime.model.shape.ZeroSettings;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -79,6 +80,11 @@ public record RunConfig(
                 parallel.context(),
                 parallel.data(),
                 parallel.shards().suit(pipeline.stages()) ? parallel.shards().counts() : List.of());
+    }
+
+    /** What ranks divide, or swap whole. */
+    public ZeroSettings zero() {
+        return device.swap().map(ZeroSettings::swappedTo).orElseGet(parallel::zero);
     }
 
     /** Whether devices sum and gather by themselves; auto gives way to what equal bits need. */

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.swap.SwappedGroup;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -127,6 +128,24 @@ public record Parameter(
         Tensor copies = group.ownCopies();
         Tensor rounded = copies == null ? null : of(copies, held());
         return new AdamWParameter(heldMaster(), heldGradient(), heldM(), heldV(), rounded, decays);
+    }
+
+    /**
+     * Returns what an update of some elements of the group changes of this parameter, which is
+     * swapped; nothing of it may be among them.
+     */
+    public AdamWParameter update(SwappedGroup.Stretch stretch, boolean decays) {
+        Sharding.Part part =
+                new Sharding.Part(stretch.first(), stretch.first() + stretch.gradient().columns())
+                        .within(offset, elements());
+        long first = offset + part.from();
+        return new AdamWParameter(
+                Stretches.of(stretch.state().master(), first, part.count()),
+                Stretches.of(stretch.gradient(), first - stretch.first(), part.count()),
+                Stretches.of(stretch.state().m(), first, part.count()),
+                Stretches.of(stretch.state().v(), first, part.count()),
+                null,
+                decays);
     }
 
     /** Returns the elements of this parameter in a tensor of the group's held part. */

@@ -130,6 +130,7 @@ class ConfigLoaderTest {
                                         128,
                                         DeviceSection.VectorBits.AUTO,
                                         Optional.empty(),
+                                        Optional.empty(),
                                         false),
                                 new EvaluationSection(50, 8, List.of()),
                                 new CheckpointSection(100, 2, false),
@@ -213,7 +214,7 @@ class ConfigLoaderTest {
             }
             device {
               kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
-              vector-bits = 256, memory-limit = 1.5 GiB, graphs = on
+              vector-bits = 256, memory-limit = 1.5 GiB, swap = swapped, graphs = on
             }
             evaluation {
               every = 14, batches = 1
@@ -336,6 +337,7 @@ class ConfigLoaderTest {
                                         8,
                                         DeviceSection.VectorBits.BITS_256,
                                         Optional.of(new Bytes(3L << 29)),
+                                        Optional.of(Path.of("swapped")),
                                         true),
                                 new EvaluationSection(
                                         14,
