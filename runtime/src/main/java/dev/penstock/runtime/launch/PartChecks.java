@@ -23,6 +23,7 @@ import dev.penstock.runtime.links.CodecChoice;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -106,7 +107,7 @@ final class PartChecks {
                 ConfiguredModel.tokenizer(config),
                 data.orElseThrow(),
                 schedule.orElseThrow(),
-                ConfiguredModel.settings(config, schedule.orElseThrow()),
+                resident(ConfiguredModel.settings(config, schedule.orElseThrow())),
                 start.orElseThrow(),
                 codec,
                 machineBytes);
@@ -152,8 +153,15 @@ final class PartChecks {
 
     private Optional<GptSettings> sizes() {
         return modelIsSound() && draft.sound("batch", "pipeline", "device")
-                ? schedule.map(proved -> ConfiguredModel.sizes(config, proved))
+                ? schedule.map(proved -> resident(ConfiguredModel.sizes(config, proved)))
                 : Optional.empty();
+    }
+
+    /** An evaluation leaves alone what the run has swapped. */
+    private GptSettings resident(GptSettings settings) {
+        return asked.evaluateOnly() && settings.zero().swap().isPresent()
+                ? settings.onGrid(settings.grid(), ZeroSettings.OFF)
+                : settings;
     }
 
     private boolean modelIsSound() {

@@ -130,14 +130,19 @@ public record Parameter(
         return new AdamWParameter(heldMaster(), heldGradient(), heldM(), heldV(), rounded, decays);
     }
 
-    /**
-     * Returns what an update of some elements of the group changes of this parameter, which is
-     * swapped; nothing of it may be among them.
-     */
+    /** Returns whether an update of some elements of the group, which is swapped, changes it. */
+    public boolean isIn(SwappedGroup.Stretch stretch) {
+        return part(stretch).count() > 0;
+    }
+
+    private Sharding.Part part(SwappedGroup.Stretch stretch) {
+        return new Sharding.Part(stretch.first(), stretch.first() + stretch.gradient().columns())
+                .within(offset, elements());
+    }
+
+    /** Returns what such an update changes of this parameter. */
     public AdamWParameter update(SwappedGroup.Stretch stretch, boolean decays) {
-        Sharding.Part part =
-                new Sharding.Part(stretch.first(), stretch.first() + stretch.gradient().columns())
-                        .within(offset, elements());
+        Sharding.Part part = part(stretch);
         long first = offset + part.from();
         return new AdamWParameter(
                 Stretches.of(stretch.state().master(), first, part.count()),

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.ParameterGroup;
@@ -51,12 +52,21 @@ final class StageOptimizer {
                 clipFactor);
     }
 
-    /** Updates groups that are swapped, one after another, as far as they are not yet. */
+    /**
+     * Updates groups that are swapped, one after another, as far as they are not yet.
+     *
+     * @throws DeviceException if one is of another step
+     */
     void renew(SwapCommit commit) {
         AdamWStep step = step(commit.step(), commit.clipFactor());
         for (ParameterGroup group : parameters.groups()) {
             SwappedGroup files = requireNonNull(group.files());
             if (files.step() != commit.step()) {
+                if (files.step() >= 0 && files.step() != commit.step() - 1) {
+                    throw new DeviceException(
+                            "update of the state of %s to step %d: expected the state after the step before, got that after step %d; go on with --resume"
+                                    .formatted(files.gradient().buffer().name(), commit.step(), files.step()));
+                }
                 List<Parameter> own =
                         parameters.all().stream().filter(p -> p.group().equals(group)).toList();
                 files.renew(commit.step(), stretch -> update(own, stretch, step));
@@ -67,9 +77,8 @@ final class StageOptimizer {
     private void update(List<Parameter> own, SwappedGroup.Stretch stretch, AdamWStep step) {
         List<AdamWParameter> parts = new ArrayList<>();
         for (Parameter parameter : own) {
-            AdamWParameter part = parameter.update(stretch, decays(parameter));
-            if (part.weight().elements() > 0) {
-                parts.add(part);
+            if (parameter.isIn(stretch)) {
+                parts.add(parameter.update(stretch, decays(parameter)));
             }
         }
         kernels.adamW(parts, step);
