@@ -20,6 +20,7 @@ import java.util.stream.Stream;
  * @param memoryLimit most bytes a rank may hold; empty: no limit
  * @param swap where everything that a rank holds of the model lies while it is not in memory;
  *     empty: it is in memory throughout
+ * @param swapIntensity decides how layers are cut where a rank swaps, and nothing else
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
@@ -64,10 +65,21 @@ public record DeviceSection(
                                         + " stage at a time and the next one are in memory; needs"
                                         + " pipeline.stages = 1 and several pipeline.chunks")
                 Optional<Path> swap,
+        @Setting(
+                        is = "" + DeviceSection.SWAP_INTENSITY,
+                        range = "[1, )",
+                        doc =
+                                "with device.swap: floating-point operations that take a rank as"
+                                        + " long as loading a byte; cuts the stages so that loads"
+                                        + " hide behind computing")
+                int swapIntensity,
         @Setting(is = "false", doc = "GPUs are given work that comes again as CUDA graphs")
                 boolean graphs) {
     /** Tokens of a block of summation, unless another number is given. */
     public static final int REDUCTION_BLOCK = 128;
+
+    /** Two slow cores beside a disk of a gigabyte a second. */
+    public static final int SWAP_INTENSITY = 50;
 
     /** Who multiplies matrices. */
     public enum Gemm {
