@@ -7,6 +7,7 @@ import dev.penstock.runtime.checkpoint.PeftAdapter;
 import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.order.ScheduleFaults;
 import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.FileCause;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.DraftConfig;
@@ -28,6 +29,8 @@ import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Path;
+import dev.penstock.runtime.model.swap.SwapState;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -250,6 +253,7 @@ final class PartChecks {
         if (machineBytes.isEmpty()) {
             return;
         }
+        requireDisk(planned);
         if (config.device().kind().isCuda()) {
             requireGpu();
         } else {
@@ -284,6 +288,33 @@ final class PartChecks {
                             "an NVIDIA GPU on this machine",
                             reason,
                             "try device.kind = cpu; penstock doctor shows what there is"));
+        }
+    }
+
+    /** A run that begins anew writes over what is in its folder; one that goes on has its files. */
+    private void requireDisk(PlannedMemory planned) {
+        Optional<Path> swap = config.device().swap();
+        if (swap.isEmpty() || asked.swapped().isPresent() || asked.evaluateOnly()) {
+            return;
+        }
+        long wanted = planned.ofAllRanks().stream().mapToLong(MemoryPlan::offloaded).sum();
+        try {
+            long free = SwapState.roomBytes(swap.get());
+            if (free < wanted) {
+                problems.add(
+                        loaded.problem(
+                                "device.swap",
+                                "a folder on a disk with room for " + Quantities.bytes(wanted),
+                                "%s with %s free".formatted(swap.get(), Quantities.bytes(free)),
+                                "free some space, or name another folder"));
+            }
+        } catch (IOException e) {
+            problems.add(
+                    loaded.problem(
+                            "device.swap",
+                            "a folder to write to",
+                            "%s (%s)".formatted(swap.get(), FileCause.of(e)),
+                            "name another folder"));
         }
     }
 

@@ -58,7 +58,7 @@ public record SwapPartition(ModelShape shape, int tokens, int microBatches, doub
         long table = (long) shape.vocabulary() * shape.width();
         long positions = (long) shape.positions().tableRows() * shape.width();
         List<SwapPart> parts = new ArrayList<>();
-        parts.add(part(table + positions, shape.embeddingFlopsPerToken()));
+        parts.add(part(table + positions, 0)); // a look-up is no work
         for (int layer = 0; layer < shape.layers(); layer++) {
             parts.add(part(shape.layerMatrixParameters(), shape.layerFlopsPerToken()));
         }

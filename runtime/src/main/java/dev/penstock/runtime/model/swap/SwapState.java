@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.swap;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -9,6 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * What earlier processes of a run left in its swap folder. The newest commit of any stage of any
@@ -37,6 +39,34 @@ public final class SwapState {
     /** The folder of one replica's stage. */
     public static Path folder(Path root, int replica, int stage) {
         return root.resolve("replica-" + replica).resolve("stage-" + stage);
+    }
+
+    /**
+     * Bytes that a run which begins anew could write there, what is there already among them. The
+     * folder, and those above it, need not exist.
+     *
+     * @throws IOException if it can be no folder
+     */
+    public static long roomBytes(Path root) throws IOException {
+        Path there = root.toAbsolutePath().normalize();
+        Path above = there.getParent();
+        while (!Files.exists(there) && above != null) {
+            there = above;
+            above = there.getParent();
+        }
+        if (!Files.isDirectory(there) || !Files.isWritable(there)) {
+            throw new IOException(there + " is no folder that can be written");
+        }
+        return Files.getFileStore(there).getUsableSpace() + bytes(root);
+    }
+
+    private static long bytes(Path root) throws IOException {
+        if (!Files.isDirectory(root)) {
+            return 0;
+        }
+        try (Stream<Path> files = Files.walk(root)) {
+            return files.map(Path::toFile).filter(File::isFile).mapToLong(File::length).sum();
+        }
     }
 
     /** Takes the root for a run; what another run left there is of no use any more. */

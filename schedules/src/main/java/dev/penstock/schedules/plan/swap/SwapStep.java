@@ -45,7 +45,8 @@ public record SwapStep(int microBatches) {
 
     /**
      * The micro-batches from which on no segment waits for another in the forward: max ceil(l_(i+1)
-     * / f_i). Nothing is enough where a segment computes nothing; those are left out.
+     * / f_i). Segments that compute nothing, as an embedding alone, are left out: nothing is enough
+     * for them.
      */
     public static int enough(List<SwapPart> segments) {
         double most = 1;
