@@ -102,7 +102,7 @@ public final class ConfiguredModel {
                         seed,
                         config.schedule().recompute().blocks(section.layers()),
                         config.grid(),
-                        config.parallel().zero(),
+                        config.zero(),
                         config.parallel().sequence(),
                         tuning,
                         section.dropout(),

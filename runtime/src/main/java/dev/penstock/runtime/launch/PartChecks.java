@@ -7,6 +7,7 @@ import dev.penstock.runtime.checkpoint.PeftAdapter;
 import dev.penstock.runtime.config.order.ConfiguredSchedule;
 import dev.penstock.runtime.config.order.ScheduleFaults;
 import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.FileCause;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.DeviceSection;
 import dev.penstock.runtime.config.run.DraftConfig;
@@ -23,10 +24,13 @@ import dev.penstock.runtime.links.CodecChoice;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Path;
+import dev.penstock.runtime.model.swap.SwapState;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -106,7 +110,7 @@ final class PartChecks {
                 ConfiguredModel.tokenizer(config),
                 data.orElseThrow(),
                 schedule.orElseThrow(),
-                ConfiguredModel.settings(config, schedule.orElseThrow()),
+                resident(ConfiguredModel.settings(config, schedule.orElseThrow())),
                 start.orElseThrow(),
                 codec,
                 machineBytes);
@@ -152,8 +156,15 @@ final class PartChecks {
 
     private Optional<GptSettings> sizes() {
         return modelIsSound() && draft.sound("batch", "pipeline", "device")
-                ? schedule.map(proved -> ConfiguredModel.sizes(config, proved))
+                ? schedule.map(proved -> resident(ConfiguredModel.sizes(config, proved)))
                 : Optional.empty();
+    }
+
+    /** An evaluation leaves alone what the run has swapped. */
+    private GptSettings resident(GptSettings settings) {
+        return asked.evaluateOnly() && settings.zero().swap().isPresent()
+                ? settings.onGrid(settings.grid(), ZeroSettings.OFF)
+                : settings;
     }
 
     private boolean modelIsSound() {
@@ -242,6 +253,7 @@ final class PartChecks {
         if (machineBytes.isEmpty()) {
             return;
         }
+        requireDisk(planned);
         if (config.device().kind().isCuda()) {
             requireGpu();
         } else {
@@ -276,6 +288,33 @@ final class PartChecks {
                             "an NVIDIA GPU on this machine",
                             reason,
                             "try device.kind = cpu; penstock doctor shows what there is"));
+        }
+    }
+
+    /** A run that begins anew writes over what is in its folder; one that goes on has its files. */
+    private void requireDisk(PlannedMemory planned) {
+        Optional<Path> swap = config.device().swap();
+        if (swap.isEmpty() || asked.swapped().isPresent() || asked.evaluateOnly()) {
+            return;
+        }
+        long wanted = planned.ofAllRanks().stream().mapToLong(MemoryPlan::offloaded).sum();
+        try {
+            long free = SwapState.roomBytes(swap.get());
+            if (free < wanted) {
+                problems.add(
+                        loaded.problem(
+                                "device.swap",
+                                "a folder on a disk with room for " + Quantities.bytes(wanted),
+                                "%s with %s free".formatted(swap.get(), Quantities.bytes(free)),
+                                "free some space, or name another folder"));
+            }
+        } catch (IOException e) {
+            problems.add(
+                    loaded.problem(
+                            "device.swap",
+                            "a folder to write to",
+                            "%s (%s)".formatted(swap.get(), FileCause.of(e)),
+                            "name another folder"));
         }
     }
 

@@ -128,6 +128,7 @@ public record RunParts(
     /** What the configuration says and has no effect, for people. */
     public List<String> notes() {
         List<String> notes = new ArrayList<>(config.unusedNotes());
+        config.swapNote(model.partition(), model.shape()).ifPresent(notes::add);
         long read = (long) config.run().steps() * config.batch().sequences();
         if (config.dataPlane().sendsDeltas() && read <= data.rows()) {
             notes.add(

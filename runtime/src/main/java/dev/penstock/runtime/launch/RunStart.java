@@ -2,6 +2,7 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.runtime.data.GivenTokens;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
+import dev.penstock.runtime.model.swap.SwapCommit;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -20,7 +21,18 @@ public record RunStart(
         Optional<Path> init,
         Optional<DumpRequest> dump,
         boolean evaluateOnly,
-        Optional<GivenTokens> tokens) {
+        Optional<GivenTokens> tokens,
+        Optional<SwapCommit> swapped) {
+
+    /** One whose stages have their first values from elsewhere. */
+    public RunStart(
+            Optional<Path> resume,
+            Optional<Path> init,
+            Optional<DumpRequest> dump,
+            boolean evaluateOnly,
+            Optional<GivenTokens> tokens) {
+        this(resume, init, dump, evaluateOnly, tokens, Optional.empty());
+    }
 
     /** One whose tokens are in files. */
     public RunStart(
@@ -47,7 +59,12 @@ public record RunStart(
 
     /** The same with tokens of the program that asks, if there are any. */
     public RunStart with(Optional<GivenTokens> given) {
-        return new RunStart(resume, init, dump, evaluateOnly, given);
+        return new RunStart(resume, init, dump, evaluateOnly, given, swapped);
+    }
+
+    /** The same, going on from an update of stages that are swapped. */
+    public RunStart after(SwapCommit update) {
+        return new RunStart(resume, init, dump, evaluateOnly, tokens, Optional.of(update));
     }
 
     /** This start as a run of its own in a directory. */

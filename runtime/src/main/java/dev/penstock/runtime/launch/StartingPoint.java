@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
 import dev.penstock.runtime.checkpoint.HuggingFaceWeights;
@@ -8,8 +9,10 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.swap.SwapCommit;
 import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.safetensors.StoredFileException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -45,6 +48,10 @@ public final class StartingPoint implements AutoCloseable {
      * @throws StoredFileException if it cannot be read
      */
     static StartingPoint of(RunStart asked) {
+        if (asked.swapped().isPresent()) {
+            SwapCommit update = asked.swapped().get();
+            return new StartingPoint(update.step(), kept(update), _ -> {}, () -> {});
+        }
         if (asked.resume().isPresent()) {
             return resumed(asked.resume().get(), asked.evaluateOnly());
         }
@@ -82,6 +89,20 @@ public final class StartingPoint implements AutoCloseable {
                     adapter.close();
                     close();
                 });
+    }
+
+    private static ParameterSource kept(SwapCommit update) {
+        return new ParameterSource() {
+            @Override
+            public boolean fill(String name, TensorPiece piece, MemorySegment destination) {
+                return false; // nothing asks for what stages have themselves
+            }
+
+            @Override
+            public Optional<SwapCommit> swapped() {
+                return Optional.of(update);
+            }
+        };
     }
 
     private static StartingPoint resumed(Path checkpoint, boolean evaluateOnly) {

@@ -117,7 +117,8 @@ public final class PlanTraffic {
                         LoweringOptions.plain()
                                 .withFrozen(frozen)
                                 .withSharedGroups(shares ? List.of(List.of(0, last)) : List.of()),
-                        choice.layout().data());
+                        choice.layout().data(),
+                        1);
         var shape =
                 new PipelineShape(
                         choice.layout().pipeline(),

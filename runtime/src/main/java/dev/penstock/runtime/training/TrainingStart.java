@@ -28,6 +28,7 @@ import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+import dev.penstock.runtime.model.swap.SwapCommit;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -245,6 +246,11 @@ public final class TrainingStart {
             Optional<Path> newest = found.map(SavedCheckpoint::path);
             tellOfEarlierStarts(directory, found);
             tellOfOtherLayout(directory, found.map(SavedCheckpoint::step).orElse(0L));
+            Optional<SwapCommit> swapped =
+                    swappedIn(directory, found.map(SavedCheckpoint::step).orElse(0L));
+            if (swapped.isPresent()) {
+                return start(newest, Optional.empty()).after(swapped.get());
+            }
             if (newest.isEmpty()) {
                 Optional<Path> init = RunOptions.initOf(directory.path());
                 notes.accept(
@@ -260,6 +266,14 @@ public final class TrainingStart {
             problem("--resume", "a checkpoint to go on from", "" + e.getMessage(), "");
             return start(Optional.empty(), Optional.empty());
         }
+    }
+
+    /** Where anything is wrong nothing starts, and there is no saying what the folder holds. */
+    private Optional<SwapCommit> swappedIn(RunDirectory directory, long checkpoint) {
+        return request.draft().problems().isEmpty()
+                ? SwapOfRun.of(request.draft().draft().config(), directory)
+                        .flatMap(swap -> swap.committed(checkpoint, notes))
+                : Optional.empty();
     }
 
     private void tellOfEarlierStarts(RunDirectory directory, Optional<SavedCheckpoint> newest) {
@@ -374,6 +388,10 @@ public final class TrainingStart {
                 GivenTokensOfRun.write(directory, request.tokens().get());
             }
             options.write();
+            Optional<SwapOfRun> swap = SwapOfRun.of(parts.config(), directory);
+            if (swap.isPresent() && start.swapped().isEmpty()) {
+                swap.get().begin();
+            }
             return trainer.train(directory, assembly);
         } catch (IOException e) {
             throw new RunFailedException(

@@ -15,7 +15,8 @@ import java.util.TreeSet;
  * Adds {@link Op.ReduceGradients}. The last one of a stage of a shared group stands at the end of
  * its rank's program, in rising order of stages: a collective of ranks that stood earlier would
  * make them wait for each other. Members on one rank get theirs as well: their gradients too must
- * be summed. All others are sums with replicas alone, and stand where their gradients are complete.
+ * be summed; where a rank is alone and sums once, they wait for nobody and stand where the stage's
+ * gradients are complete. All others are sums with replicas alone, and stand where their gradients are complete.
  *
  * <p>In a wired order the replicas are ranks of the order, and every sum is such a collective: all
  * of them stand at the end, on every rank that is present, whether or not it has a micro-batch.
@@ -56,7 +57,10 @@ public final class InsertReductions {
                         schedule.programs(),
                         merged(schedule, sharedGroups));
         Set<Integer> shared = new TreeSet<>();
-        grouped.reductionGroups().forEach(shared::addAll);
+        boolean alone = schedule.shape().ranks() == 1 && reduction == GradientReduction.PER_STEP;
+        if (!alone) {
+            grouped.reductionGroups().forEach(shared::addAll);
+        }
         Set<Integer> done = reduced(schedule);
         done.addAll(frozen.stages());
         var programs = new ArrayList<RankProgram>();

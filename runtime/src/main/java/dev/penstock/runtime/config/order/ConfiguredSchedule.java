@@ -109,7 +109,8 @@ public record ConfiguredSchedule(
 
     private LoweringOptions lowering(LoadedConfig loaded) {
         var whole = LoweringOptions.plain().withSharedGroups(sharedGroups).withFrozen(frozen);
-        var shared = loaded.config().parallel().zero().lowering(whole, holders(loaded));
+        int visit = order.shape().microBatches() * order.shape().slices();
+        var shared = loaded.config().zero().lowering(whole, holders(loaded), visit);
         var options =
                 loaded.config().schedule().recompute().units() ? shared.withRecompute() : shared;
         return loaded.config().dataPlane().inFlight().map(options::withCapacity).orElse(options);
@@ -129,7 +130,8 @@ public record ConfiguredSchedule(
     /** What the judge is told of a training step. */
     public Conditions conditions(LoadedConfig loaded) {
         Conditions training = Conditions.training().withFrozen(frozen);
-        return holders(loaded) > 1 ? training.withReplicas() : training;
+        boolean sums = holders(loaded) > 1 || loaded.config().device().swap().isPresent();
+        return sums ? training.withReplicas() : training;
     }
 
     /** How many ranks hold the same parameters. */

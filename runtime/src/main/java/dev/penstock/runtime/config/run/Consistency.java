@@ -74,6 +74,7 @@ final class Consistency {
         consistency.linksKnowRowsThatComeAgain();
         consistency.theBestCheckpointIsKnown();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
+        consistency.conflicts.addAll(config.device().swapConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
         return consistency.conflicts;
     }

@@ -1,9 +1,15 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
+import dev.penstock.runtime.model.shape.GradientSum;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * Section {@code device}: what computes.
@@ -12,6 +18,9 @@ import java.util.Optional;
  * @param reductionBlock tokens of a block of summation; slices whose edges fall on it give the bits
  *     of whole sequences
  * @param memoryLimit most bytes a rank may hold; empty: no limit
+ * @param swap where everything that a rank holds of the model lies while it is not in memory;
+ *     empty: it is in memory throughout
+ * @param swapIntensity decides how layers are cut where a rank swaps, and nothing else
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
@@ -47,10 +56,30 @@ public record DeviceSection(
                         range = "[1 MiB, )",
                         doc = "most memory that a rank may hold")
                 Optional<Bytes> memoryLimit,
+        @Setting(
+                        is = "none",
+                        word = "none",
+                        output = true,
+                        doc =
+                                "a folder for parameters, gradients and optimizer state, of which a"
+                                        + " stage at a time and the next one are in memory; needs"
+                                        + " pipeline.stages = 1 and several pipeline.chunks")
+                Optional<Path> swap,
+        @Setting(
+                        is = "" + DeviceSection.SWAP_INTENSITY,
+                        range = "[1, )",
+                        doc =
+                                "with device.swap: floating-point operations that take a rank as"
+                                        + " long as loading a byte; cuts the stages so that loads"
+                                        + " hide behind computing")
+                int swapIntensity,
         @Setting(is = "false", doc = "GPUs are given work that comes again as CUDA graphs")
                 boolean graphs) {
     /** Tokens of a block of summation, unless another number is given. */
     public static final int REDUCTION_BLOCK = 128;
+
+    /** Two slow cores beside a disk of a gigabyte a second. */
+    public static final int SWAP_INTENSITY = 50;
 
     /** Who multiplies matrices. */
     public enum Gemm {
@@ -74,6 +103,92 @@ public record DeviceSection(
     public enum Precision {
         FLOAT32,
         BF16
+    }
+
+    /** Returns what a configuration has with which nothing can be swapped. */
+    List<Conflict> swapConflicts(RunConfig config) {
+        List<Conflict> conflicts = new ArrayList<>();
+        if (swap.isEmpty()) {
+            return conflicts;
+        }
+        ParallelSection parallel = config.parallel();
+        if (kind.isCuda()) {
+            conflicts.add(conflict("none where device.kind = " + kind.word(), "try device.kind = cpu", "device.kind"));
+        }
+        if (config.pipeline().stages() > 1 || parallel.tensor() > 1 || parallel.context() > 1) {
+            conflicts.add(
+                    conflict(
+                            "none where several ranks share a replica: one rank alone runs all of the model",
+                            "set pipeline.stages, parallel.tensor and parallel.context to 1; stages on a rank are pipeline.chunks",
+                            "pipeline.stages",
+                            "parallel.tensor",
+                            "parallel.context"));
+        }
+        if (config.chunks() < 2) {
+            conflicts.add(
+                    conflict(
+                            "none where the model is one stage: a stage at a time is in memory",
+                            "try schedule.kind = breadth-first and pipeline.chunks = %d"
+                                    .formatted(Math.max(2, config.model().layers())),
+                            "pipeline.chunks",
+                            "schedule.kind"));
+        }
+        if (parallel.zeroStage() > 0 || parallel.zeroOffload().isPresent()) {
+            conflicts.add(
+                    conflict(
+                            "none where replicas divide state (parallel.zero): each swaps all of it",
+                            "leave parallel.zero out",
+                            "parallel.zero.stage",
+                            "parallel.zero.offload"));
+        }
+        if (parallel.outerEvery().isPresent()) {
+            conflicts.add(
+                    conflict(
+                            "none where replicas take steps alone: what they exchange is not swapped",
+                            "leave parallel.outer out: replicas sum their gradients in every step",
+                            "parallel.outer.every"));
+        }
+        if (config.schedule().isWiredKind() || config.adapts()) {
+            conflicts.add(
+                    conflict(
+                            "none where the plan changes or replicas do each other's micro-batches",
+                            "try schedule.kind = breadth-first",
+                            "schedule.kind",
+                            "schedule.candidates",
+                            "pipeline.partition"));
+        }
+        if (config.recovery().mirror()) {
+            conflicts.add(
+                    conflict(
+                            "none where others mirror what a rank holds (recovery.mirror)",
+                            "leave recovery.mirror out: a run that was killed goes on with --resume",
+                            "recovery.mirror"));
+        }
+        if (config.optimizer().gradientSum() != GradientSum.FLOAT32) {
+            conflicts.add(
+                    conflict(
+                            "none where gradients are summed exactly: the sums would stay in memory",
+                            "leave optimizer.gradient-sum out",
+                            "optimizer.gradient-sum"));
+        }
+        if (config.fineTune().method() != FineTuneSection.Method.FULL
+                || !config.fineTune().freeze().isEmpty()) {
+            conflicts.add(
+                    conflict(
+                            "none where only some of the model is trained",
+                            "train all of it, or leave device.swap out",
+                            "fine-tune.method",
+                            "fine-tune.freeze"));
+        }
+        return conflicts;
+    }
+
+    private Conflict conflict(String expected, String advice, String... others) {
+        return new Conflict(
+                Stream.concat(Stream.of("device.swap"), Stream.of(others)).toList(),
+                expected,
+                swap.map(Path::toString).orElse("none"),
+                advice);
     }
 
     /** Width of the CPU's vector instructions. */

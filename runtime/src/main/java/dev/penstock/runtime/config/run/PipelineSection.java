@@ -80,6 +80,11 @@ public record PipelineSection(
                 .orElseGet(() -> StagePartition.bySpeed(parts, speeds));
     }
 
+    /** Returns the layers of each stage, where they are given. */
+    Optional<List<Integer>> layersGiven() {
+        return partition.layers();
+    }
+
     /** Whether layers may move while the run goes on. */
     public boolean measured() {
         return partition == Partition.Rule.MEASURED;

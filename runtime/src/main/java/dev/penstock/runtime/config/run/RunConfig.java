@@ -2,8 +2,11 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.SwapPartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
+import dev.penstock.runtime.model.shape.ZeroSettings;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -59,6 +62,12 @@ public record RunConfig(
      * more tensor shards compute faster. An order of several stages on a rank cuts equal ones.
      */
     public StagePartition partition(TrainedParts parts, int stages) {
+        if (device.swap().isPresent() && pipeline.layersGiven().isEmpty()) {
+            Optional<StagePartition> cut = swapPartition(parts.shape()).into(stages);
+            if (cut.isPresent()) {
+                return cut.get();
+            }
+        }
         RankGrid grid = grid();
         boolean uneven = grid.isUneven() && grid.pipeline() == stages;
         double[] speeds =
@@ -66,6 +75,28 @@ public record RunConfig(
                         .mapToDouble(s -> uneven ? grid.shardsOf(s) : 1)
                         .toArray();
         return pipeline.partition(parts, speeds);
+    }
+
+    private SwapPartition swapPartition(ModelShape shape) {
+        return new SwapPartition(
+                shape,
+                batch.sequencesPerMicroBatch() * model.context(),
+                microBatchesOfReplica(),
+                device.swapIntensity());
+    }
+
+    /**
+     * Returns whether a step of this cut has enough micro-batches for loads to hide behind
+     * computing, for people; empty where nothing is swapped or they do.
+     */
+    public Optional<String> swapNote(StagePartition partition, ModelShape shape) {
+        int enough = device.swap().isPresent() ? swapPartition(shape).enough(partition) : 0;
+        return enough <= microBatchesOfReplica()
+                ? Optional.empty()
+                : Optional.of(
+                        "device.swap: ranks wait for their parameters: each visits a stage with %d micro-batches, from %d on loads hide behind computing (by device.swap-intensity = %d)"
+                                .formatted(
+                                        microBatchesOfReplica(), enough, device.swapIntensity()));
     }
 
     /**
@@ -79,6 +110,11 @@ public record RunConfig(
                 parallel.context(),
                 parallel.data(),
                 parallel.shards().suit(pipeline.stages()) ? parallel.shards().counts() : List.of());
+    }
+
+    /** What ranks divide, or swap whole. */
+    public ZeroSettings zero() {
+        return device.swap().map(ZeroSettings::swappedTo).orElseGet(parallel::zero);
     }
 
     /** Whether devices sum and gather by themselves; auto gives way to what equal bits need. */

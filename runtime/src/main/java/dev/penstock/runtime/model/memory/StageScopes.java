@@ -4,6 +4,12 @@ import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.swap.CountedSwap;
+import dev.penstock.runtime.model.swap.SwapFolder;
+import dev.penstock.runtime.model.swap.SwapSpace;
+import dev.penstock.runtime.model.swap.SwapState;
+import java.nio.file.Path;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** The memory of a stage by use, so that reports can distinguish the uses. */
@@ -18,6 +24,7 @@ public final class StageScopes implements AutoCloseable {
     private final DeviceScope gathered;
     private final DeviceScope accumulators;
     private final @Nullable DeviceScope offloaded;
+    private final @Nullable SwapSpace swap;
 
     /** Opens a scope of this name and its parts below {@code parent}. */
     public StageScopes(DeviceScope parent, String name) {
@@ -35,18 +42,44 @@ public final class StageScopes implements AutoCloseable {
                         .orElse(null));
     }
 
+    /**
+     * The same for a stage that may be swapped.
+     *
+     * @param kept whether what is swapped goes on with what an earlier process left
+     */
+    public static StageScopes of(
+            GptSettings settings, DeviceScope parent, String name, int replica, int stage, boolean kept) {
+        if (settings.zero().swap().isEmpty()) {
+            return of(settings, parent, name);
+        }
+        Path folder = SwapState.folder(settings.zero().swap().get(), replica, stage);
+        return new StageScopes(
+                parent, name, null, scratch -> new SwapFolder(folder, scratch, kept));
+    }
+
     /** Scopes that allocate nothing and only count. */
     public static StageScopes counting(GptSettings settings, String name) {
         return new StageScopes(
                 new CountingScope("prediction"),
                 name,
-                settings.zero().offload().isPresent() ? new CountingScope("offloaded") : null);
+                settings.zero().offload().isPresent() ? new CountingScope("offloaded") : null,
+                settings.zero().swap().isPresent()
+                        ? scratch -> new CountedSwap(new CountingScope("swapped"), scratch)
+                        : null);
     }
 
     /**
      * @param offloaded holds moments and own parts of sharded parameters instead; closed with this
      */
     public StageScopes(DeviceScope parent, String name, @Nullable DeviceScope offloaded) {
+        this(parent, name, offloaded, null);
+    }
+
+    private StageScopes(
+            DeviceScope parent,
+            String name,
+            @Nullable DeviceScope offloaded,
+            @Nullable Function<DeviceScope, SwapSpace> swapped) {
         this.offloaded = offloaded;
         whole = parent.child(name, Long.MAX_VALUE);
         parameters = whole.child(MemoryUse.PARAMETERS, Long.MAX_VALUE);
@@ -57,6 +90,17 @@ public final class StageScopes implements AutoCloseable {
         scratch = whole.child(MemoryUse.SCRATCH, Long.MAX_VALUE);
         gathered = whole.child(MemoryUse.GATHERED, Long.MAX_VALUE);
         accumulators = whole.child(MemoryUse.ACCUMULATORS, Long.MAX_VALUE);
+        try {
+            swap = swapped == null ? null : swapped.apply(scratch);
+        } catch (RuntimeException e) {
+            closeScopes();
+            throw e;
+        }
+    }
+
+    /** Returns where everything lies that is swapped; null if nothing is. */
+    public @Nullable SwapSpace swap() {
+        return swap;
     }
 
     public DeviceScope parameters() {
@@ -107,11 +151,22 @@ public final class StageScopes implements AutoCloseable {
                 scratch.liveBytes(),
                 gathered.liveBytes(),
                 accumulators.liveBytes(),
-                offloaded == null ? 0 : offloaded.liveBytes());
+                (offloaded == null ? 0 : offloaded.liveBytes())
+                        + (swap == null ? 0 : swap.bytes()));
     }
 
     @Override
     public void close() {
+        closeScopes();
+        if (offloaded != null) {
+            offloaded.close();
+        }
+        if (swap != null) {
+            swap.close();
+        }
+    }
+
+    private void closeScopes() {
         accumulators.close();
         gathered.close();
         scratch.close();
@@ -121,8 +176,5 @@ public final class StageScopes implements AutoCloseable {
         gradients.close();
         parameters.close();
         whole.close();
-        if (offloaded != null) {
-            offloaded.close();
-        }
     }
 }

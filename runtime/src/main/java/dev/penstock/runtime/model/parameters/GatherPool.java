@@ -24,7 +24,7 @@ public final class GatherPool {
         if (!group.sharding().parameters()) {
             return kinds;
         }
-        if (group.readsWeights()) {
+        if (group.readsWeights() || group.sharding().swapped()) {
             kinds.add(new RowPool.Kind(DType.F32, group.elements()));
         }
         if (group.hasCopies()) {

@@ -27,9 +27,20 @@ public final class GradientReducer implements Collective {
         }
     }
 
-    /** Begins the sum; the gradients of a stage without replicas already are the sum. */
-    public static Collective reduce(List<? extends Group> groups, CollectiveGroup replicas) {
-        return replicas.size() == 1 ? SoloGroup.DONE : new GradientReducer(groups, replicas);
+    /**
+     * Begins the sum; the gradients of a stage without replicas already are the sum.
+     *
+     * @param kept whether sums are kept elsewhere than where they accumulate
+     */
+    public static Collective reduce(
+            List<? extends Group> groups, CollectiveGroup replicas, boolean kept) {
+        if (replicas.size() > 1) {
+            return new GradientReducer(groups, replicas);
+        }
+        if (kept) {
+            groups.forEach(GradientReducer.Group::reduced);
+        }
+        return SoloGroup.DONE;
     }
 
     @Override

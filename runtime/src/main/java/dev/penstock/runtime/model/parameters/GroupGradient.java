@@ -177,7 +177,7 @@ public final class GroupGradient {
             exact.keepOwnPart(kernels);
             return;
         }
-        Sharding.Part own = sharding.part(elements);
+        Sharding.Part own = sharding.held(elements);
         if (own.count() > 0) {
             Tensor sum = Stretches.of(accumulator.whole(), own.from(), own.count());
             if (summed) {

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.swap.SwappedGroup;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -127,6 +128,29 @@ public record Parameter(
         Tensor copies = group.ownCopies();
         Tensor rounded = copies == null ? null : of(copies, held());
         return new AdamWParameter(heldMaster(), heldGradient(), heldM(), heldV(), rounded, decays);
+    }
+
+    /** Returns whether an update of some elements of the group, which is swapped, changes it. */
+    public boolean isIn(SwappedGroup.Stretch stretch) {
+        return part(stretch).count() > 0;
+    }
+
+    private Sharding.Part part(SwappedGroup.Stretch stretch) {
+        return new Sharding.Part(stretch.first(), stretch.first() + stretch.gradient().columns())
+                .within(offset, elements());
+    }
+
+    /** Returns what such an update changes of this parameter. */
+    public AdamWParameter update(SwappedGroup.Stretch stretch, boolean decays) {
+        Sharding.Part part = part(stretch);
+        long first = offset + part.from();
+        return new AdamWParameter(
+                Stretches.of(stretch.state().master(), first, part.count()),
+                Stretches.of(stretch.gradient(), first - stretch.first(), part.count()),
+                Stretches.of(stretch.state().m(), first, part.count()),
+                Stretches.of(stretch.state().v(), first, part.count()),
+                null,
+                decays);
     }
 
     /** Returns the elements of this parameter in a tensor of the group's held part. */

@@ -6,6 +6,8 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.swap.SwapSpace;
+import dev.penstock.runtime.model.swap.SwappedGroup;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,6 +38,10 @@ public final class ParameterGroup {
     private long elements;
     private @Nullable Tensor master;
     private @Nullable Training training;
+    private @Nullable Swapped swapped;
+
+    /** What takes the place of master and training where the group is swapped. */
+    private record Swapped(SwappedGroup files, GroupGradient gradient) {}
 
     /** The tensors added by training; moments of the held part. */
     public record Training(GroupGradient gradient, Tensor m, Tensor v) {}
@@ -107,6 +113,11 @@ public final class ParameterGroup {
             allocateRounded(scopes);
             return;
         }
+        SwapSpace swap = scopes.swap();
+        if (swap != null) {
+            allocateSwapped(swap);
+            return;
+        }
         boolean computes = use != ParameterAllocator.Use.MIRROR;
         boolean resident = computes && !sharding.parameters();
         if (resident && hasCopies()) {
@@ -131,6 +142,17 @@ public final class ParameterGroup {
                                     DType.F32,
                                     held.count()));
         }
+    }
+
+    private void allocateSwapped(SwapSpace swap) {
+        SwappedGroup files = swap.group(name, elements);
+        var gradient = new GroupGradient(gradients, files.gradient(), sharding, elements, null);
+        swapped = new Swapped(files, gradient);
+    }
+
+    /** Returns the files of a group that is swapped; null if it is not. */
+    public @Nullable SwappedGroup files() {
+        return swapped == null ? null : swapped.files();
     }
 
     private void allocateRounded(StageScopes scopes) {
@@ -197,20 +219,24 @@ public final class ParameterGroup {
     }
 
     Tensor master() {
-        return allocated(master);
+        return swapped == null ? allocated(master) : swapped.files().state().master();
     }
 
     /** Returns whether anything of it has memory for longer than it is gathered. */
     boolean isAllocated() {
-        return master != null;
+        return master != null || swapped != null;
     }
 
     /** Returns whether it has gradients and moments. */
     public boolean isTrained() {
-        return training != null;
+        return training != null || swapped != null;
     }
 
     public Training trained() {
+        if (swapped != null) {
+            SwappedGroup.State state = swapped.files().state();
+            return new Training(swapped.gradient(), state.m(), state.v());
+        }
         return allocated(training);
     }
 
@@ -268,6 +294,6 @@ public final class ParameterGroup {
 
     /** Returns the copies of the master that follow it at once; null if there are none. */
     @Nullable Tensor ownCopies() {
-        return hasCopies() && !isNarrow() && !sharding.moments() ? factors.whole() : null;
+        return hasCopies() && !isNarrow() && !sharding.gathers() ? factors.whole() : null;
     }
 }

@@ -1,7 +1,9 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.TensorPiece;
+import dev.penstock.runtime.model.swap.SwapCommit;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 
 /**
  * The source of the first values of a stage's tensors: a checkpoint, a file in Hugging Face's
@@ -20,6 +22,14 @@ public interface ParameterSource {
      * @return false if this source does not have the tensor, which then starts from its default
      */
     boolean fill(String name, TensorPiece piece, MemorySegment destination);
+
+    /**
+     * The update after which swapped stages already are, or which brings them there: they have
+     * their values themselves, and nothing is filled.
+     */
+    default Optional<SwapCommit> swapped() {
+        return Optional.empty();
+    }
 
     /** A source that has nothing, for a fresh model. */
     static ParameterSource none() {

@@ -4,6 +4,7 @@ import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.swap.SwappedGroup;
 import dev.penstock.schedules.ir.LayerRange;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 public final class ParameterStream {
-    private final Map<ParameterGroup, GroupGather> gathers = new LinkedHashMap<>();
+    private final Map<ParameterGroup, ParameterGatherer.Group> gathers = new LinkedHashMap<>();
     private final @Nullable ParameterUnits units;
     private final ParameterGatherer gatherer = new ParameterGatherer();
     private final boolean streams;
@@ -63,14 +64,19 @@ public final class ParameterStream {
             int ahead,
             @Nullable GatherPool pool,
             Kernels kernels) {
-        if (!sharding.moments()) {
+        if (!sharding.gathers()) {
             return resident();
         }
         var stream =
                 new ParameterStream(
                         new ParameterUnits(parameters, lowest), sharding.parameters(), ahead);
         for (ParameterGroup group : parameters.groups()) {
-            if (group.sharding().moments()) {
+            SwappedGroup files = group.files();
+            if (files != null) {
+                stream.gathers.put(
+                        group,
+                        new GroupLoad(group, files, kernels, Objects.requireNonNull(pool)));
+            } else if (group.sharding().moments()) {
                 stream.gathers.put(group, new GroupGather(group, kernels, pool));
             }
         }
@@ -154,7 +160,7 @@ public final class ParameterStream {
     }
 
     /** Returns the gathers of those groups of which replicas hold parts. */
-    private List<GroupGather> divided(List<ParameterGroup> groups) {
+    private List<ParameterGatherer.Group> divided(List<ParameterGroup> groups) {
         return groups.stream().map(gathers::get).filter(Objects::nonNull).toList();
     }
 }

@@ -11,9 +11,16 @@ import dev.penstock.actors.spi.RankPlace;
  * @param replicas number of ranks that hold the same parameters
  * @param index of this rank among them; of ranks that share micro-batches, 0: each holds all
  * @param sum how the gradients of what is trained are added up
+ * @param swapped whether every rank holds the whole of everything, outside its memory: parameters
+ *     are gathered and gradients accumulate as where they are divided
  */
-public record Sharding(int stage, int replicas, int index, GradientSum sum) {
+public record Sharding(int stage, int replicas, int index, GradientSum sum, boolean swapped) {
     public static final Sharding NONE = new Sharding(0, 1, 0);
+
+    /** Nothing is swapped. */
+    public Sharding(int stage, int replicas, int index, GradientSum sum) {
+        this(stage, replicas, index, sum, false);
+    }
 
     /** Gradients are added up in F32. */
     public Sharding(int stage, int replicas, int index) {
@@ -28,6 +35,9 @@ public record Sharding(int stage, int replicas, int index, GradientSum sum) {
         // who of those that hold the same speaks for all changes where ranks may be absent
         int index =
                 settings.wired() ? 0 : place.data() * settings.grid().context() + place.context();
+        if (settings.zero().swap().isPresent()) {
+            return new Sharding(0, replicas, index, settings.gradientSum(), true);
+        }
         boolean whole = replicas == 1 && settings.zero().offload().isEmpty();
         int stage = whole ? 0 : settings.zero().stage();
         return new Sharding(stage, replicas, index, settings.gradientSum());
@@ -54,11 +64,16 @@ public record Sharding(int stage, int replicas, int index, GradientSum sum) {
     }
 
     public boolean gradients() {
-        return stage >= 2 && replicas > 1;
+        return swapped || (stage >= 2 && replicas > 1);
     }
 
     public boolean parameters() {
-        return stage >= 3;
+        return swapped || stage >= 3;
+    }
+
+    /** Returns whether computations need parameters that have to be gathered first. */
+    public boolean gathers() {
+        return swapped || moments();
     }
 
     /** Returns whether this rank reports for the replicas where all of them hold the same. */

@@ -17,13 +17,16 @@ import java.util.Optional;
  * @param reduction when gradients are summed; per micro-batch only where they are divided
  * @param offload where moments and the rank's own parts of parameters lie instead of in the
  *     device's memory
+ * @param swap where all parameters, gradients and moments lie instead, of which a stage at a time
+ *     and the next one are in memory; nothing is divided then
  */
 public record ZeroSettings(
         int stage,
         Residency residency,
         int prefetchLayers,
         Reduction reduction,
-        Optional<Path> offload) {
+        Optional<Path> offload,
+        Optional<Path> swap) {
     /** Nothing divided. */
     public static final ZeroSettings OFF = new ZeroSettings(0, Residency.PASS, 1);
 
@@ -58,6 +61,16 @@ public record ZeroSettings(
         }
     }
 
+    /** Settings of which nothing is swapped. */
+    public ZeroSettings(
+            int stage,
+            Residency residency,
+            int prefetchLayers,
+            Reduction reduction,
+            Optional<Path> offload) {
+        this(stage, residency, prefetchLayers, reduction, offload, Optional.empty());
+    }
+
     /** Settings that sum gradients once per step and keep everything in the device's memory. */
     public ZeroSettings(int stage, Residency residency, int prefetchLayers) {
         this(stage, residency, prefetchLayers, Reduction.PER_STEP, Optional.empty());
@@ -68,6 +81,17 @@ public record ZeroSettings(
         return new ZeroSettings(stage, residency, prefetchLayers, reduction, Optional.of(folder));
     }
 
+    /** Returns settings that divide nothing and swap everything to a folder. */
+    public static ZeroSettings swappedTo(Path folder) {
+        return new ZeroSettings(
+                0,
+                Residency.PASS,
+                1,
+                Reduction.PER_STEP,
+                Optional.empty(),
+                Optional.of(folder));
+    }
+
     /** Returns these settings with gradients summed at another time. */
     public ZeroSettings reducing(Reduction when) {
         return new ZeroSettings(stage, residency, prefetchLayers, when, offload);
@@ -75,9 +99,17 @@ public record ZeroSettings(
 
     /**
      * Adds to an order the ops that this number of replicas needs. Stages 1 and 2 gather the
-     * parameters as updated by the last step at the beginning of every pass.
+     * parameters as updated by the last step at the beginning of every pass. What is swapped is
+     * loaded while the stage before it computes, and its gradients leave as soon as they are
+     * complete.
+     *
+     * @param visit computations of a stage that follow each other in a pass
      */
-    public LoweringOptions lowering(LoweringOptions options, int replicas) {
+    public LoweringOptions lowering(LoweringOptions options, int replicas, int visit) {
+        if (swap.isPresent()) {
+            return options.withReduction(GradientReduction.PER_STEP)
+                    .withGathers(new GatherSettings(ParameterResidency.PER_PASS, visit));
+        }
         if (replicas == 1 && offload.isEmpty()) {
             return options;
         }

@@ -11,7 +11,6 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.TensorShards;
-import dev.penstock.runtime.model.memory.CountingScope;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.ParameterAllocator;
 import dev.penstock.runtime.model.parameters.StageParameters;
@@ -340,7 +339,7 @@ public final class ActivationTraffic {
 
     /** Returns the bytes sent to sum once. */
     private long normGradientSum(StageRole role) {
-        var scopes = new StageScopes(new CountingScope("prediction"), "traffic");
+        var scopes = StageScopes.counting(settings, "traffic");
         ShardShape shape = settings.shape(role);
         StageParameters parameters =
                 StageParameters.allocate(

@@ -59,6 +59,8 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.swap.SwapSpace;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
@@ -258,7 +260,14 @@ public final class GptStage implements StageProgram {
         List<StageScopes> scopes = new ArrayList<>();
         try {
             for (StageRole role : roles) {
-                scopes.add(StageScopes.of(settings, device.memory(), "stage " + role.stage()));
+                scopes.add(
+                        StageScopes.of(
+                                settings,
+                                device.memory(),
+                                "stage " + role.stage(),
+                                place.data(),
+                                role.stage(),
+                                source.swapped().isPresent()));
             }
             RankBuffers allocated =
                     RankBuffers.allocate(scopes, settings, roles, place, budgets, programs);
@@ -266,7 +275,9 @@ public final class GptStage implements StageProgram {
             List<GptStage> stages = new ArrayList<>();
             for (int i = 0; i < roles.size(); i++) {
                 StageBuffers buffers = allocated.stages().get(i);
-                init.fill(buffers.parameters(), device.kernels());
+                if (source.swapped().isEmpty()) {
+                    init.fill(buffers.parameters(), device.kernels());
+                }
                 AdapterRoom adapters = buffers.adapters();
                 if (adapters != null) {
                     adapters.fill(settings.fineTuning().adapters().orElseThrow().scale());
@@ -287,6 +298,7 @@ public final class GptStage implements StageProgram {
                                 batches));
             }
             for (GptStage stage : stages) {
+                stage.beginSwap(source);
                 if (stage.outer != null) {
                     stage.outer.fill(source);
                 }
@@ -295,6 +307,15 @@ public final class GptStage implements StageProgram {
         } catch (RuntimeException e) {
             scopes.reversed().forEach(StageScopes::close);
             throw e;
+        }
+    }
+
+    /** What is swapped has its first values, or those of an update that was committed. */
+    private void beginSwap(ParameterSource source) {
+        SwapSpace swap = scopes.swap();
+        if (swap != null) {
+            source.swapped().ifPresent(optimizer::renew);
+            swap.complete();
         }
     }
 
@@ -790,6 +811,7 @@ public final class GptStage implements StageProgram {
             }
         }
         gradients.complete();
+        gradients.seal(begun);
         return new StepResult(loss, speaks() ? norms() : List.of());
     }
 
@@ -813,6 +835,14 @@ public final class GptStage implements StageProgram {
 
     @Override
     public void update(long step, double clipFactor) {
+        SwapSpace swap = scopes.swap();
+        if (swap != null) {
+            var commit = new SwapCommit(step, clipFactor);
+            swap.commit(commit);
+            optimizer.renew(commit);
+            gradients.end();
+            return;
+        }
         // gradients are divided by the tokens of all replicas
         optimizer.update(step, outer == null ? clipFactor : clipFactor * settings.grid().data());
         gradients.end();

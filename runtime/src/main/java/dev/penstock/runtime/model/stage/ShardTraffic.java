@@ -4,7 +4,6 @@ import dev.penstock.actors.collective.CollectiveForm;
 import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.spi.RankPlace;
-import dev.penstock.runtime.model.memory.CountingScope;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.OuterState;
 import dev.penstock.runtime.model.parameters.ParameterAllocator;
@@ -109,7 +108,7 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     private long outerGradients(OuterSettings outer, List<Integer> stages) {
         long[] bytes = new long[outer.fragments()];
         for (int stage : stages) {
-            var scopes = new StageScopes(new CountingScope("prediction"), "outer gradients");
+            var scopes = StageScopes.counting(settings, "outer gradients");
             int replicas = settings.grid().data();
             OuterState state =
                     OuterState.allocate(
@@ -178,7 +177,7 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
                 stage,
                 _ -> {
                     StageRole role = settings.role(stage, place);
-                    var scopes = new StageScopes(new CountingScope("prediction"), "traffic");
+                    var scopes = StageScopes.counting(settings, "traffic");
                     return StageParameters.allocate(
                             new ParameterAllocator(
                                     scopes,

@@ -12,7 +12,9 @@ import dev.penstock.runtime.model.parameters.GradientReducer;
 import dev.penstock.runtime.model.parameters.GroupGradient;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.RowPool;
+import dev.penstock.runtime.model.parameters.ParameterGroup;
 import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.swap.SwappedGroup;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
@@ -31,6 +33,7 @@ final class StageGradients {
     private final Sharding sharding;
     private final List<Parameter> counted;
     private final List<GroupGradient> all;
+    private final List<ParameterGroup> groups;
     private final List<SharedGradient> shared;
     private final @Nullable GroupGradient tiedHere;
     private final @Nullable GroupGradient headPart;
@@ -63,6 +66,7 @@ final class StageGradients {
                         ? List.of()
                         : List.of(sharedBetween(settings.partition().stages(), table));
         all = parameters.gradients();
+        groups = parameters.groups();
         RowPool scratches = pools.scratches();
         microBatches =
                 scratches == null
@@ -147,7 +151,8 @@ final class StageGradients {
         Collective sum =
                 GradientReducer.reduce(
                         all.stream().map(gradient -> gradient.reduction(kernels, pool)).toList(),
-                        replicas);
+                        replicas,
+                        pool != null);
         if (pool != null) {
             pool.underWay(sum);
         }
@@ -189,6 +194,16 @@ final class StageGradients {
         settle();
         if (tiedHere != null && headPart != null) {
             kernels.add(headPart.part(), tiedHere.part());
+        }
+    }
+
+    /** Makes gradients durable that are swapped. */
+    void seal(long step) {
+        for (ParameterGroup group : groups) {
+            SwappedGroup files = group.files();
+            if (files != null) {
+                files.sealGradient(step);
+            }
         }
     }
 

@@ -1,9 +1,19 @@
 package dev.penstock.runtime.model.stage;
 
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.parameters.ParameterGroup;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.AdamWSettings;
+import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.swap.SwappedGroup;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * AdamW over a rank's part of a stage's parameters: some decay, others do not, whatever group they
@@ -23,16 +33,55 @@ final class StageOptimizer {
     /** Updates the held part with what follows it, and clears its gradients. */
     void update(long step, double clipFactor) {
         kernels.adamW(
-                parameters.trained().stream()
-                        .map(p -> p.update(settings.decayAll() || !p.spec().vector()))
-                        .toList(),
-                new AdamWStep(
-                        step,
-                        settings.learningRate().at(step),
-                        settings.beta1(),
-                        settings.beta2(),
-                        settings.epsilon(),
-                        settings.weightDecay(),
-                        clipFactor));
+                parameters.trained().stream().map(p -> p.update(decays(p))).toList(),
+                step(step, clipFactor));
+    }
+
+    private boolean decays(Parameter parameter) {
+        return settings.decayAll() || !parameter.spec().vector();
+    }
+
+    private AdamWStep step(long step, double clipFactor) {
+        return new AdamWStep(
+                step,
+                settings.learningRate().at(step),
+                settings.beta1(),
+                settings.beta2(),
+                settings.epsilon(),
+                settings.weightDecay(),
+                clipFactor);
+    }
+
+    /**
+     * Updates groups that are swapped, one after another, as far as they are not yet.
+     *
+     * @throws DeviceException if one is of another step
+     */
+    void renew(SwapCommit commit) {
+        AdamWStep step = step(commit.step(), commit.clipFactor());
+        for (ParameterGroup group : parameters.groups()) {
+            SwappedGroup files = requireNonNull(group.files());
+            if (files.step() != commit.step()) {
+                if (files.step() >= 0 && files.step() != commit.step() - 1) {
+                    throw new DeviceException(
+                            "update of the state of %s to step %d: expected the state after the step before, got that after step %d; go on with --resume"
+                                    .formatted(files.gradient().buffer().name(), commit.step(), files.step()));
+                }
+                List<Parameter> own =
+                        parameters.all().stream().filter(p -> p.group().equals(group)).toList();
+                files.renew(commit.step(), stretch -> update(own, stretch, step));
+            }
+        }
+    }
+
+    private void update(List<Parameter> own, SwappedGroup.Stretch stretch, AdamWStep step) {
+        List<AdamWParameter> parts = new ArrayList<>();
+        for (Parameter parameter : own) {
+            if (parameter.isIn(stretch)) {
+                parts.add(parameter.update(stretch, decays(parameter)));
+            }
+        }
+        kernels.adamW(parts, step);
+        kernels.finish();
     }
 }

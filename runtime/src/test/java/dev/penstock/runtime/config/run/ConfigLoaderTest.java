@@ -130,6 +130,8 @@ class ConfigLoaderTest {
                                         128,
                                         DeviceSection.VectorBits.AUTO,
                                         Optional.empty(),
+                                        Optional.empty(),
+                                        50,
                                         false),
                                 new EvaluationSection(50, 8, List.of()),
                                 new CheckpointSection(100, 2, false),
@@ -213,7 +215,7 @@ class ConfigLoaderTest {
             }
             device {
               kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
-              vector-bits = 256, memory-limit = 1.5 GiB, graphs = on
+              vector-bits = 256, memory-limit = 1.5 GiB, swap-intensity = 51, graphs = on
             }
             evaluation {
               every = 14, batches = 1
@@ -336,6 +338,8 @@ class ConfigLoaderTest {
                                         8,
                                         DeviceSection.VectorBits.BITS_256,
                                         Optional.of(new Bytes(3L << 29)),
+                                        Optional.empty(),
+                                        51,
                                         true),
                                 new EvaluationSection(
                                         14,

@@ -1,0 +1,161 @@
+package dev.penstock.runtime.model.swap;
+
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Consumer;
+
+/**
+ * The groups of a stage in files of a folder, which outlive the process.
+ *
+ * <pre>
+ *   groups        names and sizes; there only when all groups have values
+ *   commit        the newest update: step and clip factor
+ *   0-h.0.state   parameters and moments; replaced as a whole by every update
+ *   0-h.0.grad    the gradient of the step under way
+ * </pre>
+ *
+ * <p>A kill at any time leaves files from which {@link SwapState} finds the newest committed step.
+ */
+public final class SwapFolder implements SwapSpace {
+    /** The elements of a gradient that an update changes at a time. */
+    static final int STRETCH = 1 << 16;
+
+    static final String GROUPS = "groups";
+    static final String COMMIT = "commit";
+
+    private final Path folder;
+    private final boolean kept;
+    private final Tensor room;
+    private final Consumer<String> beforeWrite;
+    private final List<FiledGroup> groups = new ArrayList<>();
+    private final ExecutorService loads =
+            Executors.newSingleThreadExecutor(Thread.ofVirtual().name("swap-load").factory());
+    private final FileChannel lock;
+
+    /**
+     * Takes a folder, which is created if there is none.
+     *
+     * @param scratch for what an update works in
+     * @param kept whether groups go on with what is there
+     * @throws DeviceException if it cannot be written or another process has it
+     */
+    public SwapFolder(Path folder, DeviceScope scratch, boolean kept) {
+        this(folder, scratch, kept, _ -> {});
+    }
+
+    /**
+     * @param beforeWrite told what is about to be written, for tests
+     */
+    SwapFolder(Path folder, DeviceScope scratch, boolean kept, Consumer<String> beforeWrite) {
+        this.folder = folder;
+        this.kept = kept;
+        this.beforeWrite = beforeWrite;
+        try {
+            Files.createDirectories(folder);
+            lock = FileChannel.open(folder.resolve("lock"), CREATE, WRITE);
+        } catch (IOException e) {
+            throw failure("begin", folder, e);
+        }
+        try {
+            take();
+            room = room(scratch);
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
+    private void take() {
+        try {
+            if (lock.tryLock() == null) {
+                throw new OverlappingFileLockException();
+            }
+            if (!kept) {
+                Files.deleteIfExists(folder.resolve(GROUPS));
+                Files.deleteIfExists(folder.resolve(COMMIT));
+            }
+        } catch (OverlappingFileLockException e) {
+            throw new DeviceException(
+                    "swap: expected %s for this run alone, but another run uses it; name another folder as device.swap"
+                            .formatted(folder),
+                    e);
+        } catch (IOException e) {
+            throw failure("begin", folder, e);
+        }
+    }
+
+    /** What an update works in. */
+    static Tensor room(DeviceScope scratch) {
+        return scratch.tensor("gradient of an update", DType.F32, 1, STRETCH);
+    }
+
+    static DeviceException failure(String what, Path file, IOException e) {
+        return new DeviceException(
+                "swap %s: expected room and permission to write %s, got '%s'; free some space, or name another folder as device.swap"
+                        .formatted(what, file, e.getMessage()),
+                e);
+    }
+
+    @Override
+    public SwappedGroup group(String name, long elements) {
+        String file = groups.size() + "-" + name.replaceAll("[^A-Za-z0-9._-]", "_");
+        var group =
+                new FiledGroup(folder.resolve(file), elements, room, loads, beforeWrite, kept);
+        groups.add(group);
+        return group;
+    }
+
+    @Override
+    public void complete() {
+        if (kept) {
+            return;
+        }
+        groups.forEach(FiledGroup::sealFirst);
+        write(GROUPS, String.join("\n", groups.stream().map(FiledGroup::words).toList()));
+    }
+
+    @Override
+    public void commit(SwapCommit update) {
+        write(COMMIT, update.step() + " " + Double.toHexString(update.clipFactor()));
+    }
+
+    private void write(String name, String text) {
+        beforeWrite.accept(name);
+        Path file = folder.resolve(name);
+        try {
+            SwapText.write(file, text);
+        } catch (IOException e) {
+            throw failure("commit", file, e);
+        }
+    }
+
+    @Override
+    public long bytes() {
+        return groups.stream().mapToLong(FiledGroup::bytes).sum();
+    }
+
+    @Override
+    public void close() {
+        loads.close();
+        groups.forEach(FiledGroup::close);
+        try {
+            lock.close();
+        } catch (IOException e) {
+            throw failure("end", folder, e);
+        }
+    }
+}

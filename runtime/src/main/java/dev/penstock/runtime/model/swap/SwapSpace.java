@@ -1,0 +1,27 @@
+package dev.penstock.runtime.model.swap;
+
+/**
+ * Where the groups of a stage lie while they are not in the device's memory. The rank's thread
+ * only.
+ */
+public interface SwapSpace extends AutoCloseable {
+    /**
+     * Makes room for a group, zero, or finds what an earlier process left of it.
+     *
+     * @param name of the group, the only one in the stage
+     */
+    SwappedGroup group(String name, long elements);
+
+    /** All groups have their first values: from now on the next process may find them. */
+    void complete();
+
+    /** An update is about to change the groups; durable when this returns. */
+    void commit(SwapCommit update);
+
+    /** Bytes of all groups, gradients among them. */
+    long bytes();
+
+    /** Lets go of the files, which stay. */
+    @Override
+    void close();
+}

@@ -1,0 +1,50 @@
+package dev.penstock.runtime.model.swap;
+
+import dev.penstock.actors.collective.Collective;
+import dev.penstock.cuda.device.Tensor;
+import java.util.function.Consumer;
+
+/**
+ * A group of parameters with its optimizer state and gradient, in files. All tensors are dense F32
+ * rows of the group's elements; the processor may read them where they are, at a disk's speed.
+ */
+public interface SwappedGroup {
+    /** Parameters and optimizer state, all of one step. */
+    record State(Tensor master, Tensor m, Tensor v) {}
+
+    /** The newest whole state: another after every {@link #renew}. */
+    State state();
+
+    /** The gradient of the step under way; the same tensor throughout. */
+    Tensor gradient();
+
+    /** The step after which {@link #state} is; {@link SwapState#FIRST} before the first update. */
+    long step();
+
+    /**
+     * Begins to bring the parameters into memory, beside what computes.
+     *
+     * @param into as many elements; belongs to the load until that is done
+     */
+    Collective load(Tensor into);
+
+    /** The gradient of a step is complete; durable when this returns. */
+    void sealGradient(long step);
+
+    /**
+     * Replaces the state by that after a step: the old one stays until the new one is whole and
+     * durable.
+     *
+     * @param update is given a copy of the old state, which it changes, and a copy of a stretch of
+     *     the gradient at a time, which it may change
+     */
+    void renew(long step, Consumer<Stretch> update);
+
+    /**
+     * Some elements of an update.
+     *
+     * @param first the first of them, counted in the group
+     * @param gradient a copy of so many elements
+     */
+    record Stretch(State state, long first, Tensor gradient) {}
+}

@@ -1,0 +1,70 @@
+package dev.penstock.runtime.training;
+
+import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.family.ModelConfig;
+import dev.penstock.runtime.model.shape.TrainedParts;
+import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.swap.SwapState;
+import java.io.IOException;
+import java.util.Optional;
+import java.util.function.Consumer;
+
+/** The folder in which a run swaps, which may be further than the run's newest checkpoint. */
+final class SwapOfRun {
+    private final SwapState state;
+    private final String run;
+
+    private SwapOfRun(SwapState state, String run) {
+        this.state = state;
+        this.run = run;
+    }
+
+    /** Empty where nothing is swapped. */
+    static Optional<SwapOfRun> of(RunConfig config, RunDirectory directory) {
+        return config.device()
+                .swap()
+                .map(
+                        root ->
+                                new SwapOfRun(
+                                        new SwapState(
+                                                root, config.parallel().data(), config.stages()),
+                                        identity(config, directory)));
+    }
+
+    /** A run, and what decides which values its files hold and where. */
+    private static String identity(RunConfig config, RunDirectory directory) {
+        ModelConfig model = config.model().config(config.data().tokenizer().vocabulary());
+        var tuning = config.fineTune().tuning(model.family(), model.shape());
+        var parts = new TrainedParts(model.shape(), tuning);
+        return "%s%n%s%n%s%n%s, seed %d"
+                .formatted(
+                        directory.path().toAbsolutePath().normalize(),
+                        model.shape(),
+                        config.partition(parts, config.stages()).layersPerStage(),
+                        config.device().precision(),
+                        config.run().seed());
+    }
+
+    /**
+     * The update from which the run can go on.
+     *
+     * @param checkpoint step of the newest checkpoint, which is as good
+     * @param notes told what it goes on from, or why not
+     */
+    Optional<SwapCommit> committed(long checkpoint, Consumer<String> notes) {
+        Optional<SwapCommit> found =
+                state.committed(run, notes).filter(update -> update.step() > checkpoint);
+        found.ifPresent(
+                update ->
+                        notes.accept(
+                                "going on after step %d, which device.swap has: nothing is done again"
+                                        .formatted(update.step())));
+        return found;
+    }
+
+    /** Takes the folder for the run. */
+    void begin() throws IOException {
+        state.own(run);
+    }
+}

@@ -1,0 +1,205 @@
+package dev.penstock.runtime.model;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.shape.ZeroSettings;
+import dev.penstock.runtime.model.stage.GptStage;
+import dev.penstock.runtime.model.stage.GptStageFactory;
+import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.swap.SwapState;
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import java.lang.foreign.MemorySegment;
+import dev.penstock.actors.spi.TensorPiece;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** A rank whose parameters, gradients and moments pass through its memory. */
+class SwapTest {
+    private static final double CLIP = 0.5;
+
+    /** An update of its blocks takes several stretches. */
+    private static final ModelShape WIDE = ModelShape.gpt2(37, 16, 96, 3, 3, false);
+
+    @TempDir Path folder;
+
+    @ParameterizedTest
+    @CsvSource({"1, FLOAT32, true", "1, FLOAT32, false", "1, BF16, true", "2, FLOAT32, true"})
+    void whatIsSwappedDoesNotChangeABit(int replicas, Precision precision, boolean tied)
+            throws Exception {
+        Schedule order = order(3, 4);
+        GptSettings settings =
+                settings(tied ? TinyRuns.TIED : WIDE, order, precision);
+
+        try (var resident = driver(settings, order, replicas, ZeroSettings.OFF);
+                var swapped =
+                        driver(settings, order, replicas, ZeroSettings.swappedTo(folder))) {
+            for (int step = 1; step <= 3; step++) {
+                resident.train(step, CLIP);
+                swapped.train(step, CLIP);
+                assertThat(bits(swapped.gradients())).isEqualTo(bits(resident.gradients()));
+            }
+            assertThat(swapped.losses()).isEqualTo(resident.losses());
+            assertThat(bits(swapped.state())).isEqualTo(bits(resident.state()));
+            assertThat(swapped.evaluate(0)).isEqualTo(resident.evaluate(0));
+        }
+    }
+
+    /** The stages that the kill leaves behind follow from their gradients. */
+    @ParameterizedTest
+    @CsvSource({"0", "1", "2", "3"})
+    void aKillBetweenTheUpdatesOfStagesLosesNothing(int updated) throws Exception {
+        Schedule order = order(3, 4);
+        GptSettings settings =
+                settings(TinyRuns.TIED, order, Precision.FLOAT32)
+                        .onGrid(RankGrid.pipeline(1), ZeroSettings.swappedTo(folder));
+        var state = new SwapState(folder, 1, 3);
+        state.own("run");
+        Map<String, List<Integer>> calm;
+        try (var run = pipeline(settings, order, ParameterSource.none())) {
+            run.train(1);
+            run.compute(2);
+            for (int stage = 0; stage < updated; stage++) {
+                run.stages().get(stage).update(2, CLIP);
+            }
+        }
+
+        var kept = state.committed("run", note -> assertThat(note).isNull());
+
+        assertThat(kept).contains(new SwapCommit(updated == 0 ? 1 : 2, updated == 0 ? 1 : CLIP));
+        assertThat(state.committed("another", _ -> {})).isEmpty();
+        try (var again = pipeline(settings, order, kept(kept.orElseThrow()))) {
+            if (updated == 0) {
+                again.compute(2);
+                again.update(2, CLIP);
+            }
+            again.train(3);
+            calm = bits(again.state());
+        }
+        try (var resident =
+                pipeline(
+                        settings.onGrid(RankGrid.pipeline(1), ZeroSettings.OFF),
+                        order,
+                        ParameterSource.none())) {
+            resident.train(1);
+            resident.compute(2);
+            resident.update(2, CLIP);
+            resident.train(3);
+            assertThat(bits(resident.state())).isEqualTo(calm);
+        }
+    }
+
+    private static ParameterSource kept(SwapCommit commit) {
+        return new ParameterSource() {
+            @Override
+            public boolean fill(String name, TensorPiece piece, MemorySegment destination) {
+                throw new AssertionError(name + " is there");
+            }
+
+            @Override
+            public Optional<SwapCommit> swapped() {
+                return Optional.of(commit);
+            }
+        };
+    }
+
+    private static PipelineDriver pipeline(
+            GptSettings settings, Schedule order, ParameterSource source) {
+        var lowered = new ReplicatedOrder(settings, order);
+        return new PipelineDriver(
+                Devices.open(DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.REFERENCE)),
+                settings,
+                lowered.training(),
+                lowered.evaluation(),
+                TinyRuns.tokens(37),
+                source,
+                0,
+                0);
+    }
+
+    /** Two neighbours and the gradients of one stage are in memory, and nothing is left out. */
+    @Test
+    void theDeviceHoldsAQuarterOfTheModel() {
+        Schedule order = order(10, 2);
+        GptSettings settings =
+                settings(ModelShape.gpt2(37, 16, 32, 10, 2, true), order, Precision.FLOAT32)
+                        .onGrid(RankGrid.pipeline(1), ZeroSettings.swappedTo(folder));
+        var lowered = new ReplicatedOrder(settings, order);
+        List<Integer> stages = IntStream.range(0, 10).boxed().toList();
+        StageMemory planned =
+                new GptStageFactory(
+                                settings,
+                                Collections.nCopies(10, StageBudget.everything(settings.batch())),
+                                TinyRuns.tokens(37),
+                                ParameterSource.none())
+                        .following(List.of(lowered.training(), lowered.evaluation()))
+                        .predictedMemory(stages, RankPlace.single(0));
+
+        try (var run = pipeline(settings, order, ParameterSource.none())) {
+            run.train(1);
+
+            StageMemory held =
+                    run.stages().stream()
+                            .map(GptStage::memory)
+                            .reduce(StageMemory.NOTHING, StageMemory::plus);
+            assertThat(held).isEqualTo(planned);
+            assertThat(held.parameters() + held.gradients() + held.optimizer()).isZero();
+            assertThat(held.gathered() + held.accumulators()).isLessThan(held.offloaded() / 4);
+        }
+    }
+
+    private static ReplicatedDriver driver(
+            GptSettings settings, Schedule order, int replicas, ZeroSettings zero) {
+        return new ReplicatedDriver(
+                TinyRuns.replicated(settings, replicas, zero), order, TinyRuns.tokens(37));
+    }
+
+    private static Schedule order(int chunks, int microBatches) {
+        return Generators.generate(
+                "breadth-first",
+                new PipelineShape(1, chunks, microBatches, List.of(16)),
+                GenerateOptions.defaults());
+    }
+
+    private static GptSettings settings(ModelShape shape, Schedule order, Precision precision) {
+        return TinyRuns.settings(
+                shape,
+                order.shape().stages(),
+                new BatchShape(2, order.shape().microBatches(), List.of(16), 4),
+                precision);
+    }
+
+    private static Map<String, List<Integer>> bits(Map<String, float[]> tensors) {
+        Map<String, List<Integer>> bits = new TreeMap<>();
+        tensors.forEach(
+                (name, values) -> {
+                    Integer[] each = new Integer[values.length];
+                    Arrays.setAll(each, i -> Float.floatToRawIntBits(values[i]));
+                    bits.put(name, List.of(each));
+                });
+        return bits;
+    }
+}

@@ -1,0 +1,201 @@
+package dev.penstock.runtime.model.swap;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.Tensor;
+import java.io.IOException;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Groups in files, killed at every write of an update. */
+class SwapFolderTest {
+    private static final int ELEMENTS = 100;
+
+    private static final int GROUPS = 2;
+
+    @TempDir Path root;
+
+    private static final class Kill extends RuntimeException {
+        private static final long serialVersionUID = 1;
+    }
+
+    /** An optimizer of no use: what it makes depends on every gradient and on the order of steps. */
+    private static void update(SwappedGroup group, SwapCommit commit) {
+        group.renew(
+                commit.step(),
+                stretch -> {
+                    for (int i = 0; i < stretch.gradient().columns(); i++) {
+                        int at = (int) stretch.first() + i;
+                        float old = get(stretch.state().master(), at);
+                        float by = (float) commit.clipFactor() * get(stretch.gradient(), i);
+                        set(stretch.state().master(), at, 2 * old + by);
+                        set(stretch.state().m(), at, old);
+                    }
+                    stretch.gradient().segment().fill((byte) 0);
+                });
+    }
+
+    private static float get(Tensor row, int i) {
+        return row.segment().getAtIndex(ValueLayout.JAVA_FLOAT, i);
+    }
+
+    private static void set(Tensor row, int i, float value) {
+        row.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, value);
+    }
+
+    private final class Stage implements AutoCloseable {
+        final Device device = Devices.open(DeviceSettings.DEFAULTS);
+        final SwapFolder folder;
+        final List<SwappedGroup> groups = new ArrayList<>();
+
+        Stage(Optional<SwapCommit> kept, Consumer<String> beforeWrite) {
+            folder =
+                    new SwapFolder(
+                            SwapState.folder(root, 0, 0),
+                            device.memory(),
+                            kept.isPresent(),
+                            beforeWrite);
+            for (int g = 0; g < GROUPS; g++) {
+                groups.add(folder.group("h." + g, ELEMENTS));
+            }
+            if (kept.isEmpty()) {
+                groups.forEach(group -> group.state().master().segment().fill((byte) 1));
+            }
+            for (SwappedGroup group : groups) {
+                if (kept.isPresent() && group.step() != kept.get().step()) {
+                    update(group, kept.get());
+                }
+            }
+            folder.complete();
+        }
+
+        void train(long step) {
+            for (int g = 0; g < GROUPS; g++) {
+                for (int i = 0; i < ELEMENTS; i++) {
+                    set(groups.get(g).gradient(), i, step * 1000 + g * 100 + i % 7);
+                }
+                groups.get(g).sealGradient(step);
+            }
+            var commit = new SwapCommit(step, 0.5 + step);
+            folder.commit(commit);
+            groups.forEach(group -> update(group, commit));
+        }
+
+        List<Integer> sums() {
+            return groups.stream()
+                    .map(g -> g.state().master().segment().asByteBuffer().hashCode())
+                    .toList();
+        }
+
+        @Override
+        public void close() {
+            folder.close();
+            device.close();
+        }
+    }
+
+    private Optional<SwapCommit> found() {
+        return new SwapState(root, 1, 1).committed("run", _ -> {});
+    }
+
+    @Test
+    void aKillAtAnyWriteOfAnUpdateLosesNothing() throws IOException {
+        List<Integer> calm;
+        int writes;
+        List<String> told = new ArrayList<>();
+        try (var stage = new Stage(Optional.empty(), told::add)) {
+            stage.train(1);
+            int before = told.size();
+            stage.train(2);
+            writes = told.size() - before;
+            stage.train(3);
+            calm = stage.sums();
+        }
+        assertThat(writes).isEqualTo(GROUPS + 1 + 3 * GROUPS);
+        new SwapState(root, 1, 1).own("run");
+
+        for (int killed = 0; killed < writes; killed++) {
+            int[] left = {Integer.MAX_VALUE};
+            try (var stage =
+                    new Stage(
+                            Optional.empty(),
+                            _ -> {
+                                if (left[0]-- == 0) {
+                                    throw new Kill();
+                                }
+                            })) {
+                stage.train(1);
+                left[0] = killed;
+                assertThatThrownBy(() -> stage.train(2)).isInstanceOf(Kill.class);
+            }
+
+            Optional<SwapCommit> kept = found();
+
+            assertThat(kept).as("write %d", killed).isPresent();
+            assertThat(kept.get().step()).isEqualTo(killed <= GROUPS ? 1 : 2);
+            try (var again = new Stage(kept, _ -> {})) {
+                for (long step = kept.get().step() + 1; step <= 3; step++) {
+                    again.train(step);
+                }
+                assertThat(again.sums()).as("write %d", killed).isEqualTo(calm);
+            }
+        }
+    }
+
+    @Test
+    void aTornFileOrOneOfAnotherStepIsNotGoneOnWith() throws IOException {
+        new SwapState(root, 1, 1).own("run");
+        try (var stage = new Stage(Optional.empty(), _ -> {})) {
+            stage.train(1);
+        }
+        assertThat(found()).isPresent();
+        List<String> notes = new ArrayList<>();
+        Path file = SwapState.folder(root, 0, 0).resolve("1-h.1.state");
+        byte[] whole = Files.readAllBytes(file);
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            channel.write(ByteBuffer.wrap(new byte[] {77}), whole.length - 5);
+        }
+
+        assertThat(new SwapState(root, 1, 1).committed("run", notes::add)).isEmpty();
+        assertThat(notes).singleElement().asString().contains("1-h.1.state is torn");
+
+        Files.write(file, whole);
+        assertThat(found()).isPresent();
+        Files.delete(SwapState.folder(root, 0, 0).resolve("groups"));
+        assertThat(found()).isEmpty();
+    }
+
+    @Test
+    void aFolderIsOfOneRunAtATime() {
+        try (var _ = new Stage(Optional.empty(), _ -> {})) {
+            assertThatThrownBy(() -> new Stage(Optional.empty(), _ -> {}))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("another run uses it")
+                    .hasMessageContaining("device.swap");
+        }
+    }
+
+    @Test
+    void aFolderThatCannotBeWrittenIsOneClearError() throws IOException {
+        Files.writeString(root.resolve("replica-0"), "no folder");
+
+        assertThatThrownBy(() -> new Stage(Optional.empty(), _ -> {}))
+                .isInstanceOf(DeviceException.class)
+                .hasMessageContaining("device.swap");
+    }
+}
