@@ -204,9 +204,9 @@ class NewsTest {
     @Test
     void halfAStepIsLeftOut() {
         reader.read(new RunNews.StepOfRank(2, SECOND));
-        reader.read(new RunNews.Step(3, 2.5, 0.5, 1.0, 100, 200, 2));
+        reader.read(new RunNews.Step(3, 2.5, 0.5, 1.0, 100, 200, 2, 0));
         reader.read(new RunNews.StepOfRank(3, FIRST));
-        reader.read(new RunNews.Step(4, 2.5, 0.5, 1.0, 100, 200, 1));
+        reader.read(new RunNews.Step(4, 2.5, 0.5, 1.0, 100, 200, 1, 0));
         reader.read(new RunNews.StepOfRank(4, FIRST));
 
         assertThat(heard).hasSize(1).first().asString().contains("step=4");

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.actors.precision.LossScaling;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.FixedPoint;
 import dev.penstock.runtime.config.links.LinkEntry;
@@ -73,6 +74,8 @@ final class Consistency {
         consistency.linksKeepWhatTheyLose();
         consistency.linksKnowRowsThatComeAgain();
         consistency.theBestCheckpointIsKnown();
+        consistency.lossScalesArePowersOfTwo();
+        consistency.replicasApartDoNotScaleTheLoss();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
         return consistency.conflicts;
@@ -118,6 +121,28 @@ final class Consistency {
                 "evaluation.every",
                 "checkpoint.every",
                 "checkpoint.keep-best");
+    }
+
+    private void lossScalesArePowersOfTwo() {
+        double initial = config.optimizer().lossScaleInitial();
+        require(
+                LossScaling.isScale(initial),
+                "a power of two, by which scaling is exact",
+                initial,
+                "try %.0f".formatted(Math.scalb(1.0, Math.clamp(Math.getExponent(initial), 0, 126))),
+                "optimizer.loss-scale-initial");
+    }
+
+    /** Their outer step is due after a number of steps, of which none may be skipped. */
+    private void replicasApartDoNotScaleTheLoss() {
+        require(
+                config.parallel().outerEvery().isEmpty()
+                        || config.optimizer().scaling().isEmpty(),
+                "none where parallel.outer.every is set, as replicas apart skip no step",
+                config.optimizer().lossScale().word(),
+                "leave one of them out",
+                "optimizer.loss-scale",
+                OUTER_EVERY);
     }
 
     private void headsDivideTheWidth() {

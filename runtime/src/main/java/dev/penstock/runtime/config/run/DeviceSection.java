@@ -33,7 +33,12 @@ public record DeviceSection(
                                 "who multiplies matrices: oneDNN (with AVX-512) or our own Java on"
                                         + " CPUs, cuBLAS or our own kernels on GPUs")
                 Gemm gemm,
-        @Setting(is = "float32", doc = "precision of activations and gradients")
+        @Setting(
+                        is = "float32",
+                        doc =
+                                "precision in which factors of products are multiplied, and of the"
+                                        + " matrices' copies; fp16, on CPUs, is also how activations"
+                                        + " travel, and wants optimizer.loss-scale")
                 Precision precision,
         @Setting(
                         is = "" + DeviceSection.REDUCTION_BLOCK,
@@ -73,7 +78,8 @@ public record DeviceSection(
     /** Precision of activations and gradients; master weights are always float32. */
     public enum Precision {
         FLOAT32,
-        BF16
+        BF16,
+        FP16
     }
 
     /** Width of the CPU's vector instructions. */

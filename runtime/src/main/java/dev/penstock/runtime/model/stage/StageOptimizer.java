@@ -13,6 +13,7 @@ final class StageOptimizer {
     private final Kernels kernels;
     private final AdamWSettings settings;
     private final StageParameters parameters;
+    private long skipped;
 
     StageOptimizer(Kernels kernels, AdamWSettings settings, StageParameters parameters) {
         this.kernels = kernels;
@@ -20,15 +21,21 @@ final class StageOptimizer {
         this.parameters = parameters;
     }
 
+    /** So many steps before the next update were none of this optimizer's. */
+    void skipped(long steps) {
+        skipped = steps;
+    }
+
     /** Updates the held part with what follows it, and clears its gradients. */
     void update(long step, double clipFactor) {
+        long updates = step - skipped;
         kernels.adamW(
                 parameters.trained().stream()
                         .map(p -> p.update(settings.decayAll() || !p.spec().vector()))
                         .toList(),
                 new AdamWStep(
-                        step,
-                        settings.learningRate().at(step),
+                        updates,
+                        settings.learningRate().at(updates),
                         settings.beta1(),
                         settings.beta2(),
                         settings.epsilon(),
