@@ -396,7 +396,7 @@ final class StepDriver {
                 .filter(LossScaler::isStuck)
                 .map(
                         scaler ->
-                                "step %d, rank %d, stage %d: an overflow, the %dth in a row with the least loss scale, %s; nothing of the step was applied; try a lower learning rate or a longer warm-up"
+                                "step %d, rank %d, stage %d: an overflow, the %dth in a row with the least loss scale, %.0f; nothing of the step was applied; try a lower learning rate or a longer warm-up"
                                         .formatted(
                                                 met.step(),
                                                 met.rank(),

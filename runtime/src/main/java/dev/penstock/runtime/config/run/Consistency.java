@@ -75,6 +75,7 @@ final class Consistency {
         consistency.linksKnowRowsThatComeAgain();
         consistency.theBestCheckpointIsKnown();
         consistency.lossScalesArePowersOfTwo();
+        consistency.onlyCpusMultiplyHalves();
         consistency.replicasApartDoNotScaleTheLoss();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
@@ -131,6 +132,25 @@ final class Consistency {
                 initial,
                 "try %.0f".formatted(Math.scalb(1.0, Math.clamp(Math.getExponent(initial), 0, 126))),
                 "optimizer.loss-scale-initial");
+    }
+
+    private void onlyCpusMultiplyHalves() {
+        require(
+                config.device().precision() != DeviceSection.Precision.FP16
+                        || !config.device().kind().isCuda(),
+                "float32 or bf16 where device.kind = " + config.device().kind().word(),
+                "fp16",
+                "try bf16, which GPUs multiply and which needs no loss scale",
+                "device.precision",
+                "device.kind");
+        require(
+                config.device().precision() != DeviceSection.Precision.FP16
+                        || config.fineTune().frozen() != FineTuneSection.Frozen.BF16,
+                "auto or float32 where device.precision = fp16",
+                "bf16",
+                "auto keeps frozen matrices in fp16",
+                "fine-tune.frozen",
+                "device.precision");
     }
 
     /** Their outer step is due after a number of steps, of which none may be skipped. */
