@@ -10,6 +10,8 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.kernels.HostMatrix;
 import java.util.stream.Stream;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -99,46 +101,65 @@ class ProductContractTest extends KernelContract {
     }
 
     @Test
-    void productsInBFloat16RoundFactorsAndSumInFloat() {
+    void productsOfNarrowFactorsRoundThemAndSumInFloat() {
         for (int[] s : new int[][] {{7, 5, 3}, {33, 65, 17}, {64, 96, 300}, {128, 40, 64}}) {
             for (int variant = 0; variant < 8; variant++) {
-                bfloatProductIsRight(
-                        s[0], s[1], s[2], (variant & 1) != 0, (variant & 2) != 0, variant >= 4);
+                for (DType type : narrowTypes()) {
+                    narrowProductIsRight(
+                            type, s, (variant & 1) != 0, (variant & 2) != 0, variant >= 4);
+                }
             }
         }
     }
 
-    private void bfloatProductIsRight(
-            int m, int n, int k, boolean transposeA, boolean transposeB, boolean accumulate) {
+    /** GPUs do not multiply halves. */
+    private List<DType> narrowTypes() {
+        return kernels.writesBFloat16() ? List.of(DType.BF16) : List.of(DType.BF16, DType.F16);
+    }
+
+    private static double[][] rounded(DType type, double[][] a) {
+        return switch (type) {
+            case BF16 -> Truth.roundedToBFloat16(a);
+            case F16 -> Truth.roundedToHalf(a);
+            case F32, I32, I8, I64 -> a;
+        };
+    }
+
+    private void narrowProductIsRight(
+            DType type, int[] size, boolean transposeA, boolean transposeB, boolean accumulate) {
+        int m = size[0];
+        int n = size[1];
+        int k = size[2];
         Tensor a = transposeA ? normals(k, m) : normalsWithGaps(m, k);
         Tensor floats = transposeB ? normals(n, k) : normals(k, n);
-        Tensor b = device.memory().tensor("b", DType.BF16, floats.rows(), floats.columns());
+        Tensor b = device.memory().tensor("b", type, floats.rows(), floats.columns());
         kernels.copy(floats, b);
         Tensor c = normals(m, n);
         double[][] before = values(c);
-        double[][] left = Truth.roundedToBFloat16(values(a));
-        double[][] right = Truth.roundedToBFloat16(values(floats));
+        double[][] left = rounded(type, values(a));
+        double[][] right = rounded(type, values(floats));
         double[][] product =
                 Truth.product(
                         transposeA ? Truth.transpose(left) : left,
                         transposeB ? Truth.transpose(right) : right);
         double[][] truth = accumulate ? plus(before, product) : product;
 
-        kernels.gemm(DType.BF16, transposeA, a, transposeB, b, c, accumulate);
+        kernels.gemm(type, transposeA, a, transposeB, b, c, accumulate);
 
-        assertClose("bf16 %d x %d x %d".formatted(m, n, k), c, truth, TOLERANCE);
+        assertClose(type + " %d x %d x %d".formatted(m, n, k), c, truth, TOLERANCE);
     }
 
     @Test
     void weightGradientsAddUpOverAllRows() {
-        for (DType multiply : new DType[] {DType.F32, DType.BF16}) {
+        List<DType> types = new ArrayList<>(narrowTypes());
+        types.add(DType.F32);
+        for (DType multiply : types) {
             TokenBlocks blocks = new TokenBlocks(3, 21, 6, 8);
             Tensor x = normals(63, 37);
             Tensor dy = normals(63, 19);
             Tensor dWeight = normals(37, 19);
-            boolean rounded = multiply == DType.BF16;
-            double[][] left = rounded ? Truth.roundedToBFloat16(values(x)) : values(x);
-            double[][] right = rounded ? Truth.roundedToBFloat16(values(dy)) : values(dy);
+            double[][] left = rounded(multiply, values(x));
+            double[][] right = rounded(multiply, values(dy));
             double[][] product = Truth.product(Truth.transpose(left), right);
             double[][] truth = plus(values(dWeight), product);
 

@@ -42,6 +42,18 @@ final class Truth {
         return r;
     }
 
+    /** To 11 significant bits, and no finer than 2^-24, ties to even; within a half's range. */
+    static double[][] roundedToHalf(double[][] a) {
+        double[][] r = new double[a.length][a[0].length];
+        for (int i = 0; i < a.length; i++) {
+            for (int j = 0; j < a[0].length; j++) {
+                double unit = Math.scalb(1.0, Math.max(Math.getExponent(a[i][j]) - 10, -24));
+                r[i][j] = Math.rint(a[i][j] / unit) * unit;
+            }
+        }
+        return r;
+    }
+
     static double[][] layerNorm(double[][] x, double[] gain, double[] bias) {
         double[][] y = new double[x.length][x[0].length];
         for (int i = 0; i < x.length; i++) {

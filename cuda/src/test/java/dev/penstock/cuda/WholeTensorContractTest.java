@@ -10,6 +10,8 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.kernels.HostMatrix;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -106,6 +108,34 @@ class WholeTensorContractTest extends KernelContract {
             kernels.copy(narrow, wide);
 
             assertClose("bf16", wide, Truth.roundedToBFloat16(values(x)), 0);
+        }
+    }
+
+    /** Every half there is, and floats between them; GPUs have no halves. */
+    @Test
+    void conversionToHalvesIsThatOfTheLanguage() {
+        if (device.kernels().writesBFloat16()) {
+            return;
+        }
+        int n = 1 << 17;
+        Tensor x = zeros(1, n);
+        float[] values = new float[n];
+        for (int i = 0; i < n; i++) {
+            float half = Float.float16ToFloat((short) (i >> 1));
+            values[i] = i % 2 == 0 ? half : half * (1 + 0x1p-11f);
+            values[i] = Float.isNaN(values[i]) ? Float.NaN : values[i];
+        }
+        x.write(MemorySegment.ofArray(values));
+        Tensor narrow = device.memory().tensor("n", DType.F16, 1, n);
+        Tensor wide = zeros(1, n);
+
+        kernels.copy(x, narrow);
+        kernels.copy(narrow, wide);
+
+        float[] back = wide.contents().toArray(ValueLayout.JAVA_FLOAT);
+        for (int i = 0; i < n; i++) {
+            float expected = Float.float16ToFloat(Float.floatToFloat16(values[i]));
+            assertThat(Float.floatToIntBits(back[i])).isEqualTo(Float.floatToIntBits(expected));
         }
     }
 

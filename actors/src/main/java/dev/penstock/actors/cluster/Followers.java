@@ -60,6 +60,7 @@ final class Followers {
             case RunNews.Placed _,
                     RunNews.Step _,
                     RunNews.StepOfRank _,
+                    RunNews.Overflowed _,
                     RunNews.Checkpoint _,
                     RunNews.CheckpointFailed _,
                     RunNews.Recovering _,

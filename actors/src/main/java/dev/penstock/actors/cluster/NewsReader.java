@@ -1,5 +1,6 @@
 package dev.penstock.actors.cluster;
 
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
@@ -48,6 +49,7 @@ public final class NewsReader {
                 ranks.clear();
             }
             case RunNews.StepOfRank part -> onPart(part);
+            case RunNews.Overflowed(Overflow overflow) -> listener.onOverflow(overflow);
             case RunNews.Evaluation(long after, double loss) -> listener.onEvaluation(after, loss);
             case RunNews.Checkpoint(long after, long bytes, long nanos) ->
                     listener.onCheckpoint(after, bytes, nanos);
@@ -94,7 +96,8 @@ public final class NewsReader {
                             begun.clipFactor(),
                             begun.startNanos(),
                             begun.endNanos(),
-                            ranks));
+                            ranks,
+                            begun.skipped()));
         }
     }
 }

@@ -1,5 +1,6 @@
 package dev.penstock.actors.cluster;
 
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
@@ -45,10 +46,16 @@ public final class NewsWriter implements RunListener {
                         report.clipFactor(),
                         report.startNanos(),
                         report.endNanos(),
-                        report.ranks().size()));
+                        report.ranks().size(),
+                        report.skipped()));
         for (RankStep rank : report.ranks()) {
             news.accept(new RunNews.StepOfRank(report.step(), rank));
         }
+    }
+
+    @Override
+    public void onOverflow(Overflow overflow) {
+        news.accept(new RunNews.Overflowed(overflow));
     }
 
     @Override

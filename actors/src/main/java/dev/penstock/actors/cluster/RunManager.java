@@ -9,6 +9,7 @@ import akka.actor.typed.javadsl.ActorContext;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.javadsl.TimerScheduler;
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
@@ -247,6 +248,9 @@ final class RunManager extends AbstractBehavior<RunManager.Command> {
         followers.tell(news);
         if (news instanceof RunNews.Step committed) {
             step = committed.step();
+            cluster.accept(new Committed(step));
+        } else if (news instanceof RunNews.Overflowed(Overflow skipped)) {
+            step = skipped.step();
             cluster.accept(new Committed(step));
         } else if (news instanceof RunNews.Recovering(int epoch, String cause)) {
             cluster.accept(new Recovering(epoch, cause));

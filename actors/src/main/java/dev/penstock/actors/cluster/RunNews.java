@@ -1,5 +1,6 @@
 package dev.penstock.actors.cluster;
 
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankStep;
@@ -35,11 +36,15 @@ public sealed interface RunNews extends WireMessage {
             double clipFactor,
             long startNanos,
             long endNanos,
-            int ranks)
+            int ranks,
+            long skipped)
             implements RunNews {}
 
     /** What one rank did in the step that was told before. */
     record StepOfRank(long step, RankStep rank) implements RunNews {}
+
+    /** See {@link dev.penstock.actors.spi.RunListener#onOverflow}. */
+    record Overflowed(Overflow overflow) implements RunNews {}
 
     /** See {@link dev.penstock.actors.spi.RunListener#onEvaluation}. */
     record Evaluation(long step, double loss) implements RunNews {}

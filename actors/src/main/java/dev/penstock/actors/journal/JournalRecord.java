@@ -12,7 +12,7 @@ public sealed interface JournalRecord {
             case Committed committed -> committed.epoch();
             case RolledBack back -> back.epoch();
             case Skipped skipped -> skipped.epoch();
-            case Counted _, Placed _, Published _, Revised _, Failed _, Ended _ -> 0;
+            case Counted _, Placed _, Published _, Revised _, LossScaled _, Failed _, Ended _ -> 0;
         };
     }
 
@@ -44,7 +44,7 @@ public sealed interface JournalRecord {
     /**
      * The step will be applied everywhere, whatever happens; written before any rank hears of it.
      *
-     * @param clipFactor that every rank applies
+     * @param clipFactor that every rank applies; 0 if the step overflowed, and nothing is
      * @param loss and gradientNorm are what the step's report will say, whoever lives to write it
      */
     record Committed(int epoch, long step, double clipFactor, double loss, double gradientNorm)
@@ -56,6 +56,15 @@ public sealed interface JournalRecord {
      * @param step {@link JournalledRun#NONE} if none is
      */
     record Published(long step) implements JournalRecord {}
+
+    /**
+     * The loss is scaled; written where the run begins. Later states follow from this one and from
+     * the steps that overflowed.
+     *
+     * @param step after which the scaler has this state
+     * @param state see {@link dev.penstock.actors.precision.LossScaler#text}
+     */
+    record LossScaled(long step, String state) implements JournalRecord {}
 
     /** All ranks went back: later commits are void. */
     record RolledBack(int epoch, long step) implements JournalRecord {}

@@ -6,6 +6,7 @@ import dev.penstock.actors.journal.JournalRecord.Counted;
 import dev.penstock.actors.journal.JournalRecord.Ended;
 import dev.penstock.actors.journal.JournalRecord.EpochRaised;
 import dev.penstock.actors.journal.JournalRecord.Failed;
+import dev.penstock.actors.journal.JournalRecord.LossScaled;
 import dev.penstock.actors.journal.JournalRecord.Placed;
 import dev.penstock.actors.journal.JournalRecord.Published;
 import dev.penstock.actors.journal.JournalRecord.Revised;
@@ -42,6 +43,8 @@ final class JournalText {
                                     Stream.concat(settings.stream(), Stream.of(reason))
                                             .map(JournalText::oneLine)
                                             .collect(Collectors.joining("\t")));
+            case LossScaled(long step, String state) ->
+                    "loss-scaled " + step + " " + oneLine(state);
             case Failed(long step, String reason) -> "failed " + step + " " + oneLine(reason);
             case Ended(long step) -> "ended " + step;
         };
@@ -101,6 +104,10 @@ final class JournalText {
                                             words[2],
                                             parts.getLast())));
                 }
+                case "loss-scaled" ->
+                        Optional.of(
+                                new LossScaled(
+                                        Long.parseLong(words[1]), text.split(" ", 3)[2]));
                 case "failed" ->
                         Optional.of(new Failed(Long.parseLong(words[1]), text.split(" ", 3)[2]));
                 case "ended" -> Optional.of(new Ended(Long.parseLong(words[1])));

@@ -1,12 +1,16 @@
 package dev.penstock.actors.journal;
 
 import dev.penstock.actors.journal.JournalRecord.Committed;
+import dev.penstock.actors.precision.LossScaleHistory;
+import dev.penstock.actors.precision.LossScaler;
 import dev.penstock.actors.spi.PlanRevision;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +30,8 @@ import org.jspecify.annotations.Nullable;
  *     them where an earlier version wrote the journal
  * @param revision of the run's plan that it follows
  * @param ending why the run is over; empty if it is not
+ * @param lossScaled the loss scaler where the run began; empty if the loss is not scaled
+ * @param leftOut steps of which nothing was applied, rising
  */
 public record JournalledRun(
         JournalRecord.Began began,
@@ -37,8 +43,11 @@ public record JournalledRun(
         List<JournalRecord.Counted> counted,
         Map<Integer, String> placed,
         PlanRevision revision,
-        Optional<JournalRecord> ending) {
+        Optional<JournalRecord> ending,
+        Optional<JournalRecord.LossScaled> lossScaled,
+        List<Long> leftOut) {
     public JournalledRun {
+        leftOut = List.copyOf(leftOut);
         counted = List.copyOf(counted);
         placed = Map.copyOf(placed);
     }
@@ -64,6 +73,8 @@ public record JournalledRun(
         if (revision.number() > 0) {
             records.add(new JournalRecord.Revised(revision));
         }
+        lossScaled.ifPresent(records::add);
+        leftOut.forEach(step -> records.add(new JournalRecord.Skipped(epoch, step)));
         if (commit.isPresent()) {
             records.add(commit.get());
         } else {
@@ -91,7 +102,9 @@ public record JournalledRun(
                 counted,
                 placed,
                 revision,
-                ending);
+                ending,
+                lossScaled,
+                leftOut);
     }
 
     /**
@@ -103,8 +116,38 @@ public record JournalledRun(
      */
     public JournalledRun withPublished(long newest) {
         return new JournalledRun(
-                began, epoch, completed, applied, commit, newest, counted, placed, revision,
-                ending);
+                began,
+                epoch,
+                completed,
+                applied,
+                commit,
+                newest,
+                counted,
+                placed,
+                revision,
+                ending,
+                lossScaled,
+                leftOut);
+    }
+
+    /**
+     * The loss scales up to the last completed step.
+     *
+     * @param start the scaler where the run began, as the configuration has it; what the journal
+     *     says comes first
+     */
+    public LossScaleHistory scales(Optional<LossScaler> start) {
+        long from = lossScaled.map(JournalRecord.LossScaled::step).orElse(began.completed());
+        Optional<LossScaler> first =
+                start.map(
+                        given ->
+                                lossScaled
+                                        .flatMap(
+                                                said -> LossScaler.parse(given.rules(), said.state()))
+                                        .orElse(given));
+        var scales = new LossScaleHistory(first, from);
+        scales.replay(leftOut, completed);
+        return scales;
     }
 
     private static final class Reader {
@@ -118,6 +161,8 @@ public record JournalledRun(
         private final Map<Integer, String> placed = new TreeMap<>();
         private PlanRevision revision = PlanRevision.NONE;
         private @Nullable JournalRecord ending;
+        private JournalRecord.@Nullable LossScaled lossScaled;
+        private final NavigableSet<Long> leftOut = new TreeSet<>();
 
         void take(JournalRecord record) {
             switch (record) {
@@ -132,6 +177,8 @@ public record JournalledRun(
                     placed.clear();
                     revision = PlanRevision.NONE;
                     ending = null;
+                    lossScaled = null;
+                    leftOut.clear();
                 }
                 case JournalRecord.EpochRaised(int to, String _) -> raise(to);
                 case JournalRecord.Counted recovery -> counted.add(recovery);
@@ -141,17 +188,23 @@ public record JournalledRun(
                     commit = next;
                     completed = next.step();
                     applied = completed;
+                    if (next.clipFactor() == 0) {
+                        leftOut.add(completed);
+                    }
                 }
                 case JournalRecord.Skipped(int in, long step) -> {
                     raise(in);
                     completed = step;
+                    leftOut.add(step);
                 }
                 case JournalRecord.RolledBack(int in, long step) -> {
                     raise(in);
                     commit = null;
                     completed = step;
                     applied = step;
+                    leftOut.tailSet(step, false).clear();
                 }
+                case JournalRecord.LossScaled scaled -> lossScaled = scaled;
                 case JournalRecord.Published(long step) -> published = step;
                 case JournalRecord.Revised(PlanRevision next) -> revision = next;
                 case JournalRecord.Failed failed -> ending = failed;
@@ -178,7 +231,9 @@ public record JournalledRun(
                                     counted,
                                     placed,
                                     revision,
-                                    Optional.ofNullable(ending)));
+                                    Optional.ofNullable(ending),
+                                    Optional.ofNullable(lossScaled),
+                                    List.copyOf(leftOut)));
         }
     }
 }

@@ -119,8 +119,11 @@ public final class HeldMirror implements AutoCloseable {
     /**
      * Applies a commit; one that was applied before changes nothing, nor does one that is told
      * again before a mirror without a state has got one, which is after that step.
+     *
+     * @param clipFactor 0 if the step counts as done and nothing of it is applied
+     * @param skipped steps before it of which nothing was applied
      */
-    public synchronized void update(long step, double clipFactor) {
+    public synchronized void update(long step, double clipFactor, long skipped) {
         boolean empty = committedStep == NOTHING && readyStep == NOTHING;
         if (committedStep == step || empty) {
             return;
@@ -132,7 +135,10 @@ public final class HeldMirror implements AutoCloseable {
         }
         committedStep = NOTHING; // half of it, should an exception end this
         readyStep = NOTHING;
-        stages.forEach(stage -> stage.update(step, clipFactor));
+        if (clipFactor != 0) {
+            stages.forEach(stage -> stage.skipped(skipped));
+            stages.forEach(stage -> stage.update(step, clipFactor));
+        }
         committedStep = step;
     }
 

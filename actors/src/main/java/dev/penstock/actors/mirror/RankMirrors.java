@@ -155,9 +155,12 @@ public final class RankMirrors implements AutoCloseable {
     /**
      * Applies a commit to the mirrors, after the rank's own stages; one that was applied before
      * changes nothing.
+     *
+     * @param clipFactor 0 if nothing of the step is applied
+     * @param skipped steps before it of which nothing was applied
      */
-    public void update(long step, double clipFactor) {
-        held().forEach(mirror -> mirror.update(step, clipFactor));
+    public void update(long step, double clipFactor, long skipped) {
+        held().forEach(mirror -> mirror.update(step, clipFactor, skipped));
     }
 
     /** The mirrors that are here. */

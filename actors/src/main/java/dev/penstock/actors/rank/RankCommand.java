@@ -3,6 +3,7 @@ package dev.penstock.actors.rank;
 import dev.penstock.actors.serialization.WireMessage;
 import dev.penstock.actors.spi.StepKind;
 import java.util.List;
+import java.util.OptionalDouble;
 
 /**
  * A command of the supervisor to a rank. One of a lower epoch than the rank's is refused; of a
@@ -20,8 +21,15 @@ public sealed interface RankCommand extends WireMessage {
      *     of an earlier pass of this step. Empty: the step begins anew, and sums with it. Else
      *     stages keep their sums; so whatever a rank has folded of the step has to be its own in
      *     the plan that it follows now
+     * @param lossScale what the loss of a training step is multiplied by; empty if it is not scaled
      */
-    record BeginPass(int epoch, long pass, StepKind kind, long step, List<Integer> leftOut)
+    record BeginPass(
+            int epoch,
+            long pass,
+            StepKind kind,
+            long step,
+            List<Integer> leftOut,
+            OptionalDouble lossScale)
             implements RankCommand {
         public BeginPass {
             leftOut = List.copyOf(leftOut);
@@ -29,12 +37,28 @@ public sealed interface RankCommand extends WireMessage {
 
         /** A whole pass. */
         public BeginPass(int epoch, long pass, StepKind kind, long step) {
-            this(epoch, pass, kind, step, List.of());
+            this(epoch, pass, kind, step, List.of(), OptionalDouble.empty());
         }
     }
 
-    /** Apply the optimizer with this factor on the gradients. Idempotent. */
-    record Commit(int epoch, long step, double clipFactor) implements RankCommand {}
+    /**
+     * Apply the optimizer with this factor on the gradients. Idempotent.
+     *
+     * @param clipFactor of clipping, and 1 / the loss scale; 0 if the step overflowed: it counts as
+     *     done, and nothing of it is applied
+     * @param skipped steps before it that overflowed
+     */
+    record Commit(int epoch, long step, double clipFactor, long skipped) implements RankCommand {
+        /** After no step that overflowed. */
+        public Commit(int epoch, long step, double clipFactor) {
+            this(epoch, step, clipFactor, 0);
+        }
+
+        /** Whether the step overflowed. */
+        public boolean skips() {
+            return clipFactor == 0;
+        }
+    }
 
     /** Write this rank's shards of a checkpoint. */
     record Save(int epoch, long step) implements RankCommand {}

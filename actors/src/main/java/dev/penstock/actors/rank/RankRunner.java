@@ -461,7 +461,7 @@ public final class RankRunner implements AutoCloseable {
         }
         note(uncommitted, RankActivity.State.UPDATING);
         long start = System.nanoTime();
-        work.update(commit.step(), commit.clipFactor());
+        work.update(commit);
         long end = System.nanoTime();
         note(uncommitted, RankActivity.State.IDLE);
         uncommitted = null;

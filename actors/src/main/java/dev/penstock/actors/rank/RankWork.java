@@ -32,6 +32,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -283,6 +284,7 @@ public final class RankWork implements AutoCloseable {
         links().beginPass();
         mirrors.beginPass();
         for (StageProgram stage : stages.values()) {
+            stage.scaleLoss(begin.lossScale());
             if (begin.leftOut().isEmpty()) {
                 stage.beginStep(kind, step);
             } else {
@@ -348,22 +350,29 @@ public final class RankWork implements AutoCloseable {
     private StepResult finishOps() {
         var loss = OptionalDouble.empty();
         List<TensorNorm> norms = new ArrayList<>();
+        var overflow = OptionalInt.empty();
         for (StageProgram stage : stages.values()) {
             StepResult part = stage.finishStep();
             loss = part.loss().isPresent() ? part.loss() : loss;
             norms.addAll(part.norms());
+            overflow = overflow.isPresent() ? overflow : part.overflow();
         }
         if (kind == StepKind.TRAIN) {
             faults.at(StepMoment.READY, step);
         }
-        return new StepResult(loss, norms);
+        return new StepResult(loss, norms, overflow);
     }
 
-    void update(long committedStep, double clipFactor) {
+    void update(RankCommand.Commit commit) {
+        long committedStep = commit.step();
+        double clipFactor = commit.clipFactor();
         faults.at(StepMoment.OPTIMIZER, committedStep);
-        stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
-        coding.commit();
-        mirrors.update(committedStep, clipFactor);
+        if (!commit.skips()) {
+            stages.values().forEach(stage -> stage.skipped(commit.skipped()));
+            stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
+            coding.commit();
+        }
+        mirrors.update(committedStep, clipFactor, commit.skipped());
         faults.at(StepMoment.UPDATED, committedStep);
     }
 

@@ -27,6 +27,16 @@ public interface CheckpointStore {
     void publish(long step, int epoch, List<ShardFile> shards);
 
     /**
+     * The same of a run whose loss is scaled.
+     *
+     * @param lossScale the scaler's state after that step, see {@link
+     *     dev.penstock.actors.precision.LossScaler#text}; empty if the loss is not scaled
+     */
+    default void publish(long step, int epoch, List<ShardFile> shards, String lossScale) {
+        publish(step, epoch, shards);
+    }
+
+    /**
      * Removes what was written of a step's checkpoint after one of its shards failed. Called when
      * every rank has answered, so that nobody writes to it any more.
      */

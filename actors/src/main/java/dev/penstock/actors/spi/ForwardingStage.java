@@ -6,6 +6,7 @@ import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.BitSet;
 import java.util.List;
+import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -153,6 +154,16 @@ public abstract class ForwardingStage implements StageProgram {
     @Override
     public StepResult finishStep() {
         return stage.finishStep();
+    }
+
+    @Override
+    public void scaleLoss(OptionalDouble scale) {
+        stage.scaleLoss(scale);
+    }
+
+    @Override
+    public void skipped(long steps) {
+        stage.skipped(steps);
     }
 
     @Override

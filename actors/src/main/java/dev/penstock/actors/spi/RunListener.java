@@ -1,5 +1,6 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
 
@@ -26,6 +27,9 @@ public interface RunListener {
 
     /** A step was committed and applied everywhere. */
     default void onStep(StepReport report) {}
+
+    /** A step overflowed and was skipped everywhere: {@link #onStep} is not told of it. */
+    default void onOverflow(Overflow overflow) {}
 
     /** Held-out loss after {@code step} training steps: the mean over all evaluation batches. */
     default void onEvaluation(long step, double loss) {}

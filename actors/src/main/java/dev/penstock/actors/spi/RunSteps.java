@@ -1,6 +1,8 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.actors.precision.LossScaler;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * What a run does, in steps.
@@ -14,6 +16,7 @@ import java.util.List;
  * @param lastEvaluationShares what the last of them count of a full one, from 0 to 1 and not all 0;
  *     those before are full
  * @param checkpointEvery save after every so many steps and at the end; 0 for never
+ * @param scaler of the loss, after {@code completed} steps; empty if the loss is not scaled
  */
 public record RunSteps(
         long completed,
@@ -22,7 +25,8 @@ public record RunSteps(
         int evaluateEvery,
         int evaluationBatches,
         List<Double> lastEvaluationShares,
-        int checkpointEvery) {
+        int checkpointEvery,
+        Optional<LossScaler> scaler) {
     public RunSteps {
         lastEvaluationShares = List.copyOf(lastEvaluationShares);
     }
@@ -42,7 +46,21 @@ public record RunSteps(
                 evaluateEvery,
                 evaluationBatches,
                 List.of(),
-                checkpointEvery);
+                checkpointEvery,
+                Optional.empty());
+    }
+
+    /** The same of a run whose loss is scaled so. */
+    public RunSteps scaling(LossScaler loss) {
+        return new RunSteps(
+                completed,
+                last,
+                clipNorm,
+                evaluateEvery,
+                evaluationBatches,
+                lastEvaluationShares,
+                checkpointEvery,
+                Optional.of(loss));
     }
 
     /** Whether an evaluation is due after this many steps. */

@@ -20,6 +20,9 @@ public interface StageMirror extends AutoCloseable {
      */
     void update(long step, double clipFactor);
 
+    /** As {@link StageProgram#skipped}. */
+    default void skipped(long steps) {}
+
     @Override
     void close();
 }

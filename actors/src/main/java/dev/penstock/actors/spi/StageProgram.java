@@ -7,6 +7,7 @@ import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.BitSet;
 import java.util.List;
+import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,6 +90,20 @@ public interface StageProgram extends AutoCloseable {
      *     0
      */
     void beginStep(StepKind kind, long step);
+
+    /**
+     * Says, before a training step begins, how its loss is scaled: once, where its gradient is
+     * computed, so that all gradients of the step carry the scale until {@link #update} divides by
+     * it with the factor that it gets. A number that is not finite is then no failure; {@link
+     * StepResult#overflow} reports it.
+     *
+     * @param scale a power of two; empty if the loss is not scaled
+     */
+    default void scaleLoss(OptionalDouble scale) {
+        if (scale.isPresent()) {
+            throw new UnsupportedOperationException("this stage cannot scale its loss");
+        }
+    }
 
     /**
      * Starts a training step once more whose last pass was abandoned. What is in {@link #folded}
@@ -205,9 +220,15 @@ public interface StageProgram extends AutoCloseable {
     /**
      * Applies the optimizer after the supervisor's commit and clears the gradients.
      *
-     * @param clipFactor factor on every gradient, 1 for none
+     * @param clipFactor factor on every gradient: of clipping, and 1 / the loss scale
      */
     void update(long step, double clipFactor);
+
+    /**
+     * Says, before {@link #update}, how many earlier steps the optimizer has not seen because they
+     * overflowed: its own count and the learning rate leave them out.
+     */
+    default void skipped(long steps) {}
 
     /**
      * What this rank puts into a checkpoint of the stage's parameters and optimizer state: of all

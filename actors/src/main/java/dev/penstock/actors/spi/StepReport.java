@@ -13,6 +13,7 @@ import java.util.stream.IntStream;
  * @param startNanos and {@code endNanos}: from the start order to the last rank's done, on the
  *     clock of {@link System#nanoTime} of this host
  * @param ranks entry r is rank r
+ * @param skipped steps before it that the optimizer has not seen, because they overflowed
  */
 public record StepReport(
         long step,
@@ -21,9 +22,27 @@ public record StepReport(
         double clipFactor,
         long startNanos,
         long endNanos,
-        List<RankStep> ranks) {
+        List<RankStep> ranks,
+        long skipped) {
     public StepReport {
         ranks = List.copyOf(ranks);
+    }
+
+    /** After no step that overflowed. */
+    public StepReport(
+            long step,
+            double loss,
+            double gradientNorm,
+            double clipFactor,
+            long startNanos,
+            long endNanos,
+            List<RankStep> ranks) {
+        this(step, loss, gradientNorm, clipFactor, startNanos, endNanos, ranks, 0);
+    }
+
+    /** The number of the optimizer's update, from 1: its learning rate goes by it. */
+    public long update() {
+        return step - skipped;
     }
 
     /**
@@ -43,6 +62,7 @@ public record StepReport(
                 endNanos,
                 IntStream.range(0, grid.pipeline())
                         .mapToObj(p -> ranks.get(grid.sibling(rank, p)).as(p))
-                        .toList());
+                        .toList(),
+                skipped);
     }
 }

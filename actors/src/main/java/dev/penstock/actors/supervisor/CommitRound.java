@@ -1,5 +1,7 @@
 package dev.penstock.actors.supervisor;
 
+import dev.penstock.actors.precision.LossScaleHistory;
+import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
@@ -14,28 +16,60 @@ final class CommitRound {
     private final double loss;
     private final double gradientNorm;
     private final double clipFactor;
+    private final double lossScale;
+    private final long skipped;
     private int missing;
 
-    CommitRound(RankTable ranks, long step, double loss, double gradientNorm, double clipFactor) {
+    /**
+     * @param clipFactor 0 if the step overflowed
+     * @param scales of the run, up to the step before this one
+     */
+    CommitRound(
+            RankTable ranks,
+            long step,
+            double loss,
+            double gradientNorm,
+            double clipFactor,
+            LossScaleHistory scales) {
+        this(ranks, step, loss, gradientNorm, clipFactor, scales.scale(), scales.skipped());
+    }
+
+    private CommitRound(
+            RankTable ranks,
+            long step,
+            double loss,
+            double gradientNorm,
+            double clipFactor,
+            double lossScale,
+            long skipped) {
         this.timings = new RankStep[ranks.size()];
         this.step = step;
         this.loss = loss;
         this.gradientNorm = gradientNorm;
         this.clipFactor = clipFactor;
+        this.lossScale = lossScale;
+        this.skipped = skipped;
         this.missing = ranks.present();
     }
 
     /** The same without any answer, of the ranks that take part now. */
     CommitRound again(RankTable ranks) {
-        return new CommitRound(ranks, step, loss, gradientNorm, clipFactor);
+        return new CommitRound(
+                ranks, step, loss, gradientNorm, clipFactor, lossScale, skipped);
     }
 
     long step() {
         return step;
     }
 
-    double clipFactor() {
-        return clipFactor;
+    /** What all ranks are told, however often. */
+    RankCommand.Commit order(int epoch) {
+        return new RankCommand.Commit(epoch, step, clipFactor / lossScale, skipped);
+    }
+
+    /** Whether the step overflowed, so that nothing of it is applied. */
+    boolean skips() {
+        return clipFactor == 0;
     }
 
     /** Takes an answer; true when it was the last one missing. */
@@ -57,6 +91,7 @@ final class CommitRound {
             RankStep done = timings[rank];
             steps.add(done == null ? RankStep.absent(rank) : done);
         }
-        return new StepReport(step, loss, gradientNorm, clipFactor, startNanos, endNanos, steps);
+        return new StepReport(
+                step, loss, gradientNorm, clipFactor, startNanos, endNanos, steps, skipped);
     }
 }

@@ -48,8 +48,15 @@ public sealed interface Effect {
      *
      * @param epoch in which its shards were written
      * @param startNanos when its first shard was asked for
+     * @param lossScale the scaler's state after that step; empty if the loss is not scaled
      */
-    record Publish(long step, int epoch, List<ShardFile> files, long bytes, long startNanos)
+    record Publish(
+            long step,
+            int epoch,
+            List<ShardFile> files,
+            long bytes,
+            long startNanos,
+            String lossScale)
             implements Effect {
         public Publish {
             files = List.copyOf(files);

@@ -13,7 +13,11 @@ record GradientSummary(List<Part> parts, double norm) {
     /** One parameter's share, and the rank that reported it. */
     public record Part(int rank, TensorNorm tensor) {}
 
-    static GradientSummary of(List<Part> parts) {
+    /**
+     * @param lossScale that the gradients carry: a power of two, so that the norm has the bits of
+     *     gradients that carry none
+     */
+    static GradientSummary of(List<Part> parts, double lossScale) {
         List<Part> sorted =
                 parts.stream()
                         .sorted(Comparator.comparing((Part part) -> part.tensor().parameter()))
@@ -22,7 +26,7 @@ record GradientSummary(List<Part> parts, double norm) {
         for (Part part : sorted) {
             sum += part.tensor().squaredNorm();
         }
-        return new GradientSummary(sorted, Math.sqrt(sum));
+        return new GradientSummary(sorted, Math.sqrt(sum) / lossScale);
     }
 
     /** {@code min(1, limit / (norm + 1e-6))}, PyTorch's coefficient; 1 without a limit. */

@@ -5,6 +5,9 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepResult;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalDouble;
+import java.util.OptionalInt;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Collects the answers to one pass of all ranks that take part. */
@@ -14,14 +17,22 @@ final class PassRound {
     private final StepKind kind;
     private final long step;
     private final List<Integer> leftOut;
+    private final OptionalDouble lossScale;
     private int missing;
 
-    PassRound(RankTable ranks, long pass, StepKind kind, long step, List<Integer> leftOut) {
+    PassRound(
+            RankTable ranks,
+            long pass,
+            StepKind kind,
+            long step,
+            List<Integer> leftOut,
+            OptionalDouble lossScale) {
         this.results = new StepResult[ranks.size()];
         this.pass = pass;
         this.kind = kind;
         this.step = step;
         this.leftOut = leftOut;
+        this.lossScale = lossScale;
         this.missing = ranks.present();
     }
 
@@ -36,6 +47,11 @@ final class PassRound {
     /** Micro-batches whose ops are left out. */
     List<Integer> leftOut() {
         return leftOut;
+    }
+
+    /** What the loss is multiplied by; empty if it is not scaled. */
+    OptionalDouble lossScale() {
+        return lossScale;
     }
 
     /** Takes an answer; true when it was the last one missing. */
@@ -71,6 +87,18 @@ final class PassRound {
         return sum / count;
     }
 
+    /** The lowest rank that met a number that is not finite, if the loss is scaled. */
+    OptionalInt overflowingRank() {
+        return IntStream.range(0, results.length)
+                .filter(rank -> overflowingStage(rank).isPresent())
+                .findFirst();
+    }
+
+    OptionalInt overflowingStage(int rank) {
+        StepResult result = results[rank];
+        return result == null ? OptionalInt.empty() : result.overflow();
+    }
+
     GradientSummary gradients() {
         List<GradientSummary.Part> parts = new ArrayList<>();
         for (int rank = 0; rank < results.length; rank++) {
@@ -81,6 +109,6 @@ final class PassRound {
                 }
             }
         }
-        return GradientSummary.of(parts);
+        return GradientSummary.of(parts, lossScale.orElse(1));
     }
 }

@@ -584,7 +584,11 @@ public final class PipelineSupervisor extends AbstractBehavior<PipelineSuperviso
                 CompletableFuture.runAsync(
                         () ->
                                 services.checkpoints()
-                                        .publish(publish.step(), publish.epoch(), publish.files()),
+                                        .publish(
+                                                publish.step(),
+                                                publish.epoch(),
+                                                publish.files(),
+                                                publish.lossScale()),
                         blocking);
         getContext()
                 .pipeToSelf(

@@ -67,6 +67,7 @@ public final class RunCoordinator {
     }
 
     private void begins() {
+        long completed = driver.completed();
         out.add(
                 new Effect.Journal(
                         new JournalRecord.Began(
@@ -74,7 +75,15 @@ public final class RunCoordinator {
                                 plan.hash(),
                                 plan.ranks(),
                                 ranks.epoch(),
-                                driver.completed())));
+                                completed)));
+        plan.steps()
+                .scaler()
+                .ifPresent(
+                        scaler ->
+                                out.add(
+                                        new Effect.Journal(
+                                                new JournalRecord.LossScaled(
+                                                        completed, scaler.text()))));
     }
 
     /**

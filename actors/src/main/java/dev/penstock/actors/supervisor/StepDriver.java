@@ -2,6 +2,9 @@ package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.JournalledRun;
+import dev.penstock.actors.precision.LossScaleHistory;
+import dev.penstock.actors.precision.LossScaler;
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.rank.StateSource;
@@ -11,6 +14,7 @@ import dev.penstock.actors.spi.StepReport;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Predicate;
@@ -30,6 +34,7 @@ final class StepDriver {
     private final RankTable ranks;
     private final Outbox out;
     private final StallWatch stalls;
+    private LossScaleHistory scales;
 
     private @Nullable PassRound pass;
     private @Nullable CommitRound commit;
@@ -68,6 +73,7 @@ final class StepDriver {
         this.out = out;
         this.stalls = stalls;
         this.completed = plan.steps().completed();
+        this.scales = new LossScaleHistory(plan.steps().scaler(), completed);
         this.lastCommit = completed;
     }
 
@@ -79,6 +85,7 @@ final class StepDriver {
         stepStartNanos = now; // it does not know when the other one began that step
         completed = run.completed();
         lastCommit = run.applied();
+        scales = run.scales(plan.steps().scaler());
         published = run.published();
         savedAfter = published;
         run.commit()
@@ -86,13 +93,16 @@ final class StepDriver {
                 .ifPresent(
                         last -> {
                             completed = last.step() - 1;
+                            scales.goBackTo(completed);
                             commit =
                                     new CommitRound(
                                             ranks,
                                             last.step(),
                                             last.loss(),
                                             last.gradientNorm(),
-                                            last.clipFactor());
+                                            last.clipFactor(),
+                                            scales);
+                            scales.take(last.step(), last.clipFactor() == 0);
                         });
     }
 
@@ -160,12 +170,10 @@ final class StepDriver {
                                 passes.pass(),
                                 passes.kind(),
                                 passes.step(),
-                                passes.leftOut()));
+                                passes.leftOut(),
+                                passes.lossScale()));
             } else if (commits != null && commits.lacks(rank)) {
-                out.tell(
-                        rank,
-                        new RankCommand.Commit(
-                                ranks.epoch(), commits.step(), commits.clipFactor()));
+                out.tell(rank, commits.order(ranks.epoch()));
             } else if (saves != null && saves.lacks(rank)) {
                 out.tell(rank, new RankCommand.Save(ranks.epoch(), saves.step()));
             }
@@ -310,8 +318,12 @@ final class StepDriver {
         boolean resumes = kind == StepKind.TRAIN && step == leftOutStep;
         List<Integer> done = resumes ? leftOut : List.of();
         leftOut = List.of(); // what ranks held of it is gone, or theirs to add to
-        pass = new PassRound(ranks, passes, kind, step, done);
-        out.tellAll(new RankCommand.BeginPass(ranks.epoch(), passes, kind, step, done));
+        OptionalDouble lossScale =
+                kind == StepKind.TRAIN && scales.now().isPresent()
+                        ? OptionalDouble.of(scales.scale())
+                        : OptionalDouble.empty();
+        pass = new PassRound(ranks, passes, kind, step, done, lossScale);
+        out.tellAll(new RankCommand.BeginPass(ranks.epoch(), passes, kind, step, done, lossScale));
     }
 
     NextAction onPassDone(RankEvent.PassDone done, long now) {
@@ -328,12 +340,20 @@ final class StepDriver {
 
     private NextAction commit(PassRound round, long now) {
         GradientSummary gradients = round.gradients();
-        Optional<String> broken = gradients.problem(round.step(), round.loss());
+        Optional<Overflow> overflow = overflow(round);
+        Optional<String> broken =
+                overflow.isPresent()
+                        ? hopeless(overflow.get())
+                        : gradients.problem(round.step(), round.loss());
         if (broken.isPresent()) {
             return new NextAction.NotFinite(round.step(), broken.get());
         }
-        double clipFactor = gradients.clipFactor(plan.steps().clipNorm());
-        commit = new CommitRound(ranks, round.step(), round.loss(), gradients.norm(), clipFactor);
+        double clipFactor =
+                overflow.isPresent() ? 0 : gradients.clipFactor(plan.steps().clipNorm());
+        commit =
+                new CommitRound(
+                        ranks, round.step(), round.loss(), gradients.norm(), clipFactor, scales);
+        scales.take(round.step(), overflow.isPresent());
         lastCommit = round.step();
         roundStartNanos = now;
         out.add(
@@ -344,8 +364,45 @@ final class StepDriver {
                                 clipFactor,
                                 round.loss(),
                                 gradients.norm())));
-        out.tellAll(new RankCommand.Commit(ranks.epoch(), round.step(), clipFactor));
+        out.tellAll(commit.order(ranks.epoch()));
+        overflow.ifPresent(
+                met -> {
+                    LOG.info("run {}: {}", plan.runId(), met.words());
+                    out.notify(listener -> listener.onOverflow(met));
+                });
         return NextAction.GO_ON;
+    }
+
+    /** What was met in a step whose loss is scaled. */
+    private Optional<Overflow> overflow(PassRound round) {
+        Optional<LossScaler> scaler = scales.now();
+        if (scaler.isEmpty() || round.overflowingRank().isEmpty()) {
+            return Optional.empty();
+        }
+        int rank = round.overflowingRank().getAsInt();
+        return Optional.of(
+                new Overflow(
+                        round.step(),
+                        rank,
+                        round.overflowingStage(rank).orElseThrow(),
+                        scaler.get().scale(),
+                        scaler.get().after(true).scale()));
+    }
+
+    /** Why an overflow is no matter of the scale any more; empty while it may be one. */
+    private Optional<String> hopeless(Overflow met) {
+        return scales.now()
+                .map(scaler -> scaler.after(true))
+                .filter(LossScaler::isStuck)
+                .map(
+                        scaler ->
+                                "step %d, rank %d, stage %d: an overflow, the %dth in a row with the least loss scale, %.0f; nothing of the step was applied; try a lower learning rate or a longer warm-up"
+                                        .formatted(
+                                                met.step(),
+                                                met.rank(),
+                                                met.stage(),
+                                                scaler.stuck(),
+                                                scaler.scale()));
     }
 
     NextAction onStepDone(RankEvent.StepDone done, long now) {
@@ -357,7 +414,9 @@ final class StepDriver {
         completed = round.step();
         StepReport report = round.report(stepStartNanos, now);
         stalls.learn(report);
-        out.notify(listener -> listener.onStep(report));
+        if (!round.skips()) {
+            out.notify(listener -> listener.onStep(report));
+        }
         return proceed(now);
     }
 
@@ -411,7 +470,12 @@ final class StepDriver {
             publishing = true; // verifying and renaming goes on beside the next steps
             out.add(
                     new Effect.Publish(
-                            step, round.epoch(), round.files(), round.bytes(), round.startNanos()));
+                            step,
+                            round.epoch(),
+                            round.files(),
+                            round.bytes(),
+                            round.startNanos(),
+                            scales.now().map(LossScaler::text).orElse("")));
         }
         return proceed(now);
     }
@@ -483,13 +547,14 @@ final class StepDriver {
             return proceed(now);
         }
         roundStartNanos = now;
-        out.tellAll(new RankCommand.Commit(ranks.epoch(), round.step(), round.clipFactor()));
+        out.tellAll(round.order(ranks.epoch()));
         return NextAction.GO_ON;
     }
 
     /** Leaves a step out: nothing of it was applied anywhere. */
     void skip(long step) {
         completed = step;
+        scales.take(step, true);
         out.add(new Effect.Journal(new JournalRecord.Skipped(ranks.epoch(), step)));
     }
 
@@ -523,6 +588,7 @@ final class StepDriver {
         commit = null;
         completed = step;
         lastCommit = step;
+        scales.goBackTo(step);
         out.add(new Effect.Journal(new JournalRecord.RolledBack(ranks.epoch(), step)));
         return fresh ? new StateSource.Fresh() : new StateSource.FromCheckpoint(step);
     }

@@ -7,6 +7,7 @@ import akka.actor.testkit.typed.javadsl.TestInbox;
 import akka.serialization.Serialization;
 import akka.serialization.SerializationExtension;
 import dev.penstock.actors.dataplane.LinkTraffic;
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankStep;
@@ -77,6 +78,8 @@ class NewsTest {
     private static final PlanRevision REVISION =
             new PlanRevision(1, List.of("pipeline.partition=[3, 1]"), "0a", "rank 1 is slow");
 
+    private static final Overflow OVERFLOW = new Overflow(4, 1, 2, 65536, 32768);
+
     private static final Schedule ORDER =
             Lowering.lower(Generators.generate("1f1b", PipelineShape.of(2, 2)));
 
@@ -87,6 +90,7 @@ class NewsTest {
         writer.onOpened(List.of("cpu", "gpu"), "f");
         writer.onPlaced(List.of(0, 0, 2));
         writer.onStep(STEP);
+        writer.onOverflow(OVERFLOW);
         writer.onEvaluation(3, 1.5);
         writer.onCheckpoint(3, 4, 5);
         writer.onCheckpointFailed(3, "disk full");
@@ -103,6 +107,7 @@ class NewsTest {
                         "onOpened[[cpu, gpu], f]",
                         "onPlaced[[0, 0, 2]]",
                         "onStep[" + STEP + "]",
+                        "onOverflow[" + OVERFLOW + "]",
                         "onEvaluation[3, 1.5]",
                         "onCheckpoint[3, 4, 5]",
                         "onCheckpointFailed[3, disk full]",
@@ -204,9 +209,9 @@ class NewsTest {
     @Test
     void halfAStepIsLeftOut() {
         reader.read(new RunNews.StepOfRank(2, SECOND));
-        reader.read(new RunNews.Step(3, 2.5, 0.5, 1.0, 100, 200, 2));
+        reader.read(new RunNews.Step(3, 2.5, 0.5, 1.0, 100, 200, 2, 0));
         reader.read(new RunNews.StepOfRank(3, FIRST));
-        reader.read(new RunNews.Step(4, 2.5, 0.5, 1.0, 100, 200, 1));
+        reader.read(new RunNews.Step(4, 2.5, 0.5, 1.0, 100, 200, 1, 0));
         reader.read(new RunNews.StepOfRank(4, FIRST));
 
         assertThat(heard).hasSize(1).first().asString().contains("step=4");

@@ -23,8 +23,8 @@ class PlantedMistakesTest {
                         + "out.tellAll(new RankCommand.Commit(ranks.epoch(), round.step(), clipFactor));"),
         COMMIT_TOLD_WITH_ANOTHER_CLIP_FACTOR(
                 "supervisor/StepDriver",
-                "new RankCommand.Commit(ranks.epoch(), round.step(), clipFactor)",
-                "new RankCommand.Commit(ranks.epoch(), round.step(), 1.0)"),
+                "out.tellAll(commit.order(ranks.epoch()));",
+                "out.tellAll(new RankCommand.Commit(ranks.epoch(), round.step(), 1.0));"),
         RANK_OBEYS_AN_EPOCH_THAT_IS_OVER(
                 265,
                 "rank/RankRunner",

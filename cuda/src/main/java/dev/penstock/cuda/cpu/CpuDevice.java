@@ -1,5 +1,6 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.cpu.vector.CodecKernels;
 import dev.penstock.cuda.cpu.vector.Int8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.DType;
@@ -74,8 +75,8 @@ public final class CpuDevice implements Device {
                         pool,
                         floats,
                         bfloats,
-                        new FactorConverter(pool, conversions, left),
-                        new FactorConverter(pool, conversions, right),
+                        new FactorConverter(pool, conversions, new CodecKernels(lanes), left),
+                        new FactorConverter(pool, conversions, new CodecKernels(lanes), right),
                         new ScaledProducts(
                                 pool, floats, new Int8Kernels(lanes), scratch("widened weights")));
         Scratch[] scores = scratch("scores");

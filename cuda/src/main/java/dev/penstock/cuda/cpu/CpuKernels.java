@@ -168,6 +168,7 @@ final class CpuKernels implements Kernels {
         switch (of.type()) {
             case F32 -> Addresses.copy(from, to, 4L * of.columns());
             case BF16 -> bfloats.widen(from, to, of.columns());
+            case F16 -> codecs.fromHalves(from, to, of.columns());
             case I8 -> {
                 float scale = Addresses.getFloat(Int8Kernels.scaleAt(from, of.stride()));
                 integers.widen(from, scale, to, of.columns());
@@ -667,6 +668,10 @@ final class CpuKernels implements Kernels {
                     i -> integers.narrow(row(x, from, i), row(y, to, i), x.columns(), y.stride()));
         } else if (x.type() == y.type()) {
             split.runs(x, y, (_, from, to, n) -> Addresses.copy(from, to, (long) n * bytes));
+        } else if (y.type() == DType.F16) {
+            split.runs(x, y, (_, from, to, n) -> codecs.toHalves(from, to, n));
+        } else if (x.type() == DType.F16) {
+            split.runs(x, y, (_, from, to, n) -> codecs.fromHalves(from, to, n));
         } else if (x.type() == DType.F32) {
             split.runs(x, y, (_, from, to, n) -> bfloats.narrow(from, to, n));
         } else {

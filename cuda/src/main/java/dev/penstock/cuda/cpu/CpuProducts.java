@@ -91,15 +91,22 @@ final class CpuProducts {
             to.set(tensor.address(), tensor.stride(), transposed, tensor.type().bytes());
             return;
         }
-        Operand converted =
-                bfloats == null
-                        ? converter.toRoundedFloats(tensor, transposed)
-                        : converter.toBFloats(tensor, transposed);
+        Operand converted = converted(multiply, tensor, transposed, converter);
         to.set(
                 converted.address(),
                 converted.stride(),
                 converted.transposed(),
                 converted.elementBytes());
+    }
+
+    private Operand converted(
+            DType multiply, Tensor tensor, boolean transposed, FactorConverter converter) {
+        if (multiply == DType.F16) {
+            return converter.toRoundedHalves(tensor, transposed);
+        }
+        return bfloats == null
+                ? converter.toRoundedFloats(tensor, transposed)
+                : converter.toBFloats(tensor, transposed);
     }
 
     /**
@@ -108,7 +115,8 @@ final class CpuProducts {
      * @param multipliesBFloats whether a library multiplies BF16
      */
     static boolean converts(DType multiply, Tensor factor, boolean multipliesBFloats) {
-        return multiply != DType.F32 && !(multipliesBFloats && factor.type() == DType.BF16);
+        return multiply != DType.F32
+                && !(multipliesBFloats && multiply == DType.BF16 && factor.type() == DType.BF16);
     }
 
     private MatrixProduct product(DType multiply) {

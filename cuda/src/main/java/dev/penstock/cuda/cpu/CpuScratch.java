@@ -153,19 +153,20 @@ public final class CpuScratch extends SilentKernels {
     }
 
     private void takeFactors(DType multiply, Tensor a, Tensor b) {
-        left = Math.max(left, converted(multiply, a) ? FactorConverter.bytes(a, factorBytes()) : 0);
+        int factorBytes = factorBytes(multiply);
+        left = Math.max(left, converted(multiply, a) ? FactorConverter.bytes(a, factorBytes) : 0);
         right =
                 Math.max(
                         right,
-                        converted(multiply, b) ? FactorConverter.bytes(b, factorBytes()) : 0);
+                        converted(multiply, b) ? FactorConverter.bytes(b, factorBytes) : 0);
     }
 
     private boolean converted(DType multiply, Tensor factor) {
         return CpuProducts.converts(multiply, factor, multipliesBFloats);
     }
 
-    private int factorBytes() {
-        return multipliesBFloats ? DType.BF16.bytes() : DType.F32.bytes();
+    private int factorBytes(DType multiply) {
+        return multipliesBFloats && multiply == DType.BF16 ? DType.BF16.bytes() : DType.F32.bytes();
     }
 
     /** Counts a product, whose operands have no addresses. */

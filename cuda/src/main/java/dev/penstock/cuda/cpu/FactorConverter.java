@@ -1,21 +1,25 @@
 package dev.penstock.cuda.cpu;
 
+import dev.penstock.cuda.cpu.vector.CodecKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.memory.Scratch;
 
-/** Converts one factor of a BF16 product into scratch, by all threads. */
+/** Converts one factor of a product in BF16 or F16 into scratch, by all threads. */
 final class FactorConverter {
     /** Rows start on cache lines. */
     private static final int STRIDE_QUANTUM = 32;
 
     private final WorkerPool pool;
     private final BFloat16Kernels kernels;
+    private final CodecKernels halves;
     private final Scratch scratch;
 
-    FactorConverter(WorkerPool pool, BFloat16Kernels kernels, Scratch scratch) {
+    FactorConverter(
+            WorkerPool pool, BFloat16Kernels kernels, CodecKernels halves, Scratch scratch) {
         this.pool = pool;
         this.kernels = kernels;
+        this.halves = halves;
         this.scratch = scratch;
     }
 
@@ -46,6 +50,26 @@ final class FactorConverter {
                             kernels.round(
                                     address + rowBytes(from, i), to.rowAddress(i), from.columns()));
         }
+        return to;
+    }
+
+    /** An F32 tensor rounded to F16, or an F16 tensor, widened to F32. */
+    Operand toRoundedHalves(Tensor from, boolean transposed) {
+        Operand to = reserve(from, transposed, DType.F32.bytes());
+        long address = from.address();
+        int n = from.columns();
+        if (from.type() == DType.F16) {
+            eachRow(from, i -> halves.fromHalves(address + rowBytes(from, i), to.rowAddress(i), n));
+            return to;
+        }
+        eachRow(
+                from,
+                i -> {
+                    long row = to.rowAddress(i);
+                    long narrow = row + 2L * n; // what is widened is never behind what is read next
+                    halves.toHalves(address + rowBytes(from, i), narrow, n);
+                    halves.fromHalves(narrow, row, n);
+                });
         return to;
     }
 

@@ -6,6 +6,8 @@ public enum DType {
     F32(4),
     /** bfloat16: the upper half of an F32, rounded to nearest even. */
     BF16(2),
+    /** IEEE half precision, rounded to nearest even; from 65,520 on infinite. On CPUs alone. */
+    F16(2),
     /** 32-bit integers: token identifiers. */
     I32(4),
     /**

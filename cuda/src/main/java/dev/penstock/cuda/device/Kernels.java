@@ -32,7 +32,8 @@ public interface Kernels {
     /**
      * {@code c = op(a) op(b)}, or {@code c += op(a) op(b)}.
      *
-     * @param multiply type in which factors are multiplied: {@code F32}, or {@code BF16} (F32
+     * @param multiply type in which factors are multiplied: {@code F32}, {@code BF16} or, on CPUs
+     *     alone, {@code F16} (F32
      *     factors are rounded first; sums stay F32). {@code a} and {@code b} may themselves be BF16
      *     tensors then.
      * @param c F32 {@code [m, n]}
@@ -490,8 +491,8 @@ public interface Kernels {
     void blend(float a, Tensor x, float b, Tensor y);
 
     /**
-     * {@code y = x}, same shape; F32 to BF16 and back, and where the host computes F32 to I8,
-     * converts; I64 to I64.
+     * {@code y = x}, same shape; F32 to BF16 and back, and where the host computes F32 to F16 and
+     * back and F32 to I8, converts; I64 to I64.
      */
     void copy(Tensor x, Tensor y);
 

@@ -120,7 +120,7 @@ public final class CheckedKernels implements Kernels {
     public void embedding(Tensor tokens, TokenRange range, Tensor table, Tensor y) {
         if (table.type() == DType.I8) {
             wholeRows("embedding", "the token table", table);
-        } else if (table.type() != DType.BF16) {
+        } else if (table.type() != DType.BF16 && table.type() != DType.F16) {
             type("embedding", "the token table", table, DType.F32);
         }
         checkEmbedding("embedding", tokens, range, table, y);
@@ -685,7 +685,7 @@ public final class CheckedKernels implements Kernels {
                         "adamW",
                         "rounded",
                         rounded,
-                        DType.BF16,
+                        rounded.type() == DType.F16 ? DType.F16 : DType.BF16,
                         p.weight().rows(),
                         p.weight().columns());
                 dense("adamW", "rounded", rounded);

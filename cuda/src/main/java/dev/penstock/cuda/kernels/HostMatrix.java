@@ -41,12 +41,13 @@ public final class HostMatrix {
         return tensor.rows();
     }
 
-    /** The element as a float; BF16 widens, I32 and I64 convert, I8 is scaled. */
+    /** The element as a float; BF16 and F16 widen, I32 and I64 convert, I8 is scaled. */
     public float get(int row, int column) {
         long at = toRead(row, column);
         return switch (tensor.type()) {
             case F32 -> memory.get(ValueLayout.JAVA_FLOAT, at);
             case BF16 -> BFloat16.toFloat(memory.get(ValueLayout.JAVA_SHORT, at));
+            case F16 -> Float.float16ToFloat(memory.get(ValueLayout.JAVA_SHORT, at));
             case I32 -> memory.get(ValueLayout.JAVA_INT, at);
             case I64 -> memory.get(ValueLayout.JAVA_LONG, at);
             case I8 ->
@@ -127,13 +128,14 @@ public final class HostMatrix {
         }
     }
 
-    /** Stores a float; BF16 rounds to nearest even, I32 and I64 truncate. */
+    /** Stores a float; BF16 and F16 round to nearest even, I32 and I64 truncate. */
     public void set(int row, int column, float value) {
         MemorySegment target = isHere ? memory : MemorySegment.ofArray(new long[1]);
         long at = isHere ? offset(row, column) : 0;
         switch (tensor.type()) {
             case F32 -> target.set(ValueLayout.JAVA_FLOAT, at, value);
             case BF16 -> target.set(ValueLayout.JAVA_SHORT, at, BFloat16.fromFloat(value));
+            case F16 -> target.set(ValueLayout.JAVA_SHORT, at, Float.floatToFloat16(value));
             case I32 -> target.set(ValueLayout.JAVA_INT, at, (int) value);
             case I64 -> target.set(ValueLayout.JAVA_LONG, at, (long) value);
             case I8 -> throw new IllegalStateException("expected a whole row for " + tensor);

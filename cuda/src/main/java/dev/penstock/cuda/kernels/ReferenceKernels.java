@@ -71,7 +71,11 @@ public final class ReferenceKernels implements Kernels {
     }
 
     private static float factor(DType multiply, float value) {
-        return multiply == DType.BF16 ? BFloat16.round(value) : value;
+        return switch (multiply) {
+            case BF16 -> BFloat16.round(value);
+            case F16 -> Float.float16ToFloat(Float.floatToFloat16(value));
+            case F32, I32, I8, I64 -> value;
+        };
     }
 
     @Override

@@ -37,17 +37,17 @@ final class TensorRules {
         }
     }
 
-    /** F32; BF16 too where factors are multiplied in BF16. */
+    /** F32; also the type in which factors are multiplied. */
     static void factor(String op, String name, Tensor tensor, DType multiply) {
         boolean right =
                 switch (multiply) {
-                    case F32 -> tensor.type() == DType.F32;
-                    case BF16 -> tensor.type() == DType.F32 || tensor.type() == DType.BF16;
+                    case F32, BF16, F16 ->
+                            tensor.type() == DType.F32 || tensor.type() == multiply;
                     case I32, I8, I64 -> false;
                 };
         if (!right) {
             throw new DeviceException(
-                    "%s: expected F32 factors for F32 products, F32 or BF16 factors for BF16 products; got %s products of %s %s"
+                    "%s: expected factors in F32 or in the type of the products, F32, BF16 or F16; got %s products of %s %s"
                             .formatted(op, multiply, name, shape(tensor)));
         }
     }

@@ -57,6 +57,7 @@ public final class NcclMember implements AutoCloseable {
         return switch (type) {
             case F32 -> 7;
             case BF16 -> 9;
+            case F16 -> 6;
             case I32 -> 2;
             case I8 -> 0;
             case I64 -> 4;

@@ -173,10 +173,15 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
 
     @Override
     public void publish(long step, int epoch, List<ShardFile> shards) {
+        publish(step, epoch, shards, "");
+    }
+
+    @Override
+    public void publish(long step, int epoch, List<ShardFile> shards, String lossScale) {
         Path partial = CheckpointFolders.incomplete(root, step, epoch);
         Path whole = CheckpointFolders.of(root, step);
         try {
-            complete(partial, step, shards);
+            complete(partial, step, shards, lossScale);
             if (Files.exists(whole)) {
                 Path replaced = CheckpointFolders.of(root, step, CheckpointFolders.REPLACED);
                 DurableFiles.delete(replaced);
@@ -193,7 +198,8 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
         housekeeper.execute(() -> keepHouse(step));
     }
 
-    private void complete(Path partial, long step, List<ShardFile> shards) throws IOException {
+    private void complete(Path partial, long step, List<ShardFile> shards, String lossScale)
+            throws IOException {
         Set<Path> expected = new HashSet<>();
         for (ShardFile shard : shards) {
             Path file = partial.resolve(shard.file());
@@ -218,7 +224,8 @@ public final class CheckpointDirectory implements CheckpointStore, AutoCloseable
                         identity.configHash(),
                         identity.model(),
                         Sha256.of(config),
-                        shards);
+                        shards,
+                        lossScale);
         DurableFiles.write(partial.resolve(Manifest.FILE), manifest.toJson());
         faults.at(SavePoint.MANIFEST_WRITTEN, step);
     }

@@ -120,9 +120,9 @@ public final class CheckpointReader implements ModelTensors {
         }
     }
 
-    /** Whether runs hold state in such elements: frozen matrices may be in BF16. */
+    /** Whether runs hold state in such elements: frozen matrices may be in BF16 or F16. */
     private static boolean ofRuns(StoredType type) {
-        return type == StoredType.F32 || type == StoredType.BF16;
+        return type == StoredType.F32 || type == StoredType.BF16 || type == StoredType.F16;
     }
 
     private static List<Piece> pieces(SafetensorsFile file) {

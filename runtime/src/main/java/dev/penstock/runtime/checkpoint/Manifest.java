@@ -31,6 +31,8 @@ import java.util.regex.Pattern;
  * @param model shape
  * @param configSha256 hash of {@code config.json}
  * @param shards files of the set, one or several per stage
+ * @param lossScale state of the loss scaler, see {@link dev.penstock.actors.precision.LossScaler};
+ *     empty if the loss was not scaled
  */
 public record Manifest(
         int formatVersion,
@@ -39,7 +41,8 @@ public record Manifest(
         String configHash,
         ModelConfig model,
         String configSha256,
-        List<ShardFile> shards) {
+        List<ShardFile> shards,
+        String lossScale) {
     static final String FILE = "manifest.json";
     static final int FORMAT_VERSION = 1;
 
@@ -51,6 +54,7 @@ public record Manifest(
 
     private static final String HASH = "sha256";
     private static final String CONTENT = "checkpoint";
+    private static final String LOSS_SCALE = "lossScale";
     private static final ObjectMapper JSON =
             JsonMapper.builder()
                     .enable(DeserializationFeature.FAIL_ON_NULL_CREATOR_PROPERTIES)
@@ -93,6 +97,9 @@ public record Manifest(
                         file,
                         "expected format version %d, got %d; use the Penstock that wrote it"
                                 .formatted(FORMAT_VERSION, version));
+            }
+            if (content instanceof ObjectNode known && !known.has(LOSS_SCALE)) {
+                known.put(LOSS_SCALE, ""); // written when no loss was scaled
             }
             Manifest manifest = JSON.treeToValue(content, Manifest.class);
             requireOwnFiles(file, manifest.shards());

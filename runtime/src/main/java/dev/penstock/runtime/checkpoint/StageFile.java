@@ -43,6 +43,7 @@ public record StageFile(Map<String, String> metadata, List<? extends TensorSourc
                 switch (named.tensor().type()) {
                     case F32 -> StoredType.F32;
                     case BF16 -> StoredType.BF16;
+                    case F16 -> StoredType.F16;
                     case I32 -> StoredType.I32;
                     case I8 -> StoredType.F32; // exactly: see Int8
                     case I64 -> throw new IllegalArgumentException("no state: " + named.name());

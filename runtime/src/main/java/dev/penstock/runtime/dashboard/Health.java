@@ -47,7 +47,7 @@ final class Health {
             case SAVE_FAILED -> unsaved = true;
             case STRAGGLER -> slowUntil = step + STRAGGLER_STEPS;
             case LEFT_OUT -> leftOut = true;
-            case PLAN -> {}
+            case PLAN, OVERFLOW -> {}
         }
     }
 

@@ -2,6 +2,7 @@ package dev.penstock.runtime.events;
 
 import dev.penstock.actors.dataplane.LinkTraffic;
 import dev.penstock.actors.spi.RankStep;
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;
@@ -109,6 +110,11 @@ public final class EventLog implements RunListener, AutoCloseable {
         if (links.isDue(clock.millis())) {
             appendLinks(report);
         }
+    }
+
+    @Override
+    public void onOverflow(Overflow overflow) {
+        note(RunEvent.Noted.Kind.OVERFLOW, overflow.words());
     }
 
     @Override
@@ -252,7 +258,7 @@ public final class EventLog implements RunListener, AutoCloseable {
                 report.step(),
                 report.loss(),
                 report.gradientNorm(),
-                steps.learningRate().applyAsDouble(report.step()),
+                steps.learningRate().applyAsDouble(report.update()),
                 steps.tokens().of(report.step()),
                 micros(report.endNanos() - report.startNanos()),
                 measure.times().bubble(),

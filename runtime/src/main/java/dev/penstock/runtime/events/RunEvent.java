@@ -204,6 +204,8 @@ public sealed interface RunEvent {
             STALL,
             /** A rank is slower than it should be. */
             STRAGGLER,
+            /** A step was skipped, because a number was too large for the loss scale. */
+            OVERFLOW,
             /** What another plan has won, or why a better one is not taken. */
             PLAN,
             /** Lines that this log has not: the disk was full, or too slow. */

@@ -124,6 +124,7 @@ public final class ConfiguredModel {
         return switch (section.precision()) {
             case FLOAT32 -> Precision.FLOAT32;
             case BF16 -> section.kind().isCuda() ? Precision.BF16_KEPT : Precision.BF16;
+            case FP16 -> Precision.FP16;
         };
     }
 

@@ -68,7 +68,7 @@ final class ConfiguredPlan {
                 config.recovery().mirror() && !evaluateOnly,
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
-                config.dataPlane().codecs(),
+                config.codecs(),
                 config.parallel().outerEvery().isPresent(),
                 PlanRevision.NONE,
                 layout(config, schedule));
@@ -113,7 +113,7 @@ final class ConfiguredPlan {
                 config.recovery().mirror() && !options.evaluateOnly(),
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
-                config.dataPlane().codecs(),
+                config.codecs(),
                 config.parallel().outerEvery().isPresent(),
                 PlanRevision.NONE,
                 layout(config, schedule));
@@ -132,7 +132,8 @@ final class ConfiguredPlan {
                 heldOut ? evaluateEvery : 0,
                 batches,
                 heldOut ? evaluationShares(batches) : List.of(),
-                evaluateOnly ? 0 : checkpointEvery());
+                evaluateOnly ? 0 : checkpointEvery(),
+                config.optimizer().scaling().map(parts.start()::scaler));
     }
 
     /** Of data all of whose targets count, only the last batch may be smaller. */

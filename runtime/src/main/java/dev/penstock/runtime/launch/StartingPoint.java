@@ -1,5 +1,7 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.precision.LossScaler;
+import dev.penstock.actors.precision.LossScaling;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.checkpoint.CheckpointFolders;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
@@ -26,6 +28,7 @@ import java.util.function.Consumer;
  */
 public final class StartingPoint implements AutoCloseable {
     private final long completedSteps;
+    private final String lossScale;
     private final ParameterSource parameters;
     private final Consumer<ModelConfig> fit;
     private final Runnable close;
@@ -36,7 +39,20 @@ public final class StartingPoint implements AutoCloseable {
             ParameterSource parameters,
             Consumer<ModelConfig> fit,
             Runnable close) {
+        this(completedSteps, "", parameters, fit, close);
+    }
+
+    /**
+     * @param lossScale the state of the loss scaler after these steps; empty if there was none
+     */
+    private StartingPoint(
+            long completedSteps,
+            String lossScale,
+            ParameterSource parameters,
+            Consumer<ModelConfig> fit,
+            Runnable close) {
         this.completedSteps = completedSteps;
+        this.lossScale = lossScale;
         this.parameters = parameters;
         this.fit = fit;
         this.close = close;
@@ -81,6 +97,7 @@ public final class StartingPoint implements AutoCloseable {
     StartingPoint with(PeftAdapter adapter) {
         return new StartingPoint(
                 completedSteps,
+                lossScale,
                 (name, piece, destination) ->
                         adapter.fill(name, piece, destination)
                                 || parameters.fill(name, piece, destination),
@@ -111,6 +128,7 @@ public final class StartingPoint implements AutoCloseable {
             CheckpointReader reader = saved.read();
             return new StartingPoint(
                     saved.step(),
+                    saved.manifest().lossScale(),
                     reader::fill,
                     model -> {
                         requireSameTuning(checkpoint, saved.manifest().model(), model);
@@ -214,6 +232,11 @@ public final class StartingPoint implements AutoCloseable {
     /** Training steps already done. */
     public long completedSteps() {
         return completedSteps;
+    }
+
+    /** The loss scaler with which the run goes on from here. */
+    LossScaler scaler(LossScaling rules) {
+        return LossScaler.parse(rules, lossScale).orElse(LossScaler.first(rules));
     }
 
     /** First values; what it lacks starts from its default. */

@@ -101,8 +101,8 @@ public final class LinkCosts implements CostModel {
     public static CostModel of(CostModel other, Schedule schedule, RunConfig run, int width) {
         boolean asTheyAre =
                 !run.dataPlane().emulated().areEmulated()
-                        && run.dataPlane().codecs().activations().isEmpty()
-                        && run.dataPlane().codecs().gradients().isEmpty();
+                        && run.codecs().activations().isEmpty()
+                        && run.codecs().gradients().isEmpty();
         return asTheyAre
                 ? other
                 : new LinkCosts(
@@ -110,7 +110,7 @@ public final class LinkCosts implements CostModel {
                         schedule,
                         run.grid(),
                         run.dataPlane().emulated(),
-                        run.dataPlane().codecs(),
+                        run.codecs(),
                         width,
                         rows(schedule, run),
                         sharedBytes(run, width));

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.metrics;
 
 import dev.penstock.actors.spi.PlanRevision;
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;
@@ -86,6 +87,11 @@ public final class ListenerFanOut implements RunListener {
     @Override
     public void onPlanNote(String note) {
         each(listener -> listener.onPlanNote(note));
+    }
+
+    @Override
+    public void onOverflow(Overflow overflow) {
+        each(listener -> listener.onOverflow(overflow));
     }
 
     @Override

@@ -142,7 +142,7 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
                 report.loss(),
                 report.gradientNorm(),
                 report.clipFactor(),
-                steps.learningRate().applyAsDouble(report.step()),
+                steps.learningRate().applyAsDouble(report.update()),
                 steps.tokens().of(report.step()),
                 MetricsJson.millis(report.endNanos() - report.startNanos()),
                 measure.times().bubble(),

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.StepReport;
 import java.io.PrintStream;
@@ -75,6 +76,11 @@ final class ProgressBarListener implements ProgressListener {
     @Override
     public void onPlanNote(String note) {
         above(note);
+    }
+
+    @Override
+    public void onOverflow(Overflow overflow) {
+        above(overflow.words());
     }
 
     @Override

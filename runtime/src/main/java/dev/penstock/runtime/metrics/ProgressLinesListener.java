@@ -1,5 +1,6 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.StepReport;
 import java.io.PrintWriter;
@@ -65,6 +66,11 @@ final class ProgressLinesListener implements ProgressListener {
     @Override
     public void onPlanNote(String note) {
         out.println(note);
+    }
+
+    @Override
+    public void onOverflow(Overflow overflow) {
+        out.println(overflow.words());
     }
 
     @Override

@@ -117,7 +117,7 @@ public final class HardwareModel {
                         schedule,
                         run.schedule().recompute().blocks(trained.layers()),
                         run.parallel().sequence() ? layout.tensor() : 1);
-        ChannelCodecs codecs = run.dataPlane().codecs();
+        ChannelCodecs codecs = run.codecs();
         return costs.coded(channel -> bytesOfToken(codecs, channel, trained.width()));
     }
 

@@ -92,6 +92,7 @@ public final class RecordedRun {
                     case SAVE_FAILED -> recorder.notSaved(text);
                     case STALL -> recorder.onStall(text);
                     case STRAGGLER -> recorder.slow(text);
+                    case OVERFLOW -> recorder.skipped(text);
                     case PLAN -> recorder.onPlanNote(text);
                     case RECOVERING, LEFT_OUT -> {} // a recovery follows; nothing is known
                 }

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.report;
 
 import dev.penstock.actors.spi.RankGrid;
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
@@ -46,6 +47,7 @@ public final class RunRecorder implements RunListener {
     private long saved;
     private @Nullable String unsaved;
     private long stalls;
+    private long overflows;
     private long recoveries;
 
     /**
@@ -120,6 +122,16 @@ public final class RunRecorder implements RunListener {
         recent.removeIf(step -> step.step() > fromStep);
         kept.tailMap(fromStep + 1).clear();
         events.put("recoveries", "%d, the last one: %s".formatted(recoveries, told));
+    }
+
+    @Override
+    public void onOverflow(Overflow overflow) {
+        skipped(overflow.words());
+    }
+
+    synchronized void skipped(String told) {
+        overflows++;
+        events.put("skipped steps", "%d, the last one: %s".formatted(overflows, told));
     }
 
     @Override

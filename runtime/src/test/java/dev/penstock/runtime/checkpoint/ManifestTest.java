@@ -51,7 +51,8 @@ class ManifestTest {
                         "0123abcd",
                         TinyRun.MODEL,
                         Sha256.of("config"),
-                        files);
+                        files,
+                        "0x1.0p16 1 2 3 0");
 
         Files.writeString(folder.resolve(Manifest.FILE), manifest.toJson());
 
@@ -105,7 +106,8 @@ class ManifestTest {
                 "0123abcd",
                 TinyRun.MODEL,
                 Sha256.of("config"),
-                List.of(files));
+                List.of(files),
+                "");
     }
 
     /** Else a run would try to read it again, as after an error of the disk, instead of another. */
@@ -119,7 +121,8 @@ class ManifestTest {
                         "0123abcd",
                         TinyRun.MODEL,
                         Sha256.of("config"),
-                        List.of(new ShardFile(0, "stage-0.safetensors", 7, Sha256.of("0"))));
+                        List.of(new ShardFile(0, "stage-0.safetensors", 7, Sha256.of("0"))),
+                        "");
         byte[] whole = manifest.toJson().getBytes(StandardCharsets.UTF_8);
 
         for (int bit = 0; bit < 8 * whole.length; bit++) {

@@ -64,6 +64,7 @@ public final class PipelineDriver implements AutoCloseable {
     private final Map<WorkUnit, Tensor> outputGradients = new HashMap<>();
     private BiConsumer<Long, Double> beforeUpdate = (_, _) -> {};
     private double clipNorm;
+    private double lossScale = 1;
     private double gradientNorm;
     private Map<String, float[]> gradients = Map.of();
 
@@ -186,6 +187,13 @@ public final class PipelineDriver implements AutoCloseable {
         return this;
     }
 
+    /** Multiplies the loss by this power of two, and divides the gradients by it. */
+    PipelineDriver scalingLoss(double scale) {
+        lossScale = scale;
+        stages.forEach(stage -> stage.scaleLoss(OptionalDouble.of(scale)));
+        return this;
+    }
+
     /** Tells a step and its clip factor when its gradients are complete and not yet applied. */
     public void beforeUpdates(BiConsumer<Long, Double> listener) {
         beforeUpdate = listener;
@@ -194,11 +202,11 @@ public final class PipelineDriver implements AutoCloseable {
     /** Runs a training step; its loss, which of several shards the first alone reports. */
     public double train(long step) {
         List<StepResult> results = compute(step);
-        gradientNorm = norm(results);
+        gradientNorm = norm(results) / lossScale;
         gradients = copy(GptStage::gradients);
         double clip = clipNorm > 0 ? Math.min(1, clipNorm / (gradientNorm + 1e-6)) : 1;
         beforeUpdate.accept(step, clip);
-        update(step, clip);
+        update(step, clip / lossScale);
         return loss(results);
     }
 

@@ -190,7 +190,7 @@ final class MemoryArguments {
         TrainingBytes bytes =
                 switch (config.device().precision()) {
                     case FLOAT32 -> TrainingBytes.FP32;
-                    case BF16 -> TrainingBytes.BF16_FP32_GRADIENTS;
+                    case BF16, FP16 -> TrainingBytes.BF16_FP32_GRADIENTS;
                 };
         int sum =
                 switch (config.optimizer().gradientSum()) {

@@ -125,14 +125,16 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
                         run.map(draft -> draft.draft().config().device().kind())
                                 .orElse(DeviceKind.AUTO)));
         Optional<DeviceSection> section = run.map(draft -> draft.draft().config().device());
-        boolean bf16 =
-                section.map(DeviceSection::precision)
-                        .filter(DeviceSection.Precision.BF16::equals)
-                        .isPresent();
+        Precision precision =
+                switch (section.map(DeviceSection::precision).orElse(DeviceSection.Precision.FLOAT32)) {
+                    case FLOAT32 -> Precision.FLOAT32;
+                    case BF16 -> Precision.BF16;
+                    case FP16 -> Precision.FP16;
+                };
         return new PipelineInference(
                 model.shape(),
                 StagePartition.byFlops(model.shape(), problems.isEmpty() ? stages : 1),
-                bf16 ? Precision.BF16 : Precision.FLOAT32,
+                precision,
                 model.tensors()::fill,
                 devices(usage, section, stages));
     }

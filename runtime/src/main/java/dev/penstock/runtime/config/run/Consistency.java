@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.actors.precision.LossScaling;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.FixedPoint;
 import dev.penstock.runtime.config.links.LinkEntry;
@@ -73,6 +74,9 @@ final class Consistency {
         consistency.linksKeepWhatTheyLose();
         consistency.linksKnowRowsThatComeAgain();
         consistency.theBestCheckpointIsKnown();
+        consistency.lossScalesArePowersOfTwo();
+        consistency.onlyCpusMultiplyHalves();
+        consistency.replicasApartDoNotScaleTheLoss();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
         consistency.conflicts.addAll(config.device().swapConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
@@ -119,6 +123,47 @@ final class Consistency {
                 "evaluation.every",
                 "checkpoint.every",
                 "checkpoint.keep-best");
+    }
+
+    private void lossScalesArePowersOfTwo() {
+        double initial = config.optimizer().lossScaleInitial();
+        require(
+                LossScaling.isScale(initial),
+                "a power of two, by which scaling is exact",
+                initial,
+                "try %.0f".formatted(Math.scalb(1.0, Math.clamp(Math.getExponent(initial), 0, 126))),
+                "optimizer.loss-scale-initial");
+    }
+
+    private void onlyCpusMultiplyHalves() {
+        require(
+                config.device().precision() != DeviceSection.Precision.FP16
+                        || !config.device().kind().isCuda(),
+                "float32 or bf16 where device.kind = " + config.device().kind().word(),
+                "fp16",
+                "try bf16, which GPUs multiply and which needs no loss scale",
+                "device.precision",
+                "device.kind");
+        require(
+                config.device().precision() != DeviceSection.Precision.FP16
+                        || config.fineTune().frozen() != FineTuneSection.Frozen.BF16,
+                "auto or float32 where device.precision = fp16",
+                "bf16",
+                "auto keeps frozen matrices in fp16",
+                "fine-tune.frozen",
+                "device.precision");
+    }
+
+    /** Their outer step is due after a number of steps, of which none may be skipped. */
+    private void replicasApartDoNotScaleTheLoss() {
+        require(
+                config.parallel().outerEvery().isEmpty()
+                        || config.optimizer().scaling().isEmpty(),
+                "none where parallel.outer.every is set, as replicas apart skip no step",
+                config.optimizer().lossScale().word(),
+                "leave one of them out",
+                "optimizer.loss-scale",
+                OUTER_EVERY);
     }
 
     private void headsDivideTheWidth() {

@@ -42,7 +42,12 @@ public record DeviceSection(
                                 "who multiplies matrices: oneDNN (with AVX-512) or our own Java on"
                                         + " CPUs, cuBLAS or our own kernels on GPUs")
                 Gemm gemm,
-        @Setting(is = "float32", doc = "precision of activations and gradients")
+        @Setting(
+                        is = "float32",
+                        doc =
+                                "precision in which factors of products are multiplied, and of the"
+                                        + " matrices' copies; fp16, on CPUs, is also how activations"
+                                        + " travel, and wants optimizer.loss-scale")
                 Precision precision,
         @Setting(
                         is = "" + DeviceSection.REDUCTION_BLOCK,
@@ -102,7 +107,8 @@ public record DeviceSection(
     /** Precision of activations and gradients; master weights are always float32. */
     public enum Precision {
         FLOAT32,
-        BF16
+        BF16,
+        FP16
     }
 
     /** Returns what a configuration has with which nothing can be swapped. */
@@ -170,6 +176,13 @@ public record DeviceSection(
                             "none where gradients are summed exactly: the sums would stay in memory",
                             "leave optimizer.gradient-sum out",
                             "optimizer.gradient-sum"));
+        }
+        if (config.optimizer().scaling().isPresent()) {
+            conflicts.add(
+                    conflict(
+                            "none where the loss is scaled: what is swapped skips no step",
+                            "leave optimizer.loss-scale out; bf16 needs none",
+                            "optimizer.loss-scale"));
         }
         if (config.fineTune().method() != FineTuneSection.Method.FULL
                 || !config.fineTune().freeze().isEmpty()) {

@@ -13,6 +13,7 @@ import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -154,7 +155,8 @@ final class ModelChecks {
         } else if (device.precision() != DeviceSection.Precision.FLOAT32) {
             conflicts.add(
                     conflict(
-                            "auto, float32 or bf16 where device.precision = bf16",
+                            "auto or float32 where device.precision = "
+                                    + device.precision().name().toLowerCase(Locale.ROOT),
                             "int8",
                             "integers are multiplied in float32: try device.precision = float32",
                             "fine-tune.frozen",

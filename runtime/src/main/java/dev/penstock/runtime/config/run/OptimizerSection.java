@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.actors.precision.LossScaling;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
@@ -15,6 +16,10 @@ import java.util.Optional;
  * @param decayAll weight decay also for biases, gains and embeddings of positions
  * @param clipNorm largest global gradient norm; 0: no clipping
  * @param gradientSum how gradients of micro-batches are added up
+ * @param lossScale what the loss is multiplied by
+ * @param lossScaleInitial the first dynamic scale
+ * @param lossScaleWindow steps without an overflow after which it doubles
+ * @param lossScaleHysteresis the overflow from which on each one halves it
  */
 public record OptimizerSection(
         @Setting(is = "6e-4", range = "(0, )", doc = "the highest learning rate")
@@ -56,7 +61,68 @@ public record OptimizerSection(
                                         + " order of the schedule and then of replicas; or in"
                                         + " 64-bit integers, whose sum has the same bits in every"
                                         + " order and however replicas share the micro-batches")
-                GradientSum gradientSum) {
+                GradientSum gradientSum,
+        @Setting(
+                        is = "none",
+                        doc =
+                                "what the loss is multiplied by, so that narrow gradients do not"
+                                        + " vanish; if not none, a step that overflows is skipped;"
+                                        + " dynamic: as the next keys say")
+                LossScale lossScale,
+        @Setting(
+                        is = "4294967296",
+                        range = "[1, )",
+                        doc = "a dynamic scale in the beginning; a power of two")
+                double lossScaleInitial,
+        @Setting(
+                        is = "1000",
+                        range = "[1, )",
+                        doc = "steps without an overflow after which a dynamic scale doubles")
+                int lossScaleWindow,
+        @Setting(
+                        is = "2",
+                        range = "[1, )",
+                        doc =
+                                "the overflow from which on each one halves a dynamic scale, until"
+                                        + " it doubles")
+                int lossScaleHysteresis) {
+
+    /**
+     * What the loss is multiplied by.
+     *
+     * @param word none, dynamic, or a power of two
+     */
+    public record LossScale(String word) {
+        static final LossScale NONE = new LossScale("none");
+        private static final String DYNAMIC = "dynamic";
+
+        /** Returns whether this is written the way that a scale is. */
+        static boolean isScale(String word) {
+            return word.equals(NONE.word) || word.equals(DYNAMIC) || constant(word).isPresent();
+        }
+
+        private static Optional<Double> constant(String word) {
+            try {
+                double scale = Double.parseDouble(word);
+                return LossScaling.isScale(scale) ? Optional.of(scale) : Optional.empty();
+            } catch (NumberFormatException e) {
+                return Optional.empty();
+            }
+        }
+
+        boolean isDynamic() {
+            return word.equals(DYNAMIC);
+        }
+    }
+
+    /** How the loss is scaled; empty if it is not. */
+    public Optional<LossScaling> scaling() {
+        return lossScale.isDynamic()
+                ? Optional.of(
+                        new LossScaling(
+                                true, lossScaleInitial, lossScaleWindow, lossScaleHysteresis))
+                : LossScale.constant(lossScale.word()).map(LossScaling::constant);
+    }
 
     /** The learning rate at the end of the decay. */
     public double finalLearningRate() {

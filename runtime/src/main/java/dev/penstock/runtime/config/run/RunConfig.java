@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.model.shape.ModelShape;
@@ -180,6 +181,16 @@ public record RunConfig(
         return recovery.rebalanceAfter().isPresent()
                 && !schedule.isWiredKind()
                 && pipeline.stages() > 1;
+    }
+
+    /**
+     * In which form boundary tensors travel: as halves in fp16, unless another codec is chosen.
+     */
+    public ChannelCodecs codecs() {
+        boolean halves = device.precision() == DeviceSection.Precision.FP16;
+        return halves && dataPlane.codec().equals(Optional.of(DataPlaneSection.Codec.NONE))
+                ? withCodec(DataPlaneSection.Codec.FP16).dataPlane.codecs()
+                : dataPlane.codecs();
     }
 
     /** This configuration with another codec. */

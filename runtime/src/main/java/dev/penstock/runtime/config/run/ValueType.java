@@ -77,6 +77,8 @@ public record ValueType<T>(
             return members(LinkEntry.class);
         } else if (type == DeviceKind.class) {
             return DEVICE;
+        } else if (type == OptimizerSection.LossScale.class) {
+            return LOSS_SCALE;
         } else if (type == DataSection.Tokenizer.class) {
             return TOKENIZER;
         } else if (type == EvaluationTask.class) {
@@ -167,6 +169,11 @@ public record ValueType<T>(
                     "one of auto, cpu, reference, cuda, or a GPU such as \"cuda:1\"",
                     (v, p) -> device(v.unwrapped().toString()),
                     kind -> ConfigUtil.quoteString(kind.word()));
+    private static final ValueType<OptimizerSection.LossScale> LOSS_SCALE =
+            new ValueType<>(
+                    "one of none, dynamic, or a power of two from 1 to 2^126",
+                    (v, p) -> lossScale(v.unwrapped().toString()),
+                    OptimizerSection.LossScale::word);
     private static final ValueType<Path> OUTPUT_PATH =
             new ValueType<>(
                     "a path",
@@ -228,6 +235,13 @@ public record ValueType<T>(
             throw new Mismatch();
         }
         return new DeviceKind(word);
+    }
+
+    private static OptimizerSection.LossScale lossScale(String word) {
+        if (!OptimizerSection.LossScale.isScale(word)) {
+            throw new Mismatch();
+        }
+        return new OptimizerSection.LossScale(word);
     }
 
     private static <T extends Comparable<T>> ValueType<T> ranged(

@@ -281,7 +281,7 @@ public final class InferenceStage implements StageProgram {
 
     @Override
     public void beginStep(StepKind kind, long step) {
-        guard.atStep(step);
+        guard.atStep(step, false);
         texts.begin(stage(), step);
     }
 

@@ -10,12 +10,15 @@ import java.util.List;
 
 /**
  * Watches small tensors through which every NaN or infinity of a pass must come: the moments of
- * layer norms in the forward, the gradients of biases in the backward, the losses.
+ * layer norms in the forward, the gradients of biases in the backward, the losses. Where the loss is
+ * scaled such a number is no failure: the guard only remembers it.
  */
 public final class FiniteGuard {
     private final Kernels kernels;
     private long step;
     private WorkUnit unit = new WorkUnit(0, 0, 0);
+    private boolean forgives;
+    private boolean overflowed;
 
     /** The places of the op's checks so far. */
     private final List<String> places = new ArrayList<>();
@@ -24,8 +27,25 @@ public final class FiniteGuard {
         this.kernels = kernels;
     }
 
-    public void atStep(long newStep) {
+    /**
+     * @param forgiving whether numbers that are not finite are remembered and not thrown
+     */
+    public void atStep(long newStep, boolean forgiving) {
         step = newStep;
+        forgives = forgiving;
+        overflowed = false;
+    }
+
+    /** Returns whether the step has met a number that is not finite, and was forgiven. */
+    public boolean overflowed() {
+        return overflowed;
+    }
+
+    private void found(String place) {
+        if (!forgives) {
+            throw new NonFiniteException(step, unit, place);
+        }
+        overflowed = true;
     }
 
     /** An op begins; checks left open by one that was aborted are discarded. */
@@ -43,7 +63,7 @@ public final class FiniteGuard {
      */
     void check(Tensor tensor, String place) {
         if (!kernels.watchFinite(tensor)) {
-            throw new NonFiniteException(step, unit, place);
+            found(place);
         }
         places.add(place);
     }
@@ -59,7 +79,7 @@ public final class FiniteGuard {
             return;
         }
         if (!kernels.watchFiniteLater(parameter.gradient())) {
-            throw new NonFiniteException(step, unit, place);
+            found(place);
         }
         places.add(place);
     }
@@ -72,7 +92,7 @@ public final class FiniteGuard {
      */
     public void checked(boolean withinRange, String place) {
         if (!withinRange) {
-            throw new NonFiniteException(step, unit, place);
+            found(place);
         }
         places.add(place);
     }
@@ -86,7 +106,7 @@ public final class FiniteGuard {
         int first = kernels.firstNotFinite();
         kernels.finish();
         if (first >= 0) {
-            throw new NonFiniteException(step, unit, places.get(first));
+            found(places.get(first));
         }
         places.clear();
     }

@@ -27,11 +27,11 @@ final class FillingRoom implements AutoCloseable {
      *
      * @param piece what it holds; rows may follow that pad a table
      * @param filler is given memory for all elements in F32, of any content, and stores those of
-     *     the piece or answers false; BF16 tensors get them rounded
+     *     the piece or answers false; BF16 and F16 tensors get them rounded
      * @return the filler's answer; if false, the tensor is what it was
      */
     boolean fill(Tensor tensor, TensorPiece piece, Predicate<MemorySegment> filler) {
-        if (tensor.type() == DType.BF16) {
+        if (tensor.type() == DType.BF16 || tensor.type() == DType.F16) {
             return fillRounded(tensor, piece, filler);
         }
         if (tensor.buffer().isHostMemory()) {
@@ -54,7 +54,11 @@ final class FillingRoom implements AutoCloseable {
         // a half lies before the float that it is made of, or in its first half
         for (long i = 0; i < piece.elements(); i++) {
             float value = room.getAtIndex(ValueLayout.JAVA_FLOAT, i);
-            room.setAtIndex(ValueLayout.JAVA_SHORT, i, BFloat16.fromFloat(value));
+            short half =
+                    tensor.type() == DType.F16
+                            ? Float.floatToFloat16(value)
+                            : BFloat16.fromFloat(value);
+            room.setAtIndex(ValueLayout.JAVA_SHORT, i, half);
         }
         tensor.buffer().write(tensor.offsetBytes(), room.asSlice(0, 2 * piece.elements()));
         return true;

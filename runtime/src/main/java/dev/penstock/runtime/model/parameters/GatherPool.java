@@ -28,7 +28,7 @@ public final class GatherPool {
             kinds.add(new RowPool.Kind(DType.F32, group.elements()));
         }
         if (group.hasCopies()) {
-            kinds.add(new RowPool.Kind(DType.BF16, group.elements()));
+            kinds.add(new RowPool.Kind(group.copyType(), group.elements()));
         }
         return kinds;
     }

@@ -106,9 +106,21 @@ public final class GroupGradient {
         exact().begin(kernels);
     }
 
-    /** Writes the exact sum to where the optimizer reads; no scratch lies there any more. */
-    public void unfold(Kernels kernels) {
+    /**
+     * Writes the exact sum to where the optimizer reads; no scratch lies there any more.
+     *
+     * @param scale power of two by which it is multiplied
+     */
+    public void unfold(Kernels kernels, float scale) {
         exact().unfold(part, kernels);
+        scale(part, scale, kernels);
+    }
+
+    /** Multiplies by a power of two, without rounding. */
+    public static void scale(Tensor row, float scale, Kernels kernels) {
+        if (scale != 1 && row.elements() > 0) {
+            kernels.blend(scale / 2, row, scale / 2, row);
+        }
     }
 
     private ExactSum exact() {
@@ -146,8 +158,10 @@ public final class GroupGradient {
      * Returns the sum of this group over the replicas.
      *
      * @param pool of a gradient that is sharded
+     * @param scale power of two by which an exact sum is multiplied in the end
      */
-    public GradientReducer.Group reduction(Kernels kernels, @Nullable AccumulatorPool pool) {
+    public GradientReducer.Group reduction(
+            Kernels kernels, @Nullable AccumulatorPool pool, float scale) {
         return new GradientReducer.Group() {
             @Override
             public Collective reduce(CollectiveGroup replicas) {
@@ -166,7 +180,7 @@ public final class GroupGradient {
                     pool.close(GroupGradient.this);
                 }
                 if (exact != null) {
-                    unfold(kernels);
+                    unfold(kernels, scale);
                 }
             }
         };

@@ -141,30 +141,31 @@ public final class ParameterAllocator {
         if (type != null) {
             return new Pair(
                     ParameterGroup.narrow("factors of " + name, Sharding.NONE, type),
-                    new ParameterGroup(name, shared, trained, true, false));
+                    new ParameterGroup(name, shared, trained, true, null));
         }
         boolean rounds = precision.copiesWeights() && use != Use.MIRROR;
+        DType copies = rounds ? precision.multiply() : null;
         boolean apart = precision.copiesWeights() && !lookedUp;
-        var others = new ParameterGroup(name, shared, trained, true, rounds && lookedUp);
+        var others = new ParameterGroup(name, shared, trained, true, lookedUp ? copies : null);
         var factors =
                 apart
-                        ? new ParameterGroup("factors of " + name, shared, trained, !rounds, rounds)
+                        ? new ParameterGroup("factors of " + name, shared, trained, !rounds, copies)
                         : others;
         return new Pair(factors, others);
     }
 
-    /** Frozen matrices in bf16 or in integers and in nothing else, or as those that are trained. */
+    /** Frozen matrices in bf16 or fp16 or in integers and in nothing else, or as those that are trained. */
     private Pair frozen(String name, boolean lookedUp) {
         Sharding shared = sharding.ofFrozen();
         if (tuning.holdsIntegers()) {
             return new Pair(
                     ParameterGroup.narrow("factors of " + name, sharding.ofIntegers(), DType.I8),
-                    new ParameterGroup(name, shared, false, true, false));
+                    new ParameterGroup(name, shared, false, true, null));
         }
         if (tuning.roundsFrozen(precision) && !lookedUp) {
             return new Pair(
-                    ParameterGroup.narrow("factors of " + name, shared, DType.BF16),
-                    new ParameterGroup(name, shared, false, true, false));
+                    ParameterGroup.narrow("factors of " + name, shared, tuning.rounded(precision)),
+                    new ParameterGroup(name, shared, false, true, null));
         }
         return pair(name, lookedUp, shared, false);
     }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  *   m, v      F32   the held part
  * </pre>
  *
- * <p>A group that is narrow has factors and nothing else, BF16 or I8, which are the master, as that
+ * <p>A group that is narrow has factors and nothing else, BF16, F16 or I8, which are the master, as that
  * never changes.
  */
 public final class ParameterGroup {
@@ -32,6 +32,7 @@ public final class ParameterGroup {
     private final boolean trained;
     private final boolean readsWeights;
     private final @Nullable DType narrow;
+    private final @Nullable DType copies;
     private final GroupBuffer weights;
     private final GroupBuffer factors;
     private final GroupBuffer gradients;
@@ -49,10 +50,14 @@ public final class ParameterGroup {
     /**
      * @param trained whether training changes the parameters
      * @param readsWeights whether anything reads F32 elements of the whole
-     * @param copies whether matrix products read rounded copies
+     * @param copies type of the rounded copies that matrix products read; null if they read none
      */
     ParameterGroup(
-            String name, Sharding sharding, boolean trained, boolean readsWeights, boolean copies) {
+            String name,
+            Sharding sharding,
+            boolean trained,
+            boolean readsWeights,
+            @Nullable DType copies) {
         this(name, sharding, trained, readsWeights, copies, null);
     }
 
@@ -62,7 +67,7 @@ public final class ParameterGroup {
      * @param sharding none for I8, whose rows lie apart
      */
     static ParameterGroup narrow(String name, Sharding sharding, DType type) {
-        return new ParameterGroup(name, sharding, false, false, true, type);
+        return new ParameterGroup(name, sharding, false, false, type, type);
     }
 
     private ParameterGroup(
@@ -70,15 +75,16 @@ public final class ParameterGroup {
             Sharding sharding,
             boolean trained,
             boolean readsWeights,
-            boolean copies,
+            @Nullable DType copies,
             @Nullable DType narrow) {
         this.name = name;
+        this.copies = copies;
         this.narrow = narrow;
         this.sharding = sharding;
         this.trained = trained;
         this.readsWeights = readsWeights;
         weights = new GroupBuffer("weights of " + name);
-        factors = copies ? new GroupBuffer("factors of " + name) : weights;
+        factors = copies != null ? new GroupBuffer("factors of " + name) : weights;
         gradients = new GroupBuffer("gradients of " + name);
     }
 
@@ -109,7 +115,7 @@ public final class ParameterGroup {
             master = factors.whole();
             return;
         }
-        if (narrow == DType.BF16) {
+        if (isRounded()) {
             allocateRounded(scopes);
             return;
         }
@@ -121,7 +127,7 @@ public final class ParameterGroup {
         boolean computes = use != ParameterAllocator.Use.MIRROR;
         boolean resident = computes && !sharding.parameters();
         if (resident && hasCopies()) {
-            factors.bind(row(scopes.parameters(), "bf16." + name, DType.BF16, elements));
+            factors.bind(row(scopes.parameters(), "rounded." + name, copyType(), elements));
         }
         boolean masterInWeights = !sharding.moments() || (resident && readsWeights);
         Sharding.Part held = sharding.held(elements);
@@ -158,9 +164,9 @@ public final class ParameterGroup {
     private void allocateRounded(StageScopes scopes) {
         Sharding.Part held = sharding.held(elements);
         if (sharding.parameters()) {
-            master = row(scopes.ownParts(), "own part of " + name, DType.BF16, held.count());
+            master = row(scopes.ownParts(), "own part of " + name, copyType(), held.count());
         } else {
-            factors.bind(row(scopes.parameters(), "bf16." + name, DType.BF16, elements));
+            factors.bind(row(scopes.parameters(), "rounded." + name, copyType(), elements));
             master = factors.whole();
         }
     }
@@ -252,9 +258,9 @@ public final class ParameterGroup {
         return narrow != null;
     }
 
-    /** Returns whether it exists in BF16 alone. */
+    /** Returns whether it exists in BF16 or F16 alone. */
     public boolean isRounded() {
-        return narrow == DType.BF16;
+        return narrow == DType.BF16 || narrow == DType.F16;
     }
 
     /**
@@ -263,6 +269,11 @@ public final class ParameterGroup {
      */
     public boolean isOfIntegers() {
         return narrow == DType.I8;
+    }
+
+    /** Returns the type of {@link #factors} that lie apart. */
+    DType copyType() {
+        return allocated(copies);
     }
 
     /** Returns whether factors lie apart from the F32 elements, if there are such. */

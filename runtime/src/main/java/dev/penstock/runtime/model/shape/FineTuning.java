@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.shape;
 
+import dev.penstock.cuda.device.DType;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
@@ -48,13 +49,18 @@ public record FineTuning(Optional<Adapters> adapters, List<String> freeze, Froze
         return new FineTuning(adapters, freeze, other);
     }
 
-    /** Returns whether frozen matrices exist in bf16 alone. */
+    /** Returns whether frozen matrices exist in bf16, or fp16, alone. */
     public boolean roundsFrozen(Precision precision) {
         return switch (frozen) {
             case AS_MULTIPLIED -> precision.copiesWeights();
             case FLOAT32, INT8 -> false;
             case BF16 -> true;
         };
+    }
+
+    /** Returns the type of frozen matrices that are rounded. */
+    public DType rounded(Precision precision) {
+        return precision.multiply() == DType.F16 ? DType.F16 : DType.BF16;
     }
 
     /** Returns whether frozen matrices and token tables are held as integers. */

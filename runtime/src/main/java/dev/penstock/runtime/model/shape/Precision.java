@@ -3,11 +3,11 @@ package dev.penstock.runtime.model.shape;
 import dev.penstock.cuda.device.DType;
 
 /**
- * What is computed and kept in F32, and what in bf16 (bfloat16). In every precision these are F32:
+ * What is computed and kept in F32, and what in bf16 (bfloat16) or fp16 (IEEE half). In every precision these are F32:
  * the residual stream and its gradient, statistics of norms and of softmax, all sums, what leaves a
  * product, logits, the gradients of parameters, the master weights and the optimizer.
  *
- * <p>With bf16 the factors of matrix products are rounded to it, each once, from F32 values that
+ * <p>With the narrow ones the factors of matrix products are rounded to it, each once, from F32 values that
  * were computed in full: inputs of linear layers (outputs of norms, of attention and of the
  * activation), the gradients of their outputs, the gradients of logits, and the weights. The
  * gradients of biases and of norms' weights are sums of values that were not rounded. On a GPU
@@ -23,7 +23,12 @@ public enum Precision {
      */
     BF16(DType.BF16, DType.F32),
     /**
-     * The same numbers, but whatever only products read is written as bf16 by the op that computes
+     * The same with IEEE half precision. Its gradients want a loss scale, since they vanish below
+     * 6e-8.
+     */
+    FP16(DType.F16, DType.F32),
+    /**
+     * The same numbers as with {@link #BF16}, but whatever only products read is written as bf16 by the op that computes
      * it, and exists in no other form: for devices whose kernels do so (GPUs). What attention puts
      * out is kept in both forms, as its backward reads it too.
      */
@@ -49,6 +54,6 @@ public enum Precision {
 
     /** Returns whether products read rounded copies of the weights. */
     public boolean copiesWeights() {
-        return multiply == DType.BF16;
+        return multiply != DType.F32;
     }
 }

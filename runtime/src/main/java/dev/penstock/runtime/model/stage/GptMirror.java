@@ -80,6 +80,11 @@ final class GptMirror implements StageMirror {
     }
 
     @Override
+    public void skipped(long steps) {
+        optimizer.skipped(steps);
+    }
+
+    @Override
     public void update(long step, double clipFactor) {
         optimizer.update(step, clipFactor);
     }

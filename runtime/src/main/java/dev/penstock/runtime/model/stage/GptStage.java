@@ -70,6 +70,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
+import java.util.OptionalInt;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -99,6 +100,9 @@ public final class GptStage implements StageProgram {
     private final List<RingAttention> rings = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
+
+    /** What the loss of a training step is multiplied by; empty if it is not scaled. */
+    private OptionalDouble lossScale = OptionalDouble.empty();
 
     /** The training step whose data is here. */
     private long begun = NOTHING;
@@ -421,6 +425,12 @@ public final class GptStage implements StageProgram {
     }
 
     @Override
+    public void scaleLoss(OptionalDouble scale) {
+        lossScale = scale;
+        gradients.carry((float) scale.orElse(1));
+    }
+
+    @Override
     public void beginStep(StepKind newKind, long step) {
         begin(newKind, step);
         if (outer != null && kind == StepKind.TRAIN) {
@@ -471,7 +481,7 @@ public final class GptStage implements StageProgram {
 
     private void beginPass(StepKind newKind, long step) {
         kind = newKind;
-        guard.atStep(step);
+        guard.atStep(step, kind == StepKind.TRAIN && lossScale.isPresent());
         stream.beginPass();
         buffers.stash().clear();
         if (dropout != null) {
@@ -700,7 +710,7 @@ public final class GptStage implements StageProgram {
                     requireNonNull(buffers.ledger()),
                     unit.microBatch(),
                     shape(unit).headChunks(),
-                    1f / data.tokens(),
+                    (float) lossScale.orElse(1) / data.tokens(),
                     dStream,
                     work,
                     blocks);
@@ -812,7 +822,17 @@ public final class GptStage implements StageProgram {
         }
         gradients.complete();
         gradients.seal(begun);
-        return new StepResult(loss, speaks() ? norms() : List.of());
+        List<TensorNorm> norms = speaks() ? norms() : List.of();
+        return new StepResult(loss, norms, overflow(loss, norms));
+    }
+
+    /** Returns this stage if the loss is scaled and something is not finite. */
+    private OptionalInt overflow(OptionalDouble loss, List<TensorNorm> norms) {
+        boolean finite =
+                !guard.overflowed()
+                        && Double.isFinite(loss.orElse(0))
+                        && norms.stream().allMatch(norm -> Double.isFinite(norm.squaredNorm()));
+        return finite || lossScale.isEmpty() ? OptionalInt.empty() : OptionalInt.of(stage());
     }
 
     /**
@@ -831,6 +851,11 @@ public final class GptStage implements StageProgram {
                                                 norm.parameter(),
                                                 settings.grid().data() * norm.squaredNorm()))
                         .toList();
+    }
+
+    @Override
+    public void skipped(long steps) {
+        optimizer.skipped(steps);
     }
 
     @Override

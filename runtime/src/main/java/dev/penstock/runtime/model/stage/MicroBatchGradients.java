@@ -37,6 +37,7 @@ final class MicroBatchGradients {
 
     /** Whether the gradients' own rows are a micro-batch's scratch. */
     private boolean ownTaken;
+    private float scale = 1;
 
     /** A micro-batch between the first and the last op of its backward. */
     private static final class Open {
@@ -73,6 +74,11 @@ final class MicroBatchGradients {
                                         "fixed-point sum of %s (elements up to %,.0f)"
                                                 .formatted(gradient.name(), limit))
                         .toList();
+    }
+
+    /** Gradients are multiplied by this power of two; what is folded is not. */
+    void carry(float lossScale) {
+        scale = lossScale;
     }
 
     /** Lets backwards add to a micro-batch's scratch. */
@@ -119,7 +125,9 @@ final class MicroBatchGradients {
     private void fold(Open done, FiniteGuard guard) {
         for (int i = 0; i < gradients.size(); i++) {
             GroupGradient gradient = gradients.get(i);
-            guard.checked(gradient.fold(done.rows.get(i), limit, kernels), places.get(i));
+            Tensor row = done.rows.get(i);
+            GroupGradient.scale(row, 1 / scale, kernels);
+            guard.checked(gradient.fold(row, limit, kernels), places.get(i));
         }
         guard.verify();
     }

@@ -41,6 +41,9 @@ final class StageGradients {
     private final @Nullable MicroBatchGradients microBatches;
     private boolean used;
 
+    /** The loss scale that gradients carry until the optimizer; exact sums never do. */
+    private float scale = 1;
+
     /** Whether exact sums were written as the gradients that the optimizer reads. */
     private boolean settled;
 
@@ -82,6 +85,17 @@ final class StageGradients {
     private static SharedGradient sharedBetween(int stages, Parameter parameter) {
         return new SharedGradient(
                 parameter.name(), List.of(0, stages - 1), parameter.heldGradient());
+    }
+
+    /**
+     * Says which power of two all gradients of the next step are multiplied by. Exact sums hold
+     * them without it, so that their range and their last bit do not depend on it.
+     */
+    void carry(float lossScale) {
+        scale = lossScale;
+        if (microBatches != null) {
+            microBatches.carry(lossScale);
+        }
     }
 
     /** Returns the gradients shared with another stage, which holds the same part of them. */
@@ -139,7 +153,7 @@ final class StageGradients {
     void settle() {
         if (isUnsettled()) {
             beginSums();
-            all.forEach(gradient -> gradient.unfold(kernels));
+            all.forEach(gradient -> gradient.unfold(kernels, scale));
             settled = true;
         }
     }
@@ -150,7 +164,7 @@ final class StageGradients {
         settled |= replicas.size() > 1; // when the sum is complete
         Collective sum =
                 GradientReducer.reduce(
-                        all.stream().map(gradient -> gradient.reduction(kernels, pool)).toList(),
+                        all.stream().map(gradient -> gradient.reduction(kernels, pool, scale)).toList(),
                         replicas,
                         pool != null);
         if (pool != null) {

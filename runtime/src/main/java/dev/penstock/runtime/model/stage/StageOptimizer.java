@@ -23,6 +23,7 @@ final class StageOptimizer {
     private final Kernels kernels;
     private final AdamWSettings settings;
     private final StageParameters parameters;
+    private long skipped;
 
     StageOptimizer(Kernels kernels, AdamWSettings settings, StageParameters parameters) {
         this.kernels = kernels;
@@ -30,11 +31,16 @@ final class StageOptimizer {
         this.parameters = parameters;
     }
 
+    /** So many steps before the next update were none of this optimizer's. */
+    void skipped(long steps) {
+        skipped = steps;
+    }
+
     /** Updates the held part with what follows it, and clears its gradients. */
     void update(long step, double clipFactor) {
         kernels.adamW(
                 parameters.trained().stream().map(p -> p.update(decays(p))).toList(),
-                step(step, clipFactor));
+                step(step - skipped, clipFactor));
     }
 
     private boolean decays(Parameter parameter) {

@@ -112,7 +112,11 @@ class ConfigLoaderTest {
                                         0.1,
                                         false,
                                         1.0,
-                                        GradientSum.FLOAT32),
+                                        GradientSum.FLOAT32,
+                                        new OptimizerSection.LossScale("none"),
+                                        1L << 32,
+                                        1000,
+                                        2),
                                 new FineTuneSection(
                                         FineTuneSection.Method.FULL,
                                         8,
@@ -211,7 +215,8 @@ class ConfigLoaderTest {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
               schedule = wsd, decay-steps = 5, beta1 = 0.8, beta2 = 0.99, epsilon = 1e-6
               weight-decay = 0, decay-all = true, clip-norm = 0
-              gradient-sum = fixed-point
+              gradient-sum = fixed-point, loss-scale = dynamic
+              loss-scale-initial = 65536, loss-scale-window = 500, loss-scale-hysteresis = 3
             }
             device {
               kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
@@ -320,7 +325,11 @@ class ConfigLoaderTest {
                                         0,
                                         true,
                                         0,
-                                        GradientSum.FIXED_POINT),
+                                        GradientSum.FIXED_POINT,
+                                        new OptimizerSection.LossScale("dynamic"),
+                                        1 << 16,
+                                        500,
+                                        3),
                                 new FineTuneSection(
                                         FineTuneSection.Method.FULL,
                                         8,

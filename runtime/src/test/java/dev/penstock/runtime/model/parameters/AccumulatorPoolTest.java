@@ -47,8 +47,8 @@ class AccumulatorPoolTest {
             Collective sum =
                     GradientReducer.reduce(
                             List.of(
-                                    block.reduction(device.kernels(), pool),
-                                    head.reduction(device.kernels(), pool)),
+                                    block.reduction(device.kernels(), pool, 1),
+                                    head.reduction(device.kernels(), pool, 1)),
                             here);
             pool.underWay(sum);
             Tensor others = device.memory().tensor("other's block", DType.F32, 1, BLOCK);

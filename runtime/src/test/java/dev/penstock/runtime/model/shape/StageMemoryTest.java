@@ -50,6 +50,7 @@ class StageMemoryTest {
         "2, FLOAT32, 8 8",
         "3, BF16, 16",
         "5, BF16, 4 4 8",
+        "3, FP16, 16",
         "2, FLOAT32, 10 6"
     })
     void predictedBytesAreThoseAllocated(int stages, Precision precision, String lengths) {
@@ -298,7 +299,8 @@ class StageMemoryTest {
         "FLOAT32, JAVA, 2, 16",
         "BF16, AUTO, 1, 16",
         "BF16, AUTO, 2, 12 4",
-        "BF16, JAVA, 3, 8 8"
+        "BF16, JAVA, 3, 8 8",
+        "FP16, AUTO, 2, 12 4"
     })
     void whatADeviceHoldsAfterTrainingIsPredictedToTheByte(
             Precision precision, DeviceSettings.Gemm gemm, int threads, String lengths) {
