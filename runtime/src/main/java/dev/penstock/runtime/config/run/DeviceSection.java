@@ -3,6 +3,7 @@ package dev.penstock.runtime.config.run;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
+import java.nio.file.Path;
 import java.util.Optional;
 
 /**
@@ -12,6 +13,7 @@ import java.util.Optional;
  * @param reductionBlock tokens of a block of summation; slices whose edges fall on it give the bits
  *     of whole sequences
  * @param memoryLimit most bytes a rank may hold; empty: no limit
+ * @param offload a folder for activations that leave the device; empty: the host's memory
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
@@ -47,6 +49,14 @@ public record DeviceSection(
                         range = "[1 MiB, )",
                         doc = "most memory that a rank may hold")
                 Optional<Bytes> memoryLimit,
+        @Setting(
+                        is = "host",
+                        word = "host",
+                        output = true,
+                        doc =
+                                "where activations go that leave the device: the host's memory, or"
+                                        + " files in a folder")
+                Optional<Path> offload,
         @Setting(is = "false", doc = "GPUs are given work that comes again as CUDA graphs")
                 boolean graphs) {
     /** Tokens of a block of summation, unless another number is given. */

@@ -18,10 +18,11 @@ public final class StageScopes implements AutoCloseable {
     private final DeviceScope gathered;
     private final DeviceScope accumulators;
     private final @Nullable DeviceScope offloaded;
+    private final DeviceScope host;
 
     /** Opens a scope of this name and its parts below {@code parent}. */
     public StageScopes(DeviceScope parent, String name) {
-        this(parent, name, null);
+        this(parent, name, null, new HostScope(MemoryUse.HOST_ACTIVATIONS));
     }
 
     /** Scopes in a device's memory, and in the folder that the settings name. */
@@ -31,8 +32,21 @@ public final class StageScopes implements AutoCloseable {
                 name,
                 settings.zero()
                         .offload()
-                        .map(folder -> new MappedScope(name + ", offloaded", folder))
-                        .orElse(null));
+                        .map(
+                                folder ->
+                                        new MappedScope(
+                                                name + ", offloaded",
+                                                folder,
+                                                "parallel.zero.offload"))
+                        .orElse(null),
+                settings.offloadFolder()
+                        .<DeviceScope>map(
+                                folder ->
+                                        new MappedScope(
+                                                MemoryUse.HOST_ACTIVATIONS,
+                                                folder,
+                                                "device.offload"))
+                        .orElseGet(() -> new HostScope(MemoryUse.HOST_ACTIVATIONS)));
     }
 
     /** Scopes that allocate nothing and only count. */
@@ -40,13 +54,20 @@ public final class StageScopes implements AutoCloseable {
         return new StageScopes(
                 new CountingScope("prediction"),
                 name,
-                settings.zero().offload().isPresent() ? new CountingScope("offloaded") : null);
+                settings.zero().offload().isPresent() ? new CountingScope("offloaded") : null,
+                new CountingScope(MemoryUse.HOST_ACTIVATIONS));
     }
 
     /**
      * @param offloaded holds moments and own parts of sharded parameters instead; closed with this
+     * @param host holds activations that left the device; closed with this
      */
-    public StageScopes(DeviceScope parent, String name, @Nullable DeviceScope offloaded) {
+    public StageScopes(
+            DeviceScope parent,
+            String name,
+            @Nullable DeviceScope offloaded,
+            DeviceScope host) {
+        this.host = host;
         this.offloaded = offloaded;
         whole = parent.child(name, Long.MAX_VALUE);
         parameters = whole.child(MemoryUse.PARAMETERS, Long.MAX_VALUE);
@@ -97,6 +118,11 @@ public final class StageScopes implements AutoCloseable {
         return accumulators;
     }
 
+    /** Returns the scope for activations that left the device. */
+    public DeviceScope host() {
+        return host;
+    }
+
     public StageMemory memory() {
         return new StageMemory(
                 parameters.liveBytes(),
@@ -107,7 +133,8 @@ public final class StageScopes implements AutoCloseable {
                 scratch.liveBytes(),
                 gathered.liveBytes(),
                 accumulators.liveBytes(),
-                offloaded == null ? 0 : offloaded.liveBytes());
+                offloaded == null ? 0 : offloaded.liveBytes(),
+                host.liveBytes());
     }
 
     @Override
@@ -124,5 +151,6 @@ public final class StageScopes implements AutoCloseable {
         if (offloaded != null) {
             offloaded.close();
         }
+        host.close();
     }
 }
