@@ -46,7 +46,7 @@ public final class InsertOffloads {
         for (Op op : program.ops()) {
             for (Op.Compute part : op.computations()) {
                 WorkUnit unit = part.unit();
-                if (!settings.stages().contains(unit.stage()) || settled.contains(unit)) {
+                if (!settings.offloads(unit.stage()) || settled.contains(unit)) {
                     continue;
                 }
                 Integer forward = forwards.get(unit);

@@ -5,7 +5,7 @@ import java.util.Set;
 /**
  * Which activations go to the host between forward and backward, and when they come back.
  *
- * @param stages whose units are offloaded
+ * @param stages whose units are offloaded; empty for all stages
  * @param lookAhead how many computations before its backward a unit is brought back, so that the
  *     way takes place beside those; 0 brings it back right before
  */
@@ -16,5 +16,9 @@ public record OffloadSettings(Set<Integer> stages, int lookAhead) {
             throw new IllegalArgumentException(
                     "activations come back 0 or more computations ahead, got " + lookAhead);
         }
+    }
+
+    boolean offloads(int stage) {
+        return stages.isEmpty() || stages.contains(stage);
     }
 }
