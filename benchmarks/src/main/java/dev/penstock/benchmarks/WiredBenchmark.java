@@ -174,6 +174,7 @@ public final class WiredBenchmark {
                         case Op.Recompute _,
                                 Op.Overlapped _,
                                 Op.Transfer _,
+                                Op.ActivationOp _,
                                 Op.ParameterOp _,
                                 Op.ReduceGradients _ ->
                                 0;

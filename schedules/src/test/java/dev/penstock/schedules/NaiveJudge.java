@@ -107,6 +107,9 @@ public final class NaiveJudge {
                             : List.of(new Op.Backward(u)));
             if (has(new Op.Recompute(u))) {
                 ops.add(new Op.Recompute(u));
+            } else if (has(new Op.Offload(u)) || has(new Op.Reload(u))) {
+                ops.add(new Op.Offload(u));
+                ops.add(new Op.Reload(u));
             }
         }
         if (transfers && u.stage() > 0 && differ(u.stage() - 1, u.stage())) {
@@ -221,7 +224,8 @@ public final class NaiveJudge {
                     with(RandomOrders.needs(op, shape), new Op.ReceiveActivation(u));
             case Op.InputGradient backward ->
                     with(RandomOrders.needs(op, shape), new Op.ReceiveGradient(backward.unit()));
-            case Op.BackwardWeight _, Op.Recompute _ -> RandomOrders.needs(op, shape);
+            case Op.BackwardWeight _, Op.Recompute _, Op.ActivationOp _ ->
+                    RandomOrders.needs(op, shape);
             case Op.SendActivation(WorkUnit u) -> List.of(new Op.Forward(u));
             case Op.SendGradient(WorkUnit u) ->
                     List.of(new Op.Backward(u), new Op.BackwardInput(u));

@@ -69,11 +69,15 @@ public final class NaiveSimulator {
             return false;
         }
         long start = Math.max(clock(rank), ready.getAsLong());
+        start = Math.max(start, activationsAt(rank, op));
         long end = start + costs.nanos(rank, position, op);
         free.get(rank).add(end);
         if (isBackground(op)) {
             start = Math.max(start, lastBackgroundEnd(rank));
             end = Math.max(end, start + costs.backgroundNanos(rank, op));
+        } else if (op instanceof Op.ActivationOp) {
+            start = Math.max(start, lastMoveEnd(rank));
+            end = start + costs.backgroundNanos(rank, op);
         }
         starts.get(rank).add(start);
         ends.get(rank).add(end);
@@ -86,6 +90,87 @@ public final class NaiveSimulator {
 
     private static boolean isBackground(Op op) {
         return op instanceof Op.GatherParameters || op instanceof Op.ReduceGradients;
+    }
+
+    private long lastMoveEnd(int rank) {
+        long last = 0;
+        for (int i = 0; i < ends.get(rank).size(); i++) {
+            if (schedule.program(rank).ops().get(i) instanceof Op.ActivationOp) {
+                last = ends.get(rank).get(i);
+            }
+        }
+        return last;
+    }
+
+    /** When a unit's activations are back, and the room that it takes is empty. */
+    private long activationsAt(int rank, Op op) {
+        long at = 0;
+        for (Op.Compute part : op.computations()) {
+            if (part instanceof Op.InputGradient) {
+                int reload = schedule.program(rank).ops().indexOf(new Op.Reload(part.unit()));
+                at = Math.max(at, reload < 0 ? 0 : ends.get(rank).get(reload));
+            }
+            if (takes(part)) {
+                at = Math.max(at, roomAt(rank, part.stage()));
+            }
+        }
+        return at;
+    }
+
+    /** Slots are counted; those that activations leave are taken last, in the order of leaving. */
+    private long roomAt(int rank, int stage) {
+        List<Op> ops = schedule.program(rank).ops();
+        boolean moves = ops.stream().anyMatch(op -> op instanceof Op.Offload o && o.stage() == stage);
+        if (!moves) {
+            return 0;
+        }
+        int idle = slots(ops, stage);
+        var leaving = new ArrayList<Long>();
+        for (int i = 0; i < starts.get(rank).size(); i++) {
+            for (Op op : ofStage(ops.get(i), stage)) {
+                if (takes(op) && idle > 0) {
+                    idle--;
+                } else if (takes(op)) {
+                    leaving.removeFirst();
+                }
+                if (op instanceof Op.Offload) {
+                    leaving.add(ends.get(rank).get(i));
+                } else if (isLast(ops, op)) {
+                    idle++;
+                }
+            }
+        }
+        return idle > 0 ? 0 : leaving.getFirst();
+    }
+
+    private static int slots(List<Op> ops, int stage) {
+        int live = 0;
+        int most = 0;
+        for (Op each : ops) {
+            live += (int) ofStage(each, stage).stream().filter(NaiveSimulator::takes).count();
+            most = Math.max(most, live);
+            for (Op op : ofStage(each, stage)) {
+                live -= op instanceof Op.Offload || isLast(ops, op) ? 1 : 0;
+            }
+        }
+        return most;
+    }
+
+    private static List<? extends Op> ofStage(Op op, int stage) {
+        List<? extends Op> parts = op instanceof Op.Overlapped ? op.computations() : List.of(op);
+        return parts.stream().filter(part -> part.stage() == stage).toList();
+    }
+
+    private static boolean takes(Op op) {
+        return op instanceof Op.Forward || op instanceof Op.Reload || op instanceof Op.Recompute;
+    }
+
+    private static boolean isLast(List<Op> ops, Op op) {
+        return op instanceof Op.Backward
+                || (op instanceof Op.Forward(WorkUnit f) && ops.contains(new Op.Recompute(f)))
+                || op instanceof Op.BackwardWeight
+                || (op instanceof Op.BackwardInput(WorkUnit unit)
+                        && !ops.contains(new Op.BackwardWeight(unit)));
     }
 
     private long lastBackgroundEnd(int rank) {
@@ -135,7 +220,7 @@ public final class NaiveSimulator {
                         ? OptionalLong.empty()
                         : OptionalLong.of(Math.max(first.getAsLong(), second.getAsLong()));
             }
-            case Op.Compute _, Op.ParameterOp _ -> OptionalLong.of(0);
+            case Op.Compute _, Op.ActivationOp _, Op.ParameterOp _ -> OptionalLong.of(0);
             case Op.ReceiveActivation(WorkUnit u) when u.stage() == 0 -> OptionalLong.empty();
             case Op.ReceiveActivation(WorkUnit u) ->
                     arrival(
@@ -215,6 +300,7 @@ public final class NaiveSimulator {
                             Op.Overlapped _,
                             Op.ReceiveActivation _,
                             Op.ReceiveGradient _,
+                            Op.ActivationOp _,
                             Op.ParameterOp _,
                             Op.ReduceGradients _ ->
                             -1;

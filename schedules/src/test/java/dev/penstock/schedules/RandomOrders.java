@@ -194,6 +194,7 @@ public final class RandomOrders {
                 WorkUnit u = backward.unit();
                 needs.add(new Op.Forward(u));
                 needs.add(new Op.Recompute(u));
+                needs.add(new Op.Reload(u));
                 if (u.stage() < shape.stages() - 1) {
                     needs.add(new Op.Backward(u.onStage(u.stage() + 1)));
                     needs.add(new Op.BackwardInput(u.onStage(u.stage() + 1)));
@@ -206,6 +207,8 @@ public final class RandomOrders {
             }
             case Op.BackwardWeight(WorkUnit u) -> needs.add(new Op.BackwardInput(u));
             case Op.Recompute(WorkUnit u) -> needs.add(new Op.Forward(u));
+            case Op.Offload(WorkUnit u) -> needs.add(new Op.Forward(u));
+            case Op.Reload(WorkUnit u) -> needs.add(new Op.Offload(u));
             case Op.Overlapped _, Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> {}
         }
         return needs;

@@ -76,6 +76,7 @@ final class ActivityText {
             case Op.ReduceGradients _ -> "the shared gradient of its peer";
             case Op.Compute _,
                     Op.Overlapped _,
+                    Op.ActivationOp _,
                     Op.ParameterOp _,
                     Op.SendActivation _,
                     Op.SendGradient _ ->
@@ -90,7 +91,7 @@ final class ActivityText {
             case Op.ReceiveGradient(WorkUnit u) -> holder(plan, rank, u.stage() + 1);
             case Op.SendActivation(WorkUnit u) -> holder(plan, rank, u.stage() + 1);
             case Op.ReduceGradients _ -> "its peer";
-            case Op.Compute _, Op.Overlapped _, Op.ParameterOp _ -> "nobody";
+            case Op.Compute _, Op.Overlapped _, Op.ActivationOp _, Op.ParameterOp _ -> "nobody";
         };
     }
 

@@ -162,6 +162,7 @@ final class BoundaryLinks {
                         Op.Overlapped _,
                         Op.SendActivation _,
                         Op.SendGradient _,
+                        Op.ActivationOp _,
                         Op.ParameterOp _,
                         Op.ReduceGradients _ -> {}
             }

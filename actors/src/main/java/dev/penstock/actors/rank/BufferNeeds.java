@@ -181,6 +181,7 @@ final class BufferNeeds {
                 }
                 case Op.BackwardWeight _,
                         Op.Recompute _,
+                        Op.ActivationOp _,
                         Op.ParameterOp _,
                         Op.ReduceGradients _ -> {}
             }

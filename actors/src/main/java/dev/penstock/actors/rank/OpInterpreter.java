@@ -249,6 +249,8 @@ final class OpInterpreter {
             case Op.ReceiveActivation(WorkUnit unit) -> tensors.receiveInput(unit);
             case Op.SendGradient(WorkUnit unit) -> tensors.sendInputGradient(unit);
             case Op.ReceiveGradient(WorkUnit unit) -> tensors.receiveOutputGradient(unit);
+            case Op.Offload(WorkUnit unit) -> offload(unit);
+            case Op.Reload(WorkUnit unit) -> reload(unit);
             case Op.GatherParameters(int stage, LayerRange layers) ->
                     collectives.gather(stage(stage), layers, position);
             case Op.ReleaseParameters(int stage, LayerRange layers) -> release(stage, layers);
@@ -277,6 +279,16 @@ final class OpInterpreter {
 
     private Progress recompute(WorkUnit unit) {
         stage(unit.stage()).recompute(unit, tensors.input(unit));
+        return Progress.DONE;
+    }
+
+    private Progress offload(WorkUnit unit) {
+        stage(unit.stage()).offload(unit);
+        return Progress.DONE;
+    }
+
+    private Progress reload(WorkUnit unit) {
+        stage(unit.stage()).reload(unit);
         return Progress.DONE;
     }
 

@@ -6,7 +6,6 @@ import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.spi.DamagedCheckpointException;
 import dev.penstock.actors.spi.DeviceFailureListener;
-import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NonFiniteException;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepKind;
@@ -474,7 +473,7 @@ public final class RankRunner implements AutoCloseable {
                         start,
                         end,
                         work.device().memory().peakBytes(),
-                        MemoryUse.of(work.device().memory()),
+                        work.usesOfMemory(),
                         heapBytesOfPass,
                         work.traffic(),
                         sent,

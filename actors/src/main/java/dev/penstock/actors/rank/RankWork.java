@@ -10,6 +10,7 @@ import dev.penstock.actors.mirror.HeldMirror;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorProgress;
 import dev.penstock.actors.mirror.RankMirrors;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.CheckpointStore;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.PlanRevision;
@@ -272,6 +273,20 @@ public final class RankWork implements AutoCloseable {
 
     Device device() {
         return device;
+    }
+
+    /** What the rank holds memory for: of its device, and of the host for its stages. */
+    List<MemoryUse> usesOfMemory() {
+        List<MemoryUse> uses = new ArrayList<>(MemoryUse.of(device.memory()));
+        long onHost =
+                stages.values().stream()
+                        .flatMap(stage -> stage.hostMemory().stream())
+                        .mapToLong(MemoryUse::peakBytes)
+                        .sum();
+        if (onHost > 0) {
+            uses.add(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, onHost));
+        }
+        return uses;
     }
 
     void begin(RankCommand.BeginPass begin) {

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a rank holds device memory for, and how much it ever held for that.
+ * What a rank holds memory of its device or of the host for, and how much it ever held for that.
  *
  * @param use the name of the scopes
  */
@@ -48,6 +48,9 @@ public record MemoryUse(String use, long peakBytes) {
     /** What kernels hold for themselves. */
     public static final String KERNELS = Device.KERNELS;
 
+    /** Activations that left the device, in the host's memory or in files. */
+    public static final String HOST_ACTIVATIONS = "activations on the host";
+
     /** All of them, as they are shown. */
     public static final List<String> ALL =
             List.of(
@@ -62,9 +65,15 @@ public record MemoryUse(String use, long peakBytes) {
                     BUFFERS,
                     COLLECTIVES,
                     MIRRORS,
-                    KERNELS);
+                    KERNELS,
+                    HOST_ACTIVATIONS);
 
     private static final String MIRROR = "mirror";
+
+    /** Whether it counts against no device. */
+    public boolean isOnHost() {
+        return use.equals(HOST_ACTIVATIONS);
+    }
 
     /**
      * The uses of a device's memory: a scope that has scopes below is told by these, stages are

@@ -137,6 +137,23 @@ public interface StageProgram extends AutoCloseable {
     default void recompute(WorkUnit unit, @Nullable Tensor input) {}
 
     /**
+     * Starts to bring what a forward kept of a unit to the host; its room on the device is free for
+     * others. A stage that keeps everything is right as well, only larger.
+     */
+    default void offload(WorkUnit unit) {}
+
+    /**
+     * Starts to bring back, to the bit, what {@link #offload} took away; the unit's backward waits
+     * for it.
+     */
+    default void reload(WorkUnit unit) {}
+
+    /** What this stage holds and ever held on the host instead of its device. */
+    default List<MemoryUse> hostMemory() {
+        return List.of();
+    }
+
+    /**
      * Runs a unit backward; gradients of parameters accumulate.
      *
      * @param input as given to the forward; null on the first stage

@@ -21,7 +21,11 @@ final class AwaitedOp {
                     place(schedule, new Op.ReceiveActivation(u.onStage(u.stage() + 1)));
             case Op.SendGradient(WorkUnit u) ->
                     place(schedule, new Op.ReceiveGradient(u.onStage(u.stage() - 1)));
-            case Op.Compute _, Op.Overlapped _, Op.ParameterOp _, Op.ReduceGradients _ ->
+            case Op.Compute _,
+                    Op.Overlapped _,
+                    Op.ActivationOp _,
+                    Op.ParameterOp _,
+                    Op.ReduceGradients _ ->
                     Optional.empty();
         };
     }

@@ -108,7 +108,9 @@ public final class ConfiguredModel {
                         section.dropout(),
                         config.optimizer().gradientSum(),
                         config.parallel().outer());
-        return schedule.training().shape().peers() > 1 ? settings.sharingBatch() : settings;
+        GptSettings placed =
+                config.device().offload().map(settings::offloadingTo).orElse(settings);
+        return schedule.training().shape().peers() > 1 ? placed.sharingBatch() : placed;
     }
 
     /**

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.Offload;
 import dev.penstock.runtime.config.run.ParallelSection;
 import dev.penstock.runtime.config.run.Recompute;
 import dev.penstock.runtime.config.run.RunConfig;
@@ -148,6 +149,9 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
         if (exceeded.peak().activationBytes() > 0
                 && config().schedule().recompute() == Recompute.Rule.NONE) {
             ways.add("schedule.recompute = full");
+            if (config().schedule().offload() == Offload.Rule.NONE) {
+                ways.add("schedule.offload = all");
+            }
         }
         if (exceeded.peak().gatheredBytes() > 0) {
             ways.add("parallel.zero.residency = layer");

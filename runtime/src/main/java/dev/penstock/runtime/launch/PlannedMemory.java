@@ -59,10 +59,11 @@ record PlannedMemory(
         long trained = own.stream().mapToLong(stage -> stages.trained(stage, place)).sum();
         long rounded = own.stream().mapToLong(stage -> stages.rounded(stage, place)).sum();
         long integers = own.stream().mapToLong(stage -> stages.integers(stage, place)).sum();
+        StageMemory memory = stages.predictedMemory(own, place);
+        List<MemoryUse> uses = uses(rank, layout, layout.heldBy(rank));
+        uses.add(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, memory.onHost()));
         return new MemoryPlan(
-                stages.formula(parameters, trained, rounded, integers),
-                uses(rank, layout, layout.heldBy(rank)),
-                stages.predictedMemory(own, place).offloaded());
+                stages.formula(parameters, trained, rounded, integers), uses, memory.offloaded());
     }
 
     /**

@@ -122,7 +122,8 @@ public record ProvedSchedule(
                         .toList(),
                 most(peaks, StagePeak::peakMicroBatches),
                 most(peaks, StagePeak::peakBackwardMicroBatches),
-                most(peaks, StagePeak::peakAwaitingWeight));
+                most(peaks, StagePeak::peakAwaitingWeight),
+                most(peaks, StagePeak::peakAway));
     }
 
     private static int most(List<StagePeak> peaks, ToIntFunction<StagePeak> of) {
@@ -153,7 +154,8 @@ public record ProvedSchedule(
                             Collections.nCopies(shape.slices(), cap),
                             cap,
                             whole || own.forwardOnly() ? own.backwardMicroBatches() : cap,
-                            own.split() ? cap * shape.slices() : 0));
+                            own.split() ? cap * shape.slices() : 0,
+                            own.away() > 0 ? cap * shape.slices() : 0));
         }
         return budgets;
     }

@@ -76,7 +76,7 @@ public final class LengthCosts implements CostModel {
             case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
                     Math.round(nanos * (share(forward.unit()) + 2 * share(backward.unit())) / 3);
             case Op.Transfer transfer -> Math.round(nanos * shareOfTokens(transfer.unit()));
-            case Op.ParameterOp _, Op.ReduceGradients _ -> nanos;
+            case Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> nanos;
         };
     }
 

@@ -165,7 +165,12 @@ public final class LinkCosts implements CostModel {
                     nanos + decodeNanos(Channel.activationsInto(unit.stage()), unit);
             case Op.ReceiveGradient(WorkUnit unit) ->
                     nanos + decodeNanos(Channel.gradientsInto(unit.stage()), unit);
-            case Op.Compute _, Op.Overlapped _, Op.ParameterOp _, Op.ReduceGradients _ -> nanos;
+            case Op.Compute _,
+                    Op.Overlapped _,
+                    Op.ActivationOp _,
+                    Op.ParameterOp _,
+                    Op.ReduceGradients _ ->
+                    nanos;
         };
     }
 

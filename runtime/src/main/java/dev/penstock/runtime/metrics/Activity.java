@@ -32,7 +32,7 @@ public enum Activity {
             case Op.Recompute _ -> FORWARD;
             case Op.SendActivation _, Op.SendGradient _ -> SEND;
             case Op.ReceiveActivation _, Op.ReceiveGradient _ -> RECEIVE;
-            case Op.ParameterOp _, Op.ReduceGradients _ -> REDUCE;
+            case Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> REDUCE;
         };
     }
 

@@ -4,7 +4,7 @@ import dev.penstock.actors.spi.MemoryUse;
 import java.util.List;
 
 /**
- * Device memory that a rank is to hold, by use.
+ * Memory that a rank is to hold, by use.
  *
  * @param planned by the general formula alone: bytes per parameter, gradient and optimizer state,
  *     each divided where it is sharded; uses without a formula are not in it
@@ -20,9 +20,12 @@ public record MemoryPlan(List<MemoryUse> planned, List<MemoryUse> proved, long o
         proved = List.copyOf(proved);
     }
 
-    /** Proved bytes of all uses. */
+    /** Proved bytes of all uses of the device. */
     public long total() {
-        return proved.stream().mapToLong(MemoryUse::peakBytes).sum();
+        return proved.stream()
+                .filter(use -> !use.isOnHost())
+                .mapToLong(MemoryUse::peakBytes)
+                .sum();
     }
 
     /** Whether it is known what for; of a run whose log is all that is left, it is not. */

@@ -270,6 +270,7 @@ final class PredictionTables {
                     Op.Overlapped _,
                     Op.SendActivation _,
                     Op.SendGradient _,
+                    Op.ActivationOp _,
                     Op.ParameterOp _,
                     Op.ReduceGradients _ ->
                     -1;

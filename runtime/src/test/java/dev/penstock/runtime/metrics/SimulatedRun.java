@@ -111,6 +111,7 @@ public final class SimulatedRun {
                     Op.BackwardWeight _,
                     Op.Recompute _,
                     Op.Overlapped _,
+                    Op.ActivationOp _,
                     Op.ParameterOp _,
                     Op.Transfer _,
                     Op.ReduceGradients _ ->
@@ -148,6 +149,7 @@ public final class SimulatedRun {
                                 true;
                         case Op.Compute _,
                                 Op.Overlapped _,
+                                Op.ActivationOp _,
                                 Op.ParameterOp _,
                                 Op.SendActivation _,
                                 Op.SendGradient _ ->

@@ -172,7 +172,8 @@ public final class PipelineDriver implements AutoCloseable {
                 peak.peakUnitsPerSlice(),
                 peak.peakMicroBatches(),
                 peak.peakBackwardMicroBatches(),
-                peak.peakAwaitingWeight());
+                peak.peakAwaitingWeight(),
+                peak.peakAway());
     }
 
     /** Says through whom the shards of these stages meet, which run the same ops. */
@@ -308,6 +309,14 @@ public final class PipelineDriver implements AutoCloseable {
             case Op.Transfer t -> throw new AssertionError("compute ops only, got " + t);
             case Op.Recompute(WorkUnit unit) -> {
                 stages.get(unit.stage()).recompute(unit, inputs.get(unit));
+                yield true;
+            }
+            case Op.Offload(WorkUnit unit) -> {
+                stages.get(unit.stage()).offload(unit);
+                yield true;
+            }
+            case Op.Reload(WorkUnit unit) -> {
+                stages.get(unit.stage()).reload(unit);
                 yield true;
             }
             case Op.GatherParameters(int stage, LayerRange layers) -> {

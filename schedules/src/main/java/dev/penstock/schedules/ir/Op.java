@@ -109,6 +109,25 @@ public sealed interface Op {
      */
     record ReceiveGradient(WorkUnit unit) implements Transfer {}
 
+    /**
+     * Moves what a unit keeps for its backward between the device and its host (PipeOffload; Wan et
+     * al. 2025, arXiv 2503.01328). It goes on beside the computations; the moves of a rank run one
+     * after another.
+     */
+    sealed interface ActivationOp extends UnitOp {}
+
+    /**
+     * Starts to bring a unit's activations to the host. Their room on the device is free from here
+     * on: who takes it waits until they have left. Text: {@code 2OFFLOAD0}.
+     */
+    record Offload(WorkUnit unit) implements ActivationOp {}
+
+    /**
+     * Takes room and starts to bring a unit's activations back; the unit's backward waits for them.
+     * Text: {@code 2RELOAD0}.
+     */
+    record Reload(WorkUnit unit) implements ActivationOp {}
+
     /** Makes parameters resident or lets them go (ZeRO-3). */
     sealed interface ParameterOp extends Op {
         LayerRange layers();

@@ -10,7 +10,9 @@ public enum OpKind {
     SEND_ACTIVATION,
     RECEIVE_ACTIVATION,
     SEND_GRADIENT,
-    RECEIVE_GRADIENT;
+    RECEIVE_GRADIENT,
+    OFFLOAD,
+    RELOAD;
 
     /** How many there are. */
     public static final int COUNT = values().length;
@@ -26,6 +28,8 @@ public enum OpKind {
             case Op.ReceiveActivation _ -> RECEIVE_ACTIVATION;
             case Op.SendGradient _ -> SEND_GRADIENT;
             case Op.ReceiveGradient _ -> RECEIVE_GRADIENT;
+            case Op.Offload _ -> OFFLOAD;
+            case Op.Reload _ -> RELOAD;
         };
     }
 
@@ -41,6 +45,8 @@ public enum OpKind {
             case RECEIVE_ACTIVATION -> new Op.ReceiveActivation(unit);
             case SEND_GRADIENT -> new Op.SendGradient(unit);
             case RECEIVE_GRADIENT -> new Op.ReceiveGradient(unit);
+            case OFFLOAD -> new Op.Offload(unit);
+            case RELOAD -> new Op.Reload(unit);
         };
     }
 }

@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
 
 /**
  * The text of one op: {@code <stage><kind><microBatch>[s<slice>]}, such as {@code 2F0}, {@code
- * 2B0s1}, {@code 0SEND_F3}; of an overlapped pair {@code (0F7;7B3)OVERLAP_F_B}; of ops of a whole
+ * 2B0s1}, {@code 0SEND_F3}, {@code 1OFFLOAD2}; of an overlapped pair {@code (0F7;7B3)OVERLAP_F_B}; of ops of a whole
  * stage {@code 0REDUCE_GRAD}, {@code 1UNSHARD}, {@code 1RESHARD[0-3]}. The same names stand in
  * files, traces and messages.
  */
@@ -58,6 +58,8 @@ public final class OpText {
             case Op.ReceiveActivation _ -> "RECV_F";
             case Op.SendGradient _ -> "SEND_B";
             case Op.ReceiveGradient _ -> "RECV_B";
+            case Op.Offload _ -> "OFFLOAD";
+            case Op.Reload _ -> "RELOAD";
         };
     }
 
@@ -96,6 +98,8 @@ public final class OpText {
             case "RECV_F" -> Optional.of(new Op.ReceiveActivation(unit));
             case "SEND_B" -> Optional.of(new Op.SendGradient(unit));
             case "RECV_B" -> Optional.of(new Op.ReceiveGradient(unit));
+            case "OFFLOAD" -> Optional.of(new Op.Offload(unit));
+            case "RELOAD" -> Optional.of(new Op.Reload(unit));
             default -> Optional.empty();
         };
     }

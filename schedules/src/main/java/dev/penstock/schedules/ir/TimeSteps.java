@@ -81,6 +81,7 @@ final class TimeSteps {
                     Op.Recompute _,
                     Op.SendActivation _,
                     Op.SendGradient _,
+                    Op.ActivationOp _,
                     Op.ParameterOp _,
                     Op.ReduceGradients _ ->
                     true;

@@ -62,7 +62,7 @@ public final class TorchCsv {
     /** Whether the format has an action for this op. */
     static boolean canSay(Op op) {
         return switch (op) {
-            case Op.Recompute _ -> false;
+            case Op.Recompute _, Op.ActivationOp _ -> false;
             case Op.ParameterOp parameters -> parameters.layers().isAll();
             case Op.UnitOp _, Op.Overlapped _, Op.ReduceGradients _ -> true;
         };
@@ -89,7 +89,7 @@ public final class TorchCsv {
         }
         if (!silent.isEmpty()) {
             throw new IllegalArgumentException(
-                    "torch-csv has no actions for recompute and for layer ranges, got %s%s; use the text format"
+                    "torch-csv has no actions for recompute, offload and reload and for layer ranges, got %s%s; use the text format"
                             .formatted(
                                     String.join(
                                             ", ",

@@ -6,8 +6,8 @@ import java.util.List;
 
 /**
  * The passes in their order: from the computations of a generator or a hand-written file to what
- * the ranks run. First backwards in one op, two or none and recomputes, then gathers and releases,
- * then reductions, then sends and receives. A pass adds only what is missing, so a schedule that
+ * the ranks run. First backwards in one op, two or none and recomputes, then activations to the host
+ * and back, gathers and releases, then reductions, then sends and receives. A pass adds only what is missing, so a schedule that
  * has such ops keeps them.
  *
  * <p>All entries throw {@link IllegalArgumentException} for an op of a unit that does not exist;
@@ -36,7 +36,7 @@ public final class Lowering {
     public static Schedule lower(Schedule schedule, LoweringOptions options) {
         Schedule reduced =
                 InsertReductions.into(
-                        gathered(computations(schedule, options), options),
+                        gathered(offloaded(computations(schedule, options), options), options),
                         options.sharedGroups(),
                         options.reduction(),
                         options.frozen());
@@ -66,6 +66,12 @@ public final class Lowering {
                 };
         Schedule needed = OmitFrozen.from(parted, options.frozen());
         return options.recompute() ? InsertRecompute.into(needed) : needed;
+    }
+
+    private static Schedule offloaded(Schedule schedule, LoweringOptions options) {
+        return options.offload()
+                .map(settings -> InsertOffloads.into(schedule, settings))
+                .orElse(schedule);
     }
 
     private static Schedule gathered(Schedule schedule, LoweringOptions options) {

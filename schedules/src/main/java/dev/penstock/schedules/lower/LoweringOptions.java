@@ -11,6 +11,7 @@ import java.util.OptionalInt;
  *
  * @param backward in how many ops backwards run
  * @param recompute whether every unit keeps its input alone and runs its forward again
+ * @param offload which activations go to the host in between; empty where all stay
  * @param frozen stages of which nothing is trained
  * @param sharedGroups groups of stages that hold the same parameters, such as {@code [[0, 3]]} for
  *     a tied embedding over four stages; groups of one stage are ignored
@@ -22,6 +23,7 @@ import java.util.OptionalInt;
 public record LoweringOptions(
         BackwardParts backward,
         boolean recompute,
+        Optional<OffloadSettings> offload,
         FrozenStages frozen,
         List<List<Integer>> sharedGroups,
         Optional<GatherSettings> gathers,
@@ -43,6 +45,7 @@ public record LoweringOptions(
         return new LoweringOptions(
                 BackwardParts.AS_WRITTEN,
                 false,
+                Optional.empty(),
                 FrozenStages.NONE,
                 List.of(),
                 Optional.empty(),
@@ -53,19 +56,32 @@ public record LoweringOptions(
     /** The same with backwards in so many ops. */
     public LoweringOptions withBackward(BackwardParts parts) {
         return new LoweringOptions(
-                parts, recompute, frozen, sharedGroups, gathers, reduction, capacity);
+                parts, recompute, offload, frozen, sharedGroups, gathers, reduction, capacity);
     }
 
     /** The same with all activations computed a second time. */
     public LoweringOptions withRecompute() {
         return new LoweringOptions(
-                backward, true, frozen, sharedGroups, gathers, reduction, capacity);
+                backward, true, offload, frozen, sharedGroups, gathers, reduction, capacity);
+    }
+
+    /** The same where activations go to the host and come back. */
+    public LoweringOptions withOffload(OffloadSettings settings) {
+        return new LoweringOptions(
+                backward,
+                recompute,
+                Optional.of(settings),
+                frozen,
+                sharedGroups,
+                gathers,
+                reduction,
+                capacity);
     }
 
     /** The same where nothing is trained of these stages. */
     public LoweringOptions withFrozen(FrozenStages stages) {
         return new LoweringOptions(
-                backward, recompute, stages, sharedGroups, gathers, reduction, capacity);
+                backward, recompute, offload, stages, sharedGroups, gathers, reduction, capacity);
     }
 
     /** The same with these groups. */
@@ -73,6 +89,7 @@ public record LoweringOptions(
         return new LoweringOptions(
                 backward,
                 recompute,
+                offload,
                 frozen,
                 groups.stream().<List<Integer>>map(List::copyOf).toList(),
                 gathers,
@@ -85,6 +102,7 @@ public record LoweringOptions(
         return new LoweringOptions(
                 backward,
                 recompute,
+                offload,
                 frozen,
                 sharedGroups,
                 Optional.of(settings),
@@ -95,7 +113,7 @@ public record LoweringOptions(
     /** The same with replicas. */
     public LoweringOptions withReduction(GradientReduction when) {
         return new LoweringOptions(
-                backward, recompute, frozen, sharedGroups, gathers, when, capacity);
+                backward, recompute, offload, frozen, sharedGroups, gathers, when, capacity);
     }
 
     /** The same for channels of this capacity, where a tensor may have to be taken early. */
@@ -103,6 +121,7 @@ public record LoweringOptions(
         return new LoweringOptions(
                 backward,
                 recompute,
+                offload,
                 frozen,
                 sharedGroups,
                 gathers,

@@ -51,7 +51,7 @@ public final class OmitFrozen {
             case Op.InputGradient backward -> kept(backward, frozen);
             case Op.BackwardWeight _, Op.ReduceGradients _ ->
                     Optional.of(op).filter(_ -> frozen.trains(op.stage()));
-            case Op.Recompute _, Op.ReceiveGradient _ ->
+            case Op.Recompute _, Op.ActivationOp _, Op.ReceiveGradient _ ->
                     Optional.of(op).filter(_ -> frozen.hasBackward(op.stage()));
             case Op.SendGradient _ ->
                     Optional.of(op).filter(_ -> frozen.hasBackward(op.stage() - 1));

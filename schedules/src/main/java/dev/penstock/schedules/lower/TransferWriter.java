@@ -170,6 +170,7 @@ final class TransferWriter {
                     Op.Overlapped _,
                     Op.ReceiveActivation _,
                     Op.ReceiveGradient _,
+                    Op.ActivationOp _,
                     Op.ParameterOp _,
                     Op.ReduceGradients _ ->
                     throw new IllegalArgumentException(send + " is no send");

@@ -190,7 +190,7 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
                 case Op.BackwardWeight(WorkUnit u) -> part(whole().backwardWeightNanos(), u);
                 case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
                         nanos(rank, position, f) + nanos(rank, position, b);
-                case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
+                case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
             };
         }
 

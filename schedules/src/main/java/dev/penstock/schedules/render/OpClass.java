@@ -12,6 +12,8 @@ public enum OpClass {
     BACKWARD_WEIGHT("backward-weight", "backward for the weights"),
     OVERLAPPED("overlapped", "forward and backward at once"),
     RECOMPUTE("recompute", "forward once more"),
+    OFFLOAD("offload", "activations to the host"),
+    RELOAD("reload", "activations back"),
     GATHER("gather", "gather of parameters"),
     RELEASE("release", "release of parameters"),
     REDUCE("reduce", "reduction of gradients");
@@ -36,6 +38,8 @@ public enum OpClass {
             case Op.BackwardWeight _ -> BACKWARD_WEIGHT;
             case Op.Overlapped _ -> OVERLAPPED;
             case Op.Recompute _ -> RECOMPUTE;
+            case Op.Offload _ -> OFFLOAD;
+            case Op.Reload _ -> RELOAD;
             case Op.GatherParameters _ -> GATHER;
             case Op.ReleaseParameters _ -> RELEASE;
             case Op.ReduceGradients _ -> REDUCE;
@@ -54,6 +58,9 @@ public enum OpClass {
 
     /** Whether it runs beside the computations of its rank. */
     public boolean background() {
-        return this == GATHER || this == RELEASE || this == REDUCE;
+        return switch (this) {
+            case OFFLOAD, RELOAD, GATHER, RELEASE, REDUCE -> true;
+            case FORWARD, BACKWARD, SEND, RECEIVE, BACKWARD_INPUT, BACKWARD_WEIGHT, OVERLAPPED, RECOMPUTE -> false;
+        };
     }
 }

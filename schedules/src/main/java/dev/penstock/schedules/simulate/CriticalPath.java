@@ -25,7 +25,7 @@ public record CriticalPath(long makespanNanos, List<Step> steps) {
         ON_LINK,
         /** The tensor that the op passes on is under way beyond its link. */
         UNDER_WAY,
-        /** The op gathers or reduces beside the computations of its rank. */
+        /** The op gathers, reduces or moves activations beside the computations of its rank. */
         BACKGROUND
     }
 
@@ -43,9 +43,11 @@ public record CriticalPath(long makespanNanos, List<Step> steps) {
         MEMBERS,
         /** The parameters are there then. */
         PARAMETERS,
+        /** The activations are back then, or have left the room that the op takes. */
+        ACTIVATIONS,
         /** The tensor itself, or one before it, leaves the link then. */
         LINK,
-        /** An earlier gather or reduction of the rank ends then. */
+        /** An earlier one of the rank's gathers and reductions, or of its moves, ends then. */
         BACKGROUND
     }
 

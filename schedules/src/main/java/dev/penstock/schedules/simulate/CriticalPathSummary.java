@@ -96,6 +96,7 @@ public record CriticalPathSummary(long makespanNanos, List<Share> shares, List<L
             case Op.Compute compute -> ComputeKind.of(compute).text();
             case Op.Overlapped _ -> "overlapped";
             case Op.Transfer _ -> "transfer";
+            case Op.ActivationOp _ -> "offload";
             case Op.ParameterOp _ -> "gather";
             case Op.ReduceGradients _ -> "reduce";
         };

@@ -92,7 +92,8 @@ final class CriticalWalk {
             return;
         }
         int earlier = position - 1;
-        while (!inBackground(rank, earlier) || timeline.endNanos(rank, earlier) != from) {
+        Op op = schedule.program(rank).ops().get(position);
+        while (!sameBackground(op, rank, earlier) || timeline.endNanos(rank, earlier) != from) {
             earlier--;
         }
         step(rank, position, Activity.BACKGROUND, from, to, Cause.BACKGROUND);
@@ -100,9 +101,12 @@ final class CriticalWalk {
         next = () -> explainEnd(rank, at);
     }
 
-    private boolean inBackground(int rank, int position) {
+    /** Whether an op runs beside the computations where another does. */
+    private boolean sameBackground(Op of, int rank, int position) {
         Op op = schedule.program(rank).ops().get(position);
-        return op instanceof Op.GatherParameters || op instanceof Op.ReduceGradients;
+        return of instanceof Op.ActivationOp
+                ? op instanceof Op.ActivationOp
+                : op instanceof Op.GatherParameters || op instanceof Op.ReduceGradients;
     }
 
     private void runs(int rank, int position) {
@@ -166,6 +170,17 @@ final class CriticalWalk {
                 int gather = i;
                 step(rank, position, activity, from, to, Cause.PARAMETERS);
                 next = () -> explainEnd(rank, gather);
+                return;
+            }
+        }
+        for (int i = position - 1; i >= 0; i--) {
+            Op op = schedule.program(rank).ops().get(i);
+            if (op instanceof Op.ActivationOp
+                    && parts.stream().anyMatch(part -> part.stage() == op.stage())
+                    && timeline.endNanos(rank, i) == from) {
+                int move = i;
+                step(rank, position, activity, from, to, Cause.ACTIVATIONS);
+                next = () -> explainEnd(rank, move);
                 return;
             }
         }

@@ -47,6 +47,8 @@ final class Execution {
     /** By rank: when its last gather or reduction beside the computations ends. */
     private final long[] background;
 
+    private final @Nullable HostLinks host;
+
     /** By stage and peer: when the parameters that were gathered last are there. */
     private final long[] resident;
 
@@ -78,6 +80,7 @@ final class Execution {
         this.linkFree = new long[handover.channels()];
         this.background = new long[ranks];
         this.resident = new long[shape.stagesOfPeers()];
+        this.host = HostLinks.of(schedule);
         openChannels(inFlight);
         this.collectives = new @Nullable SharedReduction[shape.stages()];
         this.lastReductions = new int[shape.stagesOfPeers()];
@@ -161,6 +164,9 @@ final class Execution {
             return false;
         }
         long start = Math.max(clock[rank], ready);
+        if (host != null) {
+            start = host.begin(rank, op, start);
+        }
         long end = start + costs.nanos(rank, position[rank], op);
         clock[rank] = end;
         switch (op) {
@@ -176,7 +182,15 @@ final class Execution {
                     resident[shape.indexOf(op.stage(), rank)] = end;
                 }
             }
-            case Op.UnitOp _, Op.ReleaseParameters _ -> passOn(op, end);
+            case Op.ActivationOp moved -> {
+                start = Objects.requireNonNull(host).copies(rank, start);
+                end = start + costs.backgroundNanos(rank, op);
+                host.moved(rank, moved, end);
+            }
+            case Op.Compute _, Op.Transfer _, Op.ReleaseParameters _ -> passOn(op, end);
+        }
+        if (host != null) {
+            host.end(rank, op);
         }
         times.ran(rank, position[rank], op, start, end, clock[rank]);
         return true;

@@ -54,6 +54,7 @@ final class Handover {
                     Op.Overlapped _,
                     Op.SendActivation _,
                     Op.SendGradient _,
+                    Op.ActivationOp _,
                     Op.ParameterOp _,
                     Op.ReduceGradients _ ->
                     NONE;
@@ -79,6 +80,7 @@ final class Handover {
                     Op.Overlapped _,
                     Op.ReceiveActivation _,
                     Op.ReceiveGradient _,
+                    Op.ActivationOp _,
                     Op.ParameterOp _,
                     Op.ReduceGradients _ ->
                     NONE;
@@ -99,6 +101,7 @@ final class Handover {
                     Op.Overlapped _,
                     Op.SendActivation _,
                     Op.SendGradient _,
+                    Op.ActivationOp _,
                     Op.ParameterOp _,
                     Op.ReduceGradients _ ->
                     op;
@@ -136,7 +139,12 @@ final class Handover {
                     channels.gradientsInto(u.stage() - 1, u.microBatch());
             case Op.ReceiveGradient(WorkUnit u) ->
                     channels.gradientsInto(u.stage(), u.microBatch());
-            case Op.Compute _, Op.Overlapped _, Op.ParameterOp _, Op.ReduceGradients _ -> NONE;
+            case Op.Compute _,
+                    Op.Overlapped _,
+                    Op.ActivationOp _,
+                    Op.ParameterOp _,
+                    Op.ReduceGradients _ ->
+                    NONE;
         };
     }
 

@@ -18,7 +18,7 @@ final class InFlightCount implements OpTimes {
                         case Op.Overlapped(_, Op.InputGradient b) ->
                                 b instanceof Op.Backward ? 3_000_000 : 2_000_000;
                         case Op.Transfer _, Op.ReduceGradients _ -> 1;
-                        case Op.ParameterOp _ -> 0;
+                        case Op.ActivationOp _, Op.ParameterOp _ -> 0;
                     };
 
     private final Handover handover;

@@ -97,6 +97,9 @@ final class LiveUnits {
             }
         }
         for (int i = 0; i < program.ops().size(); i++) {
+            if (program.ops().get(i) instanceof Op.ActivationOp op && shape.contains(op.unit())) {
+                move(i, op);
+            }
             for (Op.Compute op : program.ops().get(i).computations()) {
                 if (shape.contains(op.unit())) {
                     run(i, op);
@@ -117,6 +120,22 @@ final class LiveUnits {
 
     private Stage stage(int number) {
         return new Stage(training && ends.withBackward().get(number));
+    }
+
+    private void move(int position, Op.ActivationOp op) {
+        Stage stage = stages.computeIfAbsent(op.stage(), this::stage);
+        switch (op) {
+            case Op.Offload(WorkUnit unit) -> {
+                if (stage.offload(unit)) {
+                    live--;
+                    changes.closed(position, unit, false);
+                }
+            }
+            case Op.Reload(WorkUnit unit) -> {
+                open(position, stage, unit);
+                stage.endReload(unit);
+            }
+        }
     }
 
     private void run(int position, Op.Compute op) {
@@ -152,7 +171,7 @@ final class LiveUnits {
     }
 
     private void open(int position, Stage stage, WorkUnit unit) {
-        boolean parked = stage.isParked(unit);
+        boolean parked = stage.holdsInput(unit);
         if (!stage.open(unit)) {
             return;
         }
@@ -183,6 +202,7 @@ final class LiveUnits {
         private final boolean[] live = new boolean[shape.microBatches() * shape.slices()];
 
         private final BitSet parkedUnits = new BitSet();
+        private final BitSet awayUnits = new BitSet();
         private final int[] livePerSlice = new int[shape.slices()];
         private final int[] peakPerSlice = new int[shape.slices()];
 
@@ -197,6 +217,7 @@ final class LiveUnits {
         private int backwardMicroBatches;
         private int peakBackwardMicroBatches;
         private int peakParked;
+        private int peakAway;
         private int awaitingWeight;
         private int peakAwaitingWeight;
 
@@ -218,7 +239,7 @@ final class LiveUnits {
             livePerSlice[unit.slice()]++;
             if (parkedUnits.get(index)) {
                 parkedUnits.clear(index);
-            } else if (held[unit.microBatch()]++ == 0) {
+            } else if (!awayUnits.get(index) && held[unit.microBatch()]++ == 0) {
                 microBatches++;
             }
             peakUnits = Math.max(peakUnits, units);
@@ -242,7 +263,25 @@ final class LiveUnits {
             return true;
         }
 
-        boolean isParked(WorkUnit unit) {
+        /** Everything goes to the host. Returns whether the unit was live. */
+        boolean offload(WorkUnit unit) {
+            int index = indexInStage(unit);
+            if (!live[index]) {
+                return false;
+            }
+            live[index] = false;
+            units--;
+            livePerSlice[unit.slice()]--;
+            awayUnits.set(index);
+            peakAway = Math.max(peakAway, awayUnits.cardinality());
+            return true;
+        }
+
+        void endReload(WorkUnit unit) {
+            awayUnits.clear(indexInStage(unit));
+        }
+
+        boolean holdsInput(WorkUnit unit) {
             return parkedUnits.get(indexInStage(unit));
         }
 
@@ -300,7 +339,8 @@ final class LiveUnits {
                     peakMicroBatches,
                     peakBackwardMicroBatches,
                     peakParked,
-                    peakAwaitingWeight);
+                    peakAwaitingWeight,
+                    peakAway);
         }
     }
 }

@@ -105,7 +105,7 @@ public final class MeasuredMeans {
                         gathers.add(stage, nanos);
                 case Op.ReduceGradients(int stage) when step.tellsCollectives() ->
                         reductions.add(stage, nanos);
-                case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> {}
+                case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> {}
             }
         }
     }

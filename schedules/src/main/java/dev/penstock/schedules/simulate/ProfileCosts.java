@@ -121,7 +121,7 @@ public final class ProfileCosts implements CostModel {
                                             + nanos(rank, position, backward)));
             case Op.GatherParameters(int stage, _) -> gatherWork.getOrDefault(stage, 0L);
             case Op.ReduceGradients(int stage) -> reduceWork.getOrDefault(stage, 0L);
-            case Op.Transfer _, Op.ReleaseParameters _ -> 0;
+            case Op.Transfer _, Op.ActivationOp _, Op.ReleaseParameters _ -> 0;
         };
     }
 

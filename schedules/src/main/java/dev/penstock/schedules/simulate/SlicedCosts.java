@@ -42,7 +42,7 @@ final class SlicedCosts implements CostModel {
             case Op.Recompute(WorkUnit unit) -> ofSlice(forward, unit.slice());
             case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
                     nanos(rank, position, f) + nanos(rank, position, b);
-            case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
+            case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
     }
 

@@ -45,6 +45,10 @@ public final class UnitCosts implements CostModel {
         LINK,
         /** {@link Op.GatherParameters}, beside the computations; 0 if not given. */
         GATHER,
+        /**
+         * {@link Op.Offload} and {@link Op.Reload}, each, beside the computations; 0 if not given.
+         */
+        OFFLOAD,
         /** {@link Op.ReduceGradients}, beside the computations; 0 if not given. */
         REDUCE;
 
@@ -73,6 +77,7 @@ public final class UnitCosts implements CostModel {
         set(Kind.TRANSFER, 0);
         set(Kind.LINK, 0);
         set(Kind.GATHER, 0);
+        set(Kind.OFFLOAD, 0);
         set(Kind.REDUCE, 0);
     }
 
@@ -162,7 +167,7 @@ public final class UnitCosts implements CostModel {
             case Op.Recompute _ -> of(Kind.RECOMPUTE);
             case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
                     overlapped(nanos(rank, position, forward) + nanos(rank, position, backward));
-            case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
+            case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
     }
 
@@ -186,7 +191,12 @@ public final class UnitCosts implements CostModel {
 
     @Override
     public long backgroundNanos(int rank, Op op) {
-        return of(op instanceof Op.ReduceGradients ? Kind.REDUCE : Kind.GATHER);
+        return switch (op) {
+            case Op.ReduceGradients _ -> of(Kind.REDUCE);
+            case Op.GatherParameters _ -> of(Kind.GATHER);
+            case Op.ActivationOp _ -> of(Kind.OFFLOAD);
+            case Op.Compute _, Op.Overlapped _, Op.Transfer _, Op.ReleaseParameters _ -> 0;
+        };
     }
 
     @Override

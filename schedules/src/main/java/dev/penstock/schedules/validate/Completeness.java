@@ -98,6 +98,8 @@ final class Completeness {
                     case BACKWARD_INPUT, BACKWARD_WEIGHT ->
                             split && index.isMissing(OpKind.BACKWARD, unit);
                     case RECOMPUTE -> false;
+                    case OFFLOAD -> !index.isMissing(OpKind.RELOAD, unit);
+                    case RELOAD -> !index.isMissing(OpKind.OFFLOAD, unit);
                     case FORWARD,
                             SEND_ACTIVATION,
                             RECEIVE_ACTIVATION,
@@ -124,6 +126,13 @@ final class Completeness {
             violations.add(
                     new Violation.Unexpected(
                             place, at(place) + "has a full backward beside it: one or the other"));
+        } else if (op instanceof Op.ActivationOp moved
+                && !index.isMissing(OpKind.RECOMPUTE, shape.indexOf(moved.unit()))) {
+            violations.add(
+                    new Violation.Unexpected(
+                            place,
+                            at(place)
+                                    + "has a recompute beside it, so that the unit keeps nothing to move: one or the other"));
         } else if (isUnique(op) && index.positionOf(op, place.rank()) != place.position()) {
             violations.add(
                     new Violation.Duplicate(
@@ -187,7 +196,7 @@ final class Completeness {
         int stage = unit / shape.unitsPerStage();
         return switch (kind) {
             case FORWARD -> true;
-            case BACKWARD, BACKWARD_INPUT, RECOMPUTE -> training && frozen.hasBackward(stage);
+            case BACKWARD, BACKWARD_INPUT, RECOMPUTE, OFFLOAD, RELOAD -> training && frozen.hasBackward(stage);
             case BACKWARD_WEIGHT -> training && frozen.trains(stage);
             case SEND_ACTIVATION -> transfers && crossesAfter(unit);
             case RECEIVE_ACTIVATION -> transfers && crossesBefore(unit);
@@ -225,7 +234,8 @@ final class Completeness {
                     "goes to a stage that neither trains anything nor passes gradients on";
             case Op.ReceiveGradient _ when training && !frozen.hasBackward(op.stage()) ->
                     "comes to a stage that neither trains anything nor passes gradients on";
-            case Op.Compute _ -> "has no place in a forward-only schedule";
+            case Op.ActivationOp _ when training -> "moves what no backward reads";
+            case Op.Compute _, Op.ActivationOp _ -> "has no place in a forward-only schedule";
             case Op.SendGradient _, Op.ReceiveGradient _ when !training ->
                     "has no place in a forward-only schedule";
             case Op.ReceiveActivation _, Op.ReceiveGradient _ ->

@@ -31,6 +31,8 @@ final class HeldBytes {
     private long activations;
     private long inputs;
     private long gathered;
+    private long away;
+    private long mostAway;
 
     HeldBytes(PipelineShape shape, PassKind passKind, RankProgram program, MemoryModel model) {
         this.shape = shape;
@@ -53,16 +55,16 @@ final class HeldBytes {
 
     /** Runs the program. */
     RankBytes peak() {
-        var peak = new RankBytes(program.rank(), 0, 0, 0, 0);
+        var peak = new RankBytes(program.rank(), 0, 0, 0, 0, 0);
         for (int i = 0; i < program.ops().size(); i++) {
             Op op = program.ops().get(i);
             begin(op);
             if (activations + inputs + gathered > peak.peakBytes()) {
-                peak = new RankBytes(program.rank(), i, activations, inputs, gathered);
+                peak = new RankBytes(program.rank(), i, activations, inputs, gathered, 0);
             }
             end(op);
         }
-        return peak;
+        return peak.withHost(mostAway);
     }
 
     /** Runs the program to an op and stops while that runs. */
@@ -105,6 +107,11 @@ final class HeldBytes {
                 stage(stage).layers.set(i);
             }
         }
+        if (op instanceof Op.Reload(WorkUnit unit) && shape.contains(unit)) {
+            open(unit);
+        } else if (op instanceof Op.Offload(WorkUnit unit) && shape.contains(unit)) {
+            leave(unit);
+        }
         for (Op.Compute part : op.computations()) {
             boolean makesActivations = part instanceof Op.Forward || part instanceof Op.Recompute;
             if (makesActivations && shape.contains(part.unit())) {
@@ -126,6 +133,11 @@ final class HeldBytes {
                 gathered -= stage(stage).layers.get(i) ? model.layer(stage, i) : 0;
                 stage(stage).layers.clear(i);
             }
+        }
+        if (op instanceof Op.Offload(WorkUnit unit) && shape.contains(unit)) {
+            close(unit);
+        } else if (op instanceof Op.Reload(WorkUnit unit) && shape.contains(unit)) {
+            comeBack(unit);
         }
         for (Op.Compute part : op.computations()) {
             if (shape.contains(part.unit())) {
@@ -182,6 +194,21 @@ final class HeldBytes {
         }
     }
 
+    private void leave(WorkUnit unit) {
+        if (stage(unit.stage()).live.get(index(unit)) && !stage(unit.stage()).away.get(index(unit))) {
+            stage(unit.stage()).away.set(index(unit));
+            away += model.activation(unit.stage(), unit.slice());
+            mostAway = Math.max(mostAway, away);
+        }
+    }
+
+    private void comeBack(WorkUnit unit) {
+        if (stage(unit.stage()).away.get(index(unit))) {
+            stage(unit.stage()).away.clear(index(unit));
+            away -= model.activation(unit.stage(), unit.slice());
+        }
+    }
+
     private Stage stage(int stage) {
         return stages.computeIfAbsent(stage, _ -> new Stage());
     }
@@ -194,6 +221,7 @@ final class HeldBytes {
     private static final class Stage {
         final BitSet live = new BitSet();
         final BitSet parked = new BitSet();
+        final BitSet away = new BitSet();
         final BitSet recomputed = new BitSet();
         final BitSet awaitingWeight = new BitSet();
         final BitSet layers = new BitSet();

@@ -88,6 +88,7 @@ final class OpOrderCheck {
                 int unit = shape.indexOf(u);
                 after(place, OpKind.FORWARD, unit);
                 after(place, OpKind.RECOMPUTE, unit);
+                after(place, OpKind.RELOAD, unit);
                 after(place, OpKind.RECEIVE_GRADIENT, unit);
                 if (u.stage() < shape.stages() - 1 && !placement.crossesAfter(u)) {
                     after(place, OpKind.BACKWARD, unit + shape.unitsPerStage());
@@ -101,6 +102,8 @@ final class OpOrderCheck {
             case Op.BackwardWeight(WorkUnit u) ->
                     after(place, OpKind.BACKWARD_INPUT, shape.indexOf(u));
             case Op.Recompute(WorkUnit u) -> after(place, OpKind.FORWARD, shape.indexOf(u));
+            case Op.Offload(WorkUnit u) -> after(place, OpKind.FORWARD, shape.indexOf(u));
+            case Op.Reload(WorkUnit u) -> after(place, OpKind.OFFLOAD, shape.indexOf(u));
             case Op.SendActivation(WorkUnit u) -> after(place, OpKind.FORWARD, shape.indexOf(u));
             case Op.SendGradient(WorkUnit u) -> {
                 after(place, OpKind.BACKWARD, shape.indexOf(u));

@@ -12,12 +12,24 @@ import java.util.List;
  * @param activationBytes of live units at that op
  * @param inputBytes of units that wait to be recomputed
  * @param gatheredBytes of parameters of others
+ * @param hostBytes the most at a time, whenever that is, of units whose activations are on the
+ *     host: from the start of the offload to the end of the reload
  */
 public record RankBytes(
-        int rank, int position, long activationBytes, long inputBytes, long gatheredBytes) {
-    /** All together. */
+        int rank,
+        int position,
+        long activationBytes,
+        long inputBytes,
+        long gatheredBytes,
+        long hostBytes) {
+    /** All together of the device. */
     public long peakBytes() {
         return activationBytes + inputBytes + gatheredBytes;
+    }
+
+    RankBytes withHost(long bytes) {
+        return new RankBytes(
+                rank, position, activationBytes, inputBytes, gatheredBytes, bytes);
     }
 
     /**

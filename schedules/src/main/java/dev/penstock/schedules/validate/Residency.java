@@ -58,7 +58,7 @@ final class Residency {
                         compute(place, part, stages);
                     }
                 }
-                case Op.Transfer _, Op.ReduceGradients _ -> {}
+                case Op.Transfer _, Op.ActivationOp _, Op.ReduceGradients _ -> {}
             }
         }
     }

@@ -16,6 +16,8 @@ class OpTextTest {
                 "1RECV_F0",
                 "1SEND_B0",
                 "0RECV_B0",
+                "1OFFLOAD0",
+                "1RELOAD0",
                 "0REDUCE_GRAD"
             })
     void anOpReadsBackFromItsText(String text) {
@@ -23,7 +25,7 @@ class OpTextTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"2F0s1", "0B1s0", "3SEND_F1s2", "0REDUCE_GRAD"})
+    @ValueSource(strings = {"2F0s1", "0B1s0", "3SEND_F1s2", "2RELOAD0s1", "0REDUCE_GRAD"})
     void anOpOfASliceReadsBackFromItsText(String text) {
         assertThat(OpText.print(OpText.parse(text).orElseThrow(), true)).isEqualTo(text);
     }

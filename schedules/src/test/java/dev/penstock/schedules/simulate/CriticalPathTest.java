@@ -1,5 +1,6 @@
 package dev.penstock.schedules.simulate;
 
+import static java.util.stream.Collectors.toSet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -12,8 +13,10 @@ import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
+import dev.penstock.schedules.lower.InsertOffloads;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.OffloadSettings;
 import dev.penstock.schedules.simulate.CriticalPath.Activity;
 import dev.penstock.schedules.simulate.CriticalPath.Cause;
 import dev.penstock.schedules.simulate.CriticalPath.Step;
@@ -21,6 +24,7 @@ import java.util.Collection;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class CriticalPathTest {
@@ -43,6 +47,9 @@ class CriticalPathTest {
             check.of(order, costs, InFlight.unbounded());
             check.of(lowered, costs, few);
             check.of(RandomOrders.withParameterOps(order, seed), costs, few);
+            var all = IntStream.range(0, order.shape().stages()).boxed().collect(toSet());
+            check.of(
+                    InsertOffloads.into(lowered, new OffloadSettings(all, seed % 3)), costs, few);
             Schedule pairs = RandomOrders.withPairs(order);
             // a pair waits for both of its parts, which some orders do not survive
             if (ScheduleSimulator.stuck(pairs, few).isEmpty()) {

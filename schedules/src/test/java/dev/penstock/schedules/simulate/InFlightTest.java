@@ -30,7 +30,8 @@ class InFlightTest {
                         case Op.Backward _ -> 2_000_000;
                         case Op.BackwardInput _, Op.BackwardWeight _, Op.Recompute _ -> 1_000_000;
                         case Op.Overlapped _ -> 3_000_000;
-                        case Op.Transfer _, Op.ReduceGradients _, Op.ParameterOp _ -> 1;
+                        case Op.Transfer _, Op.ReduceGradients _ -> 1;
+                        case Op.ActivationOp _, Op.ParameterOp _ -> 1;
                     };
 
     private static List<Long> starts(Schedule lowered, InFlight inFlight) {

@@ -33,8 +33,8 @@ class MemoryProfileTest {
 
         assertThat(profile.stages())
                 .containsExactly(
-                        new StagePeak(0, 0, 3, List.of(2, 1), 2, 1, 0, 0),
-                        new StagePeak(0, 1, 2, List.of(1, 1), 1, 1, 0, 0));
+                        new StagePeak(0, 0, 3, List.of(2, 1), 2, 1, 0, 0, 0),
+                        new StagePeak(0, 1, 2, List.of(1, 1), 1, 1, 0, 0, 0));
         // 0F0s0 0F0s1 1F0s0 0F1s0 1F0s1 are live when the fifth op runs
         assertThat(profile.ranks()).containsExactly(new MemoryProfile.RankPeak(0, 5, 4));
     }
@@ -51,7 +51,7 @@ class MemoryProfileTest {
                         """);
 
         assertThat(MemoryProfile.of(schedule, PassKind.TRAINING).stages())
-                .containsExactly(new StagePeak(0, 0, 4, List.of(2, 2), 2, 2, 0, 0));
+                .containsExactly(new StagePeak(0, 0, 4, List.of(2, 2), 2, 2, 0, 0, 0));
     }
 
     @Test
@@ -66,7 +66,7 @@ class MemoryProfileTest {
                         """);
 
         assertThat(MemoryProfile.of(schedule, PassKind.FORWARD_ONLY).stages())
-                .containsExactly(new StagePeak(0, 0, 1, List.of(1, 1), 2, 0, 0, 0));
+                .containsExactly(new StagePeak(0, 0, 1, List.of(1, 1), 2, 0, 0, 0, 0));
     }
 
     @Test

@@ -123,6 +123,7 @@ class ScheduleSimulatorTest {
                                     Op.BackwardWeight _,
                                     Op.Recompute _,
                                     Op.Overlapped _,
+                                    Op.ActivationOp _,
                                     Op.ParameterOp _,
                                     Op.SendActivation _,
                                     Op.SendGradient _,

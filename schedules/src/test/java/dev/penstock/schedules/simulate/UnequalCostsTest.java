@@ -36,6 +36,7 @@ class UnequalCostsTest {
                                 Op.Recompute _,
                                 Op.Overlapped _,
                                 Op.Transfer _,
+                                Op.ActivationOp _,
                                 Op.ParameterOp _,
                                 Op.ReduceGradients _ ->
                                 0;

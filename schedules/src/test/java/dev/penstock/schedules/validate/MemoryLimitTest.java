@@ -33,7 +33,7 @@ class MemoryLimitTest {
         Schedule schedule = oneRank("micro-batches: 3\n", "0F0 0F1 0B0 0F2 0B1 0B2");
         MemoryModel model = MemoryModel.uniform(schedule.shape(), 100, 1, 0);
 
-        assertThat(peak(schedule, model)).isEqualTo(new RankBytes(0, 1, 200, 0, 0));
+        assertThat(peak(schedule, model)).isEqualTo(new RankBytes(0, 1, 200, 0, 0, 0));
     }
 
     @Test
@@ -41,7 +41,7 @@ class MemoryLimitTest {
         Schedule schedule = oneRank("micro-batches: 2\n", "0F0 0I0 0F1 0I1 0W0 0W1");
 
         assertThat(peak(schedule, MemoryModel.uniform(schedule.shape(), 10, 0, 0)))
-                .isEqualTo(new RankBytes(0, 2, 20, 0, 0));
+                .isEqualTo(new RankBytes(0, 2, 20, 0, 0, 0));
     }
 
     @Test
@@ -49,11 +49,11 @@ class MemoryLimitTest {
         Schedule schedule = oneRank("micro-batches: 3\n", "0F0 0I0 0F1 0I1 0W0 0W1 0F2 0B2");
         var model = model(10, 100);
 
-        assertThat(peak(schedule, model)).isEqualTo(new RankBytes(0, 3, 220, 0, 0));
+        assertThat(peak(schedule, model)).isEqualTo(new RankBytes(0, 3, 220, 0, 0, 0));
         assertThat(peak(oneRank("micro-batches: 2\n", "0F0 0F1 0B0 0I1 0W1"), model))
-                .isEqualTo(new RankBytes(0, 3, 110, 0, 0));
+                .isEqualTo(new RankBytes(0, 3, 110, 0, 0, 0));
         assertThat(peak(oneRank("micro-batches: 1\n", "0I0 0I0 0F0 0I0 0I0 0W0 0W0 0F0"), model))
-                .isEqualTo(new RankBytes(0, 3, 110, 0, 0));
+                .isEqualTo(new RankBytes(0, 3, 110, 0, 0, 0));
     }
 
     private static MemoryModel model(long activations, long weight) {
@@ -70,9 +70,9 @@ class MemoryLimitTest {
                 oneRank("micro-batches: 3\n", "0F0 0F1 0F2 0R0 0B0 0R1 0B1 0R2 0I2 0W2");
 
         assertThat(peak(schedule, MemoryModel.uniform(schedule.shape(), 100, 10, 0)))
-                .isEqualTo(new RankBytes(0, 2, 100, 20, 0));
+                .isEqualTo(new RankBytes(0, 2, 100, 20, 0, 0));
         assertThat(peak(schedule, MemoryModel.uniform(schedule.shape(), 100, 101, 0)))
-                .isEqualTo(new RankBytes(0, 2, 100, 202, 0));
+                .isEqualTo(new RankBytes(0, 2, 100, 202, 0, 0));
     }
 
     @Test
@@ -87,7 +87,7 @@ class MemoryLimitTest {
                         List.of(List.of(0L, 0L), List.of(0L, 0L)),
                         List.of(List.of(0L), List.of(0L)));
 
-        assertThat(peak(schedule, model)).isEqualTo(new RankBytes(0, 3, 15, 0, 0));
+        assertThat(peak(schedule, model)).isEqualTo(new RankBytes(0, 3, 15, 0, 0, 0));
     }
 
     @Test
@@ -101,9 +101,9 @@ class MemoryLimitTest {
                 new MemoryModel(
                         List.of(List.of(100L)), List.of(List.of(0L)), List.of(List.of(1L, 2L, 4L)));
 
-        assertThat(peak(schedule, model)).isEqualTo(new RankBytes(0, 2, 100, 0, 7));
+        assertThat(peak(schedule, model)).isEqualTo(new RankBytes(0, 2, 100, 0, 7, 0));
         assertThat(peak(oneRank("micro-batches: 1\n", "0RESHARD 0UNSHARD 0RESHARD 0F0 0B0"), model))
-                .isEqualTo(new RankBytes(0, 3, 100, 0, 0));
+                .isEqualTo(new RankBytes(0, 3, 100, 0, 0, 0));
     }
 
     @Test
@@ -114,7 +114,7 @@ class MemoryLimitTest {
                         "0UNSHARD 0RESHARD 0UNSHARD 0F0 0R0 0R0 0B0 0RESHARD 0RESHARD");
 
         assertThat(peak(schedule, MemoryModel.uniform(schedule.shape(), 10, 5, 3)))
-                .isEqualTo(new RankBytes(0, 3, 10, 0, 3));
+                .isEqualTo(new RankBytes(0, 3, 10, 0, 3, 0));
     }
 
     @Test
@@ -144,7 +144,7 @@ class MemoryLimitTest {
                                 schedule,
                                 PassKind.FORWARD_ONLY,
                                 MemoryModel.uniform(schedule.shape(), 7, 0, 0)))
-                .containsExactly(new RankBytes(0, 0, 7, 0, 0));
+                .containsExactly(new RankBytes(0, 0, 7, 0, 0, 0));
     }
 
     @Test
@@ -242,6 +242,6 @@ class MemoryLimitTest {
                 oneRank("micro-batches: 1\n", "0F0 0F9 0R9 5UNSHARD 5RESHARD 0B9 0B0 0B0");
 
         assertThat(peak(schedule, MemoryModel.uniform(schedule.shape(), 3, 1, 1)))
-                .isEqualTo(new RankBytes(0, 0, 3, 0, 0));
+                .isEqualTo(new RankBytes(0, 0, 3, 0, 0, 0));
     }
 }

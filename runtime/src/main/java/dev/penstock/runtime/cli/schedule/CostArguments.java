@@ -40,7 +40,7 @@ final class CostArguments {
             description = {
                 "Times in any whole unit: forward, backward-input and backward-weight",
                 "(default 1 each), backward (default both), recompute, overlapped,",
-                "transfer, link, gather, reduce (default 0 each)."
+                "transfer, link, gather, offload, reduce (default 0 each)."
             })
     private List<String> costs = new ArrayList<>();
 

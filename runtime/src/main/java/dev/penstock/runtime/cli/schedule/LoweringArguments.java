@@ -7,8 +7,10 @@ import dev.penstock.schedules.lower.GatherSettings;
 import dev.penstock.schedules.lower.GradientReduction;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.OffloadSettings;
 import dev.penstock.schedules.lower.ParameterResidency;
 import java.util.Locale;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -42,6 +44,12 @@ final class LoweringArguments {
     enum Recompute {
         NONE,
         FULL
+    }
+
+    /** Whose activations leave the device between forward and backward. */
+    enum Offload {
+        NONE,
+        ALL
     }
 
     /** As many as a configuration's model may have. */
@@ -80,6 +88,21 @@ final class LoweringArguments {
             description = "Activations computed a second time: none or full (default: none).")
     private Recompute recompute = Recompute.NONE;
 
+    @Option(
+            names = "--offload",
+            paramLabel = "WHAT",
+            description = {
+                "Activations that go to the host between forward and backward: none or all",
+                "(default: none)."
+            })
+    private Offload offload = Offload.NONE;
+
+    @Option(
+            names = "--reload-ahead",
+            paramLabel = "K",
+            description = "Bring them back so many computations ahead (default: 1).")
+    private @Nullable Integer reloadAhead;
+
     @Option(names = "--split-backward", description = "Every backward in two ops, I and W.")
     private boolean split;
 
@@ -100,6 +123,11 @@ final class LoweringArguments {
         if (recompute == Recompute.FULL) {
             options = options.withRecompute();
         }
+        if (offload == Offload.ALL) {
+            options =
+                    options.withOffload(
+                            new OffloadSettings(Set.of(), reloadAhead == null ? 1 : reloadAhead));
+        }
         if (gathers != null) {
             var settings =
                     new GatherSettings(residency(gathers), lookAhead == null ? 1 : lookAhead);
@@ -115,7 +143,7 @@ final class LoweringArguments {
 
     /** Whether ops are asked for that an order of computations alone has not. */
     boolean addsOps() {
-        return gathers != null || reduce != null;
+        return gathers != null || reduce != null || offload == Offload.ALL;
     }
 
     /**
@@ -159,6 +187,10 @@ final class LoweringArguments {
         if (split && merge) {
             problems.add("expected --split-backward or --merge-backward, got both");
         }
+        if (reloadAhead != null && offload == Offload.NONE) {
+            problems.add("expected --offload beside --reload-ahead; try --offload all");
+        }
+        problems.count("--reload-ahead", reloadAhead, 0, OptionProblems.MOST);
         requireWithGathers(problems, "--look-ahead", lookAhead, 0, OptionProblems.MOST);
         requireWithGathers(problems, "--layers", layers, 1, MOST_LAYERS);
     }

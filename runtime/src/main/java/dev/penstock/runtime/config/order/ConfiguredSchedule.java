@@ -22,6 +22,7 @@ import dev.penstock.schedules.ir.ScheduleTextException;
 import dev.penstock.schedules.ir.TextProblem;
 import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.OffloadSettings;
 import dev.penstock.schedules.lower.OmitFrozen;
 import dev.penstock.schedules.validate.Conditions;
 import java.io.IOException;
@@ -30,6 +31,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * The order that a configuration asks for, generated or read from its file. Whether it can run is
@@ -113,6 +115,11 @@ public record ConfiguredSchedule(
         var shared = loaded.config().zero().lowering(whole, holders(loaded), visit);
         var options =
                 loaded.config().schedule().recompute().units() ? shared.withRecompute() : shared;
+        ScheduleSection section = loaded.config().schedule();
+        Set<Integer> offloaded = section.offload().stages(order.shape().stages());
+        if (!offloaded.isEmpty()) {
+            options = options.withOffload(new OffloadSettings(offloaded, section.reloadAhead()));
+        }
         return loaded.config().dataPlane().inFlight().map(options::withCapacity).orElse(options);
     }
 

@@ -65,6 +65,7 @@ final class Consistency {
         consistency.partitionMatches();
         consistency.slicesFillTheContext();
         consistency.recomputedBlocksExist();
+        consistency.offloadedStagesExist();
         consistency.learningRateFalls();
         consistency.keysAreOfTheLearningRatesSchedule();
         consistency.warmUpAndDecayFitTheRun();
@@ -936,6 +937,30 @@ final class Consistency {
                     "schedule.recompute",
                     "model.layers");
         }
+    }
+
+    private void offloadedStagesExist() {
+        if (config.schedule().offload() instanceof Offload.Given(List<Integer> offloaded)) {
+            int stages = config.pipeline().stages() * config.chunks();
+            require(
+                    offloaded.stream().allMatch(stage -> stage < stages),
+                    "stages from 0 to %d (pipeline.stages x pipeline.chunks = %d)"
+                            .formatted(stages - 1, stages),
+                    offloaded,
+                    "try schedule.offload = all",
+                    "schedule.offload",
+                    "pipeline.stages",
+                    "pipeline.chunks");
+        }
+        require(
+                config.schedule().offload() == Offload.Rule.NONE
+                        || !config.schedule().recompute().units(),
+                "none where schedule.recompute = full: a unit that is run again keeps nothing to"
+                        + " offload",
+                "schedule.offload",
+                "try schedule.recompute = blocks, which keeps the blocks' inputs",
+                "schedule.offload",
+                "schedule.recompute");
     }
 
     private void learningRateFalls() {

@@ -21,6 +21,7 @@ import java.util.stream.Stream;
  * @param swap where everything that a rank holds of the model lies while it is not in memory;
  *     empty: it is in memory throughout
  * @param swapIntensity decides how layers are cut where a rank swaps, and nothing else
+ * @param offload a folder for activations that leave the device; empty: the host's memory
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
@@ -78,6 +79,13 @@ public record DeviceSection(
                                         + " long as loading a byte; cuts the stages so that loads"
                                         + " hide behind computing")
                 int swapIntensity,
+                        is = "host",
+                        word = "host",
+                        output = true,
+                        doc =
+                                "where activations go that leave the device: the host's memory, or"
+                                        + " files in a folder")
+                Optional<Path> offload,
         @Setting(is = "false", doc = "GPUs are given work that comes again as CUDA graphs")
                 boolean graphs) {
     /** Tokens of a block of summation, unless another number is given. */

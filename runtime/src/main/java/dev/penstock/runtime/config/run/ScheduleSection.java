@@ -25,6 +25,8 @@ import java.util.stream.Stream;
  *     kind that lives on them, else 1
  * @param sliceLengths how long they are; given lengths also say how many
  * @param recompute what backwards compute a second time instead of keeping it from the forward
+ * @param offload whose activations leave the device in between
+ * @param reloadAhead how many computations before its backward a unit comes back
  * @param file an order written by hand; it takes the place of {@code kind} and its options
  * @param candidates kinds that may take the place of {@code kind} while the run goes on
  * @param costs three for each rank: of a forward, a backward for the input and one for the weights;
@@ -56,6 +58,21 @@ public record ScheduleSection(
                                 "activations computed again in the backward, of units (full),"
                                         + " blocks, or blocks such as [0, 1]")
                 Recompute recompute,
+        @Setting(
+                        is = "none",
+                        range = "[0, )",
+                        doc =
+                                "activations that leave the device between forward and backward:"
+                                        + " of the first half of the stages, of all, or of stages"
+                                        + " such as [0, 1]")
+                Offload offload,
+        @Setting(
+                        is = "1",
+                        range = "[0, 65536]",
+                        doc =
+                                "computations before its backward that a unit is brought back; 0:"
+                                        + " right before")
+                int reloadAhead,
         @Setting(
                         is = "none",
                         word = "none",

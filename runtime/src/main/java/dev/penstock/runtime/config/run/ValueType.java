@@ -104,6 +104,12 @@ public record ValueType<T>(
                     Recompute.Given::new,
                     given -> given instanceof Recompute.Given(var blocks) ? blocks : null,
                     setting);
+        } else if (type == Offload.class) {
+            return ruleOrList(
+                    Offload.Rule.values(),
+                    Offload.Given::new,
+                    given -> given instanceof Offload.Given(var stages) ? stages : null,
+                    setting);
         } else if (type == ParallelSection.Shards.class) {
             return countOrList(ranged(INTEGER, setting, MOST));
         } else if (type == Path.class) {

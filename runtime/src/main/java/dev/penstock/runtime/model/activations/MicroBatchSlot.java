@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.activations;
 
+import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.Tensor;
 import java.util.HashMap;
 import java.util.List;
@@ -8,13 +9,25 @@ import java.util.Map;
 /** Memory for something of one micro-batch, per layer, seen at the size of any smaller one. */
 final class MicroBatchSlot {
     private final List<Tensor> largest;
+    private final List<DeviceBuffer> buffers;
+    private final UnderWay underWay = new UnderWay();
     private final Map<Integer, List<Tensor>> byRows = new HashMap<>();
 
     /**
      * @param largest entry i is of block i of the stage
+     * @param buffers of those that are this slot's alone
      */
-    MicroBatchSlot(List<Tensor> largest) {
+    MicroBatchSlot(List<Tensor> largest, List<DeviceBuffer> buffers) {
+        this.buffers = List.copyOf(buffers);
         this.largest = List.copyOf(largest);
+    }
+
+    List<DeviceBuffer> buffers() {
+        return buffers;
+    }
+
+    UnderWay underWay() {
+        return underWay;
     }
 
     /** Returns the memory of a micro-batch of n rows. */

@@ -55,6 +55,15 @@ public final class SlotPool<T> {
         return slot;
     }
 
+    int size() {
+        return slots.size();
+    }
+
+    /** Returns any of the slots, which are alike. */
+    T first() {
+        return slots.getFirst();
+    }
+
     /** Returns whether a key has a slot. */
     boolean lends(int key) {
         return lent.get(key) != null;
@@ -63,6 +72,12 @@ public final class SlotPool<T> {
     /** Takes a slot back. */
     public void free(int key) {
         idle.push(get(key));
+        lent.set(key, null);
+    }
+
+    /** Same as {@link #free}, for a slot that is not empty yet: it is lent again last. */
+    void freeLast(int key) {
+        idle.addLast(get(key));
         lent.set(key, null);
     }
 

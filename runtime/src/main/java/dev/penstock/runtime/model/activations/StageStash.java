@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.activations;
 
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
@@ -14,6 +15,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -29,6 +31,8 @@ public final class StageStash {
     private final SlotPool<MicroBatchSlot> queryKeyValues;
     private final SlotPool<MicroBatchSlot> gradients;
     private final RecomputedBlocks recomputed;
+    private final HostLink link;
+    private final SlotPool<HostSlot> away;
     private final boolean forwardOnly;
 
     /** The number of units whose backward is still to come, by micro-batch. */
@@ -38,6 +42,7 @@ public final class StageStash {
      * Allocates all slots of a stage's budget.
      *
      * @param shapes of the current step
+     * @param link of the rank
      */
     public StageStash(
             StepShapes shapes,
@@ -45,8 +50,10 @@ public final class StageStash {
             GptSettings settings,
             StageRole role,
             StageBudget budget,
-            RecomputedBlocks recomputed) {
+            RecomputedBlocks recomputed,
+            HostLink link) {
         this.shapes = shapes;
+        this.link = link;
         batch = shapes.whole();
         this.recomputed = recomputed;
         forwardOnly = budget.forwardOnly();
@@ -71,6 +78,7 @@ public final class StageStash {
                         DType.F32,
                         columns,
                         recomputed);
+        away = hostPool(scopes.host(), budget);
     }
 
     /** One pool for all slices, or one for each where that is smaller. */
@@ -129,19 +137,22 @@ public final class StageStash {
         BatchShape batch = settings.batchOfPart();
         List<UnitSlot> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            UnitActivations largest =
+            UnitSlot slot =
                     Carver.carve(
                             scope,
                             "activations of a unit of %d rows, slot %d".formatted(rows, i),
                             carver ->
-                                    UnitActivations.carve(
-                                            carver,
+                                    new UnitSlot(
+                                            UnitActivations.carve(
+                                                    carver,
+                                                    settings.shape(role),
+                                                    role,
+                                                    rows,
+                                                    budget.split(),
+                                                    recomputed),
                                             settings.shape(role),
-                                            role,
-                                            rows,
-                                            budget.split(),
-                                            recomputed));
-            slots.add(new UnitSlot(largest, settings.shape(role)));
+                                            carver.buffer()));
+            slots.add(slot);
         }
         return new SlotPool<>("activations of units", slots, batch.microBatches() * batch.slices());
     }
@@ -157,6 +168,7 @@ public final class StageStash {
         List<MicroBatchSlot> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             List<Tensor> layers = new ArrayList<>();
+            List<DeviceBuffer> own = new ArrayList<>();
             for (int layer = 0; layer < role.layers(); layer++) {
                 Tensor shared = recomputed.contains(layer) ? recomputed.queryKeyValues() : null;
                 layers.add(
@@ -168,8 +180,11 @@ public final class StageStash {
                                         type,
                                         batch.microBatchRows(),
                                         columns));
+                if (shared == null) {
+                    own.add(layers.getLast().buffer());
+                }
             }
-            slots.add(new MicroBatchSlot(layers));
+            slots.add(new MicroBatchSlot(layers, own));
         }
         return new SlotPool<>(content, slots, batch.microBatches());
     }
@@ -208,11 +223,82 @@ public final class StageStash {
     }
 
     private UnitActivations lend(WorkUnit unit) {
-        return unitsBySlice.get(unit.slice()).take(key(unit)).of(rows(unit));
+        unitsBySlice.get(unit.slice()).take(key(unit));
+        return unit(unit);
     }
 
+    /** Returns a unit's activations, once they are here and nobody else's are on their way out. */
     public UnitActivations unit(WorkUnit unit) {
-        return unitsBySlice.get(unit.slice()).get(key(unit)).of(rows(unit));
+        UnitSlot slot = unitsBySlice.get(unit.slice()).get(key(unit));
+        slot.underWay().await();
+        if (!batch.sliced()) {
+            queryKeyValues.get(unit.microBatch()).underWay().await();
+        }
+        return slot.of(rows(unit));
+    }
+
+    /** Room on the host for as many units as are ever away, each as large as the largest. */
+    private SlotPool<HostSlot> hostPool(DeviceScope host, StageBudget budget) {
+        List<HostSlot> slots = new ArrayList<>();
+        for (int i = 0; i < budget.away(); i++) {
+            String name = "activations of a unit, slot %d".formatted(i);
+            List<DeviceBuffer> ofMicroBatch =
+                    batch.sliced()
+                            ? List.of()
+                            : queryKeyValues.first().buffers().stream()
+                                    .map(
+                                            buffer ->
+                                                    host.allocate(
+                                                            "queries, keys and values, " + name,
+                                                            buffer.bytes()))
+                                    .toList();
+            slots.add(new HostSlot(host.allocate(name, largestUnitBytes()), ofMicroBatch));
+        }
+        return new SlotPool<>(
+                "activations on the host", slots, batch.microBatches() * batch.slices());
+    }
+
+    private long largestUnitBytes() {
+        return unitsBySlice.stream()
+                .mapToLong(pool -> pool.first().buffer().bytes())
+                .max()
+                .orElseThrow();
+    }
+
+    /** Starts to bring a unit's activations to the host; others may take their place. */
+    public void offload(WorkUnit unit) {
+        UnitSlot slot = unitsBySlice.get(unit.slice()).get(key(unit));
+        HostSlot host = away.take(key(unit));
+        CompletableFuture<Void> copy;
+        if (batch.sliced()) {
+            copy = link.copy(() -> host.from(slot.buffer(), List.of()));
+        } else {
+            MicroBatchSlot ofMicroBatch = queryKeyValues.get(unit.microBatch());
+            copy = link.copy(() -> host.from(slot.buffer(), ofMicroBatch.buffers()));
+            ofMicroBatch.underWay().set(copy);
+            queryKeyValues.freeLast(unit.microBatch());
+        }
+        slot.underWay().set(copy);
+        unitsBySlice.get(unit.slice()).freeLast(key(unit));
+    }
+
+    /**
+     * Starts to bring a unit's activations back. Copies run one after another: what leaves its new
+     * place has left by then, and what next comes to its place on the host comes later.
+     */
+    public void reload(WorkUnit unit) {
+        UnitSlot slot = unitsBySlice.get(unit.slice()).take(key(unit));
+        HostSlot host = away.get(key(unit));
+        CompletableFuture<Void> copy;
+        if (batch.sliced()) {
+            copy = link.copy(() -> host.to(slot.buffer(), List.of()));
+        } else {
+            MicroBatchSlot ofMicroBatch = queryKeyValues.take(unit.microBatch());
+            copy = link.copy(() -> host.to(slot.buffer(), ofMicroBatch.buffers()));
+            ofMicroBatch.underWay().set(copy);
+        }
+        slot.underWay().set(copy);
+        away.free(key(unit));
     }
 
     /** Takes room for what the first part of a backward computes again, until {@link #freeUnit}. */
@@ -288,6 +374,8 @@ public final class StageStash {
 
     /** Forgets everything: the previous step was abandoned. */
     public void clear() {
+        settle();
+        away.freeAll();
         unitsBySlice.forEach(SlotPool::freeAll);
         queryKeyValues.freeAll();
         gradients.freeAll();
@@ -296,6 +384,13 @@ public final class StageStash {
             kept.freeAll();
         }
         Arrays.fill(units, 0);
+    }
+
+    /** Waits until nothing is on its way to the host or back. */
+    public void settle() {
+        if (away.size() > 0) {
+            link.settle();
+        }
     }
 
     private List<Tensor> ofMicroBatch(MicroBatchSlot slot, WorkUnit unit) {

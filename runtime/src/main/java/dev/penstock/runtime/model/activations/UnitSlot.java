@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.activations;
 
+import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.runtime.model.shape.ShardShape;
 import java.util.HashMap;
 import java.util.Map;
@@ -8,14 +9,26 @@ import java.util.Map;
 final class UnitSlot {
     private final UnitActivations largest;
     private final ShardShape shape;
+    private final DeviceBuffer buffer;
+    private final UnderWay underWay = new UnderWay();
     private final Map<Integer, UnitActivations> byRows = new HashMap<>();
 
     /**
      * @param largest carved for the largest unit that this slot may hold
+     * @param buffer of which it was carved
      */
-    UnitSlot(UnitActivations largest, ShardShape shape) {
+    UnitSlot(UnitActivations largest, ShardShape shape, DeviceBuffer buffer) {
+        this.buffer = buffer;
         this.largest = largest;
         this.shape = shape;
+    }
+
+    DeviceBuffer buffer() {
+        return buffer;
+    }
+
+    UnderWay underWay() {
+        return underWay;
     }
 
     /** Returns the memory of a unit of n rows. */

@@ -31,6 +31,11 @@ public final class Carver {
         return cut.apply(new Carver(scope.allocate(name, Math.max(LINE_BYTES, measure.usedBytes))));
     }
 
+    /** Returns the buffer that is cut. */
+    public DeviceBuffer buffer() {
+        return buffer;
+    }
+
     /** Cuts a dense F32 matrix. */
     public Tensor matrix(int rows, int columns) {
         return cut(new Tensor(buffer, usedBytes, DType.F32, rows, columns, columns));

@@ -22,11 +22,16 @@ final class MappedScope implements DeviceScope {
 
     private final String name;
     private final Path folder;
+    private final String key;
     private final Arena arena = Arena.ofShared();
     private long liveBytes;
     private boolean closed;
 
-    MappedScope(String name, Path folder) {
+    /**
+     * @param key of the configuration, for errors
+     */
+    MappedScope(String name, Path folder, String key) {
+        this.key = key;
         this.name = name;
         this.folder = folder;
     }
@@ -53,8 +58,8 @@ final class MappedScope implements DeviceScope {
             }
         } catch (IOException e) {
             throw new DeviceException(
-                    "offload %s: expected room for %,d bytes in %s, got '%s'; free some space, or name another folder as parallel.zero.offload"
-                            .formatted(bufferName, bytes, folder, e.getMessage()),
+                    "offload %s: expected room for %,d bytes in %s, got '%s'; free some space, or name another folder as %s"
+                            .formatted(bufferName, bytes, folder, e.getMessage(), key),
                     e);
         } finally {
             delete(file);

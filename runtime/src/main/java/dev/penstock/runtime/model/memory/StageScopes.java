@@ -25,10 +25,11 @@ public final class StageScopes implements AutoCloseable {
     private final DeviceScope accumulators;
     private final @Nullable DeviceScope offloaded;
     private final @Nullable SwapSpace swap;
+    private final DeviceScope host;
 
     /** Opens a scope of this name and its parts below {@code parent}. */
     public StageScopes(DeviceScope parent, String name) {
-        this(parent, name, null);
+        this(parent, name, null, new HostScope(MemoryUse.HOST_ACTIVATIONS));
     }
 
     /** Scopes in a device's memory, and in the folder that the settings name. */
@@ -38,8 +39,23 @@ public final class StageScopes implements AutoCloseable {
                 name,
                 settings.zero()
                         .offload()
-                        .map(folder -> new MappedScope(name + ", offloaded", folder))
-                        .orElse(null));
+                        .map(
+                                folder ->
+                                        new MappedScope(
+                                                name + ", offloaded",
+                                                folder,
+                                                "parallel.zero.offload"))
+                        .orElse(null),
+                host(settings));
+    }
+
+    private static DeviceScope host(GptSettings settings) {
+        return settings.offloadFolder()
+                .<DeviceScope>map(
+                        folder ->
+                                new MappedScope(
+                                        MemoryUse.HOST_ACTIVATIONS, folder, "device.offload"))
+                .orElseGet(() -> new HostScope(MemoryUse.HOST_ACTIVATIONS));
     }
 
     /**
@@ -54,7 +70,11 @@ public final class StageScopes implements AutoCloseable {
         }
         Path folder = SwapState.folder(settings.zero().swap().get(), replica, stage);
         return new StageScopes(
-                parent, name, null, scratch -> new SwapFolder(folder, scratch, kept));
+                parent,
+                name,
+                null,
+                host(settings),
+                scratch -> new SwapFolder(folder, scratch, kept));
     }
 
     /** Scopes that allocate nothing and only count. */
@@ -63,6 +83,7 @@ public final class StageScopes implements AutoCloseable {
                 new CountingScope("prediction"),
                 name,
                 settings.zero().offload().isPresent() ? new CountingScope("offloaded") : null,
+                new CountingScope(MemoryUse.HOST_ACTIVATIONS),
                 settings.zero().swap().isPresent()
                         ? scratch -> new CountedSwap(new CountingScope("swapped"), scratch)
                         : null);
@@ -70,16 +91,23 @@ public final class StageScopes implements AutoCloseable {
 
     /**
      * @param offloaded holds moments and own parts of sharded parameters instead; closed with this
+     * @param host holds activations that left the device; closed with this
      */
-    public StageScopes(DeviceScope parent, String name, @Nullable DeviceScope offloaded) {
-        this(parent, name, offloaded, null);
+    public StageScopes(
+            DeviceScope parent,
+            String name,
+            @Nullable DeviceScope offloaded,
+            DeviceScope host) {
+        this(parent, name, offloaded, host, null);
     }
 
     private StageScopes(
             DeviceScope parent,
             String name,
             @Nullable DeviceScope offloaded,
+            DeviceScope host,
             @Nullable Function<DeviceScope, SwapSpace> swapped) {
+        this.host = host;
         this.offloaded = offloaded;
         whole = parent.child(name, Long.MAX_VALUE);
         parameters = whole.child(MemoryUse.PARAMETERS, Long.MAX_VALUE);
@@ -141,6 +169,11 @@ public final class StageScopes implements AutoCloseable {
         return accumulators;
     }
 
+    /** Returns the scope for activations that left the device. */
+    public DeviceScope host() {
+        return host;
+    }
+
     public StageMemory memory() {
         return new StageMemory(
                 parameters.liveBytes(),
@@ -152,7 +185,8 @@ public final class StageScopes implements AutoCloseable {
                 gathered.liveBytes(),
                 accumulators.liveBytes(),
                 (offloaded == null ? 0 : offloaded.liveBytes())
-                        + (swap == null ? 0 : swap.bytes()));
+                        + (swap == null ? 0 : swap.bytes()),
+                host.liveBytes());
     }
 
     @Override
@@ -164,6 +198,7 @@ public final class StageScopes implements AutoCloseable {
         if (swap != null) {
             swap.close();
         }
+        host.close();
     }
 
     private void closeScopes() {

@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.shape;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.device.DType;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -26,6 +27,7 @@ import java.util.stream.IntStream;
  *     their gradients in every step
  * @param wired whether replicas share the micro-batches of the step as the order says: the batch is
  *     then that of all of them
+ * @param offloadFolder where activations go that leave the device; empty for the host's memory
  */
 public record GptSettings(
         ModelShape shape,
@@ -42,7 +44,8 @@ public record GptSettings(
         double dropout,
         GradientSum gradientSum,
         Optional<OuterSettings> outer,
-        boolean wired) {
+        boolean wired,
+        Optional<Path> offloadFolder) {
     private static final String TOKEN_TABLE = "wte.weight";
 
     public GptSettings {
@@ -130,7 +133,8 @@ public record GptSettings(
                 dropout,
                 gradientSum,
                 outer,
-                false);
+                false,
+                Optional.empty());
     }
 
     /** Settings of a run that trains everything and drops nothing. */
@@ -179,7 +183,8 @@ public record GptSettings(
                 dropout,
                 gradientSum,
                 outer,
-                wired);
+                wired,
+                offloadFolder);
     }
 
     /** Returns these settings with another dropout. */
@@ -199,7 +204,8 @@ public record GptSettings(
                 other,
                 gradientSum,
                 outer,
-                wired);
+                wired,
+                offloadFolder);
     }
 
     /** Returns these settings with gradients added up in another way. */
@@ -219,7 +225,8 @@ public record GptSettings(
                 dropout,
                 other,
                 outer,
-                wired);
+                wired,
+                offloadFolder);
     }
 
     /** Returns these settings with replicas that take steps alone. */
@@ -239,7 +246,29 @@ public record GptSettings(
                 dropout,
                 gradientSum,
                 Optional.of(other),
-                wired);
+                wired,
+                offloadFolder);
+    }
+
+    /** Returns these settings with activations that leave the device for a folder. */
+    public GptSettings offloadingTo(Path folder) {
+        return new GptSettings(
+                shape,
+                partition,
+                batch,
+                precision,
+                optimizer,
+                seed,
+                recomputedBlocks,
+                grid,
+                zero,
+                sequence,
+                fineTuning,
+                dropout,
+                gradientSum,
+                outer,
+                wired,
+                Optional.of(folder));
     }
 
     /** Returns these settings for replicas that share this batch. */
@@ -259,7 +288,8 @@ public record GptSettings(
                 dropout,
                 gradientSum,
                 outer,
-                true);
+                true,
+                offloadFolder);
     }
 
     /** Returns how many batches like this one make a step: one for each replica, or one for all. */
@@ -400,7 +430,8 @@ public record GptSettings(
                 dropout,
                 gradientSum,
                 outer,
-                wired);
+                wired,
+                offloadFolder);
     }
 
     /** Returns the rows of the largest tensor that is sent from stage to stage. */

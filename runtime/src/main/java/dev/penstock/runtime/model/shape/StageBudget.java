@@ -14,19 +14,22 @@ import java.util.List;
  *     no forward has a backward
  * @param awaitingWeight maximum units between the two parts of their backward; 0 where backwards
  *     are whole
+ * @param away maximum units whose activations are on the host
  */
 public record StageBudget(
         int units,
         List<Integer> unitsPerSlice,
         int microBatches,
         int backwardMicroBatches,
-        int awaitingWeight) {
+        int awaitingWeight,
+        int away) {
     public StageBudget {
         unitsPerSlice = List.copyOf(unitsPerSlice);
         if (units < 1
                 || microBatches < 1
                 || backwardMicroBatches < 0
                 || awaitingWeight < 0
+                || away < 0
                 || unitsPerSlice.isEmpty()
                 || unitsPerSlice.stream().anyMatch(n -> n < 1)) {
             throw new IllegalArgumentException(
@@ -35,7 +38,17 @@ public record StageBudget(
         }
     }
 
-    /** The budget of an order whose backwards are whole. */
+    /** The budget of an order that sends nothing to the host. */
+    public StageBudget(
+            int units,
+            List<Integer> unitsPerSlice,
+            int microBatches,
+            int backwardMicroBatches,
+            int awaitingWeight) {
+        this(units, unitsPerSlice, microBatches, backwardMicroBatches, awaitingWeight, 0);
+    }
+
+    /** The budget of such an order whose backwards are whole. */
     public StageBudget(
             int units, List<Integer> unitsPerSlice, int microBatches, int backwardMicroBatches) {
         this(units, unitsPerSlice, microBatches, backwardMicroBatches, 0);

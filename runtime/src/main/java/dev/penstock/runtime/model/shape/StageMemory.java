@@ -15,6 +15,7 @@ import java.util.List;
  * @param gathered whole parameters gathered from shards, while they are present
  * @param accumulators gradients that have not been reduced to shards yet
  * @param offloaded on disk, not counted in the total
+ * @param onHost activations that left the device, not counted in the total
  */
 public record StageMemory(
         long parameters,
@@ -25,8 +26,9 @@ public record StageMemory(
         long scratch,
         long gathered,
         long accumulators,
-        long offloaded) {
-    public static final StageMemory NOTHING = new StageMemory(0, 0, 0, 0, 0, 0, 0, 0, 0);
+        long offloaded,
+        long onHost) {
+    public static final StageMemory NOTHING = new StageMemory(0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
     /** Returns the sum of both. */
     public StageMemory plus(StageMemory other) {
@@ -39,7 +41,8 @@ public record StageMemory(
                 scratch + other.scratch,
                 gathered + other.gathered,
                 accumulators + other.accumulators,
-                offloaded + other.offloaded);
+                offloaded + other.offloaded,
+                onHost + other.onHost);
     }
 
     public long total() {

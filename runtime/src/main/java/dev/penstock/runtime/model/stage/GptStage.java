@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.SharedGradient;
@@ -560,6 +561,24 @@ public final class GptStage implements StageProgram {
         guard.verify();
     }
 
+    @Override
+    public void offload(WorkUnit unit) {
+        buffers.stash().offload(unit);
+    }
+
+    @Override
+    public void reload(WorkUnit unit) {
+        buffers.stash().reload(unit);
+    }
+
+    @Override
+    public List<MemoryUse> hostMemory() {
+        long bytes = scopes.host().peakBytes();
+        return bytes == 0
+                ? List.of()
+                : List.of(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, bytes));
+    }
+
     private void evaluate(WorkUnit unit, UnitActivations a) {
         LossHead head = layers.head();
         if (head != null) {
@@ -919,6 +938,7 @@ public final class GptStage implements StageProgram {
 
     @Override
     public void close() {
+        buffers.stash().settle();
         scopes.close();
     }
 }

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.stage;
 
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.runtime.model.activations.HostLink;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.GptSettings;
@@ -34,6 +35,7 @@ record RankBuffers(List<StageBuffers> stages, RankPools pools) {
             List<StageBudget> budgets,
             List<RankProgram> programs) {
         Sharding sharding = Sharding.of(settings, place);
+        var link = new HostLink();
         List<StageBuffers> stages = new ArrayList<>();
         Map<Integer, StageParameters> parameters = new TreeMap<>();
         Map<Integer, Integer> lowest = new TreeMap<>();
@@ -41,7 +43,12 @@ record RankBuffers(List<StageBuffers> stages, RankPools pools) {
         for (int i = 0; i < roles.size(); i++) {
             StageBuffers buffers =
                     StageBuffers.allocate(
-                            scopes.get(i), settings, roles.get(i), sharding, budgets.get(i));
+                            scopes.get(i),
+                            settings,
+                            roles.get(i),
+                            sharding,
+                            budgets.get(i),
+                            link);
             stages.add(buffers);
             parameters.put(roles.get(i).stage(), buffers.parameters());
             int begun = budgets.get(i).backwardMicroBatches() + budgets.get(i).awaitingWeight();

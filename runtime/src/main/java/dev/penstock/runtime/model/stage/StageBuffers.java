@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.stage;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.activations.HostLink;
 import dev.penstock.runtime.model.activations.RecomputedBlocks;
 import dev.penstock.runtime.model.activations.StageStash;
 import dev.penstock.runtime.model.activations.Workspace;
@@ -80,7 +81,8 @@ record StageBuffers(
             GptSettings settings,
             StageRole role,
             Sharding sharding,
-            StageBudget budget) {
+            StageBudget budget,
+            HostLink link) {
         ShardShape shape = settings.shape(role);
         BatchShape batch = settings.batchOfPart();
         StageParameters parameters =
@@ -95,7 +97,7 @@ record StageBuffers(
                         role);
         RecomputedBlocks recomputed = RecomputedBlocks.allocate(scopes, settings, role, budget);
         var shapes = new StepShapes(batch);
-        StageStash stash = new StageStash(shapes, scopes, settings, role, budget, recomputed);
+        StageStash stash = new StageStash(shapes, scopes, settings, role, budget, recomputed, link);
         Tensor dQueryKeyValue =
                 batch.sliced()
                         ? null

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.stage;
 
+import dev.penstock.runtime.model.activations.HostLink;
 import dev.penstock.runtime.model.activations.KeptBlocks;
 import dev.penstock.runtime.model.activations.RecomputedBlocks;
 import dev.penstock.runtime.model.activations.UnitActivations;
@@ -49,7 +50,8 @@ public record StageBytes(
                         settings,
                         role,
                         sharding,
-                        budget);
+                        budget,
+                        new HostLink());
         return new StageBytes(
                 activations(settings, role, budget, buffers.recomputed()),
                 awaitingWeight(settings, role, buffers.recomputed()),

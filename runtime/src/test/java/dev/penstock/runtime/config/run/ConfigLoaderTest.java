@@ -93,6 +93,8 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         SliceLengths.Rule.EQUAL,
                                         Recompute.Rule.NONE,
+                                        Offload.Rule.NONE,
+                                        1,
                                         Optional.empty(),
                                         List.of(),
                                         List.of(),
@@ -136,6 +138,7 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         Optional.empty(),
                                         50,
+                                        Optional.empty(),
                                         false),
                                 new EvaluationSection(50, 8, List.of()),
                                 new CheckpointSection(100, 2, false),
@@ -207,7 +210,7 @@ class ConfigLoaderTest {
                        ranks-per-node = 2 }
             schedule {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
-              recompute = [0, 3], file = corpus.txt, candidates = []
+              recompute = [0, 3], offload = [1], reload-ahead = 2, file = corpus.txt, candidates = []
               costs = [1, 2, 3, 4, 5, 6, 7, 8, 9]
               wiring = straight, wiring-seed = 0, without = [], hold-more = auto
             }
@@ -220,7 +223,8 @@ class ConfigLoaderTest {
             }
             device {
               kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
-              vector-bits = 256, memory-limit = 1.5 GiB, swap-intensity = 51, graphs = on
+              vector-bits = 256, memory-limit = 1.5 GiB, swap-intensity = 51,
+              offload = activations, graphs = on
             }
             evaluation {
               every = 14, batches = 1
@@ -306,6 +310,8 @@ class ConfigLoaderTest {
                                         Optional.of(3),
                                         new SliceLengths.Given(List.of(40, 32, 24)),
                                         new Recompute.Given(List.of(0, 3)),
+                                        new Offload.Given(List.of(1)),
+                                        2,
                                         Optional.of(folder.resolve("corpus.txt")),
                                         List.of(),
                                         List.of(1, 2, 3, 4, 5, 6, 7, 8, 9),
@@ -349,6 +355,7 @@ class ConfigLoaderTest {
                                         Optional.of(new Bytes(3L << 29)),
                                         Optional.empty(),
                                         51,
+                                        Optional.of(Path.of("activations")),
                                         true),
                                 new EvaluationSection(
                                         14,

@@ -165,7 +165,13 @@ final class WiredRun {
             case BACKWARD -> of.backwardInputNanos() + of.backwardWeightNanos();
             case BACKWARD_INPUT -> of.backwardInputNanos();
             case BACKWARD_WEIGHT -> of.backwardWeightNanos();
-            case RECOMPUTE, SEND_ACTIVATION, RECEIVE_ACTIVATION, SEND_GRADIENT, RECEIVE_GRADIENT ->
+            case RECOMPUTE,
+                    SEND_ACTIVATION,
+                    RECEIVE_ACTIVATION,
+                    SEND_GRADIENT,
+                    RECEIVE_GRADIENT,
+                    OFFLOAD,
+                    RELOAD ->
                     0;
         };
     }
@@ -202,7 +208,9 @@ final class WiredRun {
                     SEND_ACTIVATION,
                     RECEIVE_ACTIVATION,
                     SEND_GRADIENT,
-                    RECEIVE_GRADIENT -> {}
+                    RECEIVE_GRADIENT,
+                    OFFLOAD,
+                    RELOAD -> {}
         }
     }
 

@@ -175,7 +175,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                     work.recompute() ? 0 : times.forward(u.stage(), u.slice());
             case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
                     nanos(rank, position, f) + nanos(rank, position, b);
-            case Op.Transfer _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
+            case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
     }
 

@@ -20,6 +20,7 @@ record RankCosts(Placement placement, List<OpCosts> costs) implements CostModel 
             case Op.Recompute _,
                     Op.Overlapped _,
                     Op.Transfer _,
+                    Op.ActivationOp _,
                     Op.ParameterOp _,
                     Op.ReduceGradients _ ->
                     0;

@@ -1,0 +1,38 @@
+package dev.penstock.runtime.model.activations;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The way between a rank's device and its host: copies run one after another, in the order in which
+ * they were asked for, beside the computations of the rank. Its thread ends by itself when there is
+ * nothing to copy.
+ */
+public final class HostLink {
+    private static final long IDLE_SECONDS = 5;
+
+    private final ThreadPoolExecutor copier;
+
+    public HostLink() {
+        copier =
+                new ThreadPoolExecutor(
+                        1,
+                        1,
+                        IDLE_SECONDS,
+                        TimeUnit.SECONDS,
+                        new LinkedBlockingQueue<>(),
+                        Thread.ofPlatform().daemon().name("activations").factory());
+        copier.allowCoreThreadTimeOut(true);
+    }
+
+    CompletableFuture<Void> copy(Runnable task) {
+        return CompletableFuture.runAsync(task, copier);
+    }
+
+    /** Waits until all copies so far have ended, whether or not they failed. */
+    void settle() {
+        copy(() -> {}).join();
+    }
+}
