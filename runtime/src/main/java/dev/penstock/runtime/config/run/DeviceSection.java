@@ -79,6 +79,7 @@ public record DeviceSection(
                                         + " long as loading a byte; cuts the stages so that loads"
                                         + " hide behind computing")
                 int swapIntensity,
+        @Setting(
                         is = "host",
                         word = "host",
                         output = true,
