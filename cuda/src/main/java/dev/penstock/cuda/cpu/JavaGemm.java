@@ -2,6 +2,7 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.cpu.vector.Lanes;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -42,8 +43,7 @@ final class JavaGemm implements MatrixProduct {
                     new Scratch(
                             new float[(ROWS + tile.highRows()) * DEPTH + lanes],
                             new float[(COLUMNS + tile.columns()) * DEPTH + lanes],
-                            Arena.ofAuto()
-                                    .allocate(4L * tile.highRows() * tile.columns(), 64),
+                            Arena.ofAuto().allocate(4L * tile.highRows() * tile.columns(), 64),
                             new float[lanes * lanes]);
         }
     }

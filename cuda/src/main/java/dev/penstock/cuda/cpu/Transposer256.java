@@ -9,9 +9,9 @@ import jdk.incubator.vector.VectorShuffle;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Transposes in registers: a pair of vectors exchanges every second lane, then a pair of these every
- * second pair of lanes, then halves. With AVX2 a shuffle of one vector and a blend of two are single
- * instructions; a shuffle of two vectors is many.
+ * Transposes in registers: a pair of vectors exchanges every second lane, then a pair of these
+ * every second pair of lanes, then halves. With AVX2 a shuffle of one vector and a blend of two are
+ * single instructions; a shuffle of two vectors is many.
  */
 final class Transposer256 extends Transposer {
     private static final VectorSpecies<Float> S = FloatVector.SPECIES_256;

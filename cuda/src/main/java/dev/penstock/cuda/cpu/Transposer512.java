@@ -7,8 +7,8 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
 /**
- * Transposes squares of 16 x 16 floats: stage {@code s} exchanges the off-diagonal halves of
- * all blocks of 2s x 2s, for s = 1, 2, 4, ...
+ * Transposes squares of 16 x 16 floats: stage {@code s} exchanges the off-diagonal halves of all
+ * blocks of 2s x 2s, for s = 1, 2, 4, ...
  */
 final class Transposer512 extends Transposer {
     private static final VectorSpecies<Float> S = FloatVector.SPECIES_512;
