@@ -2,8 +2,9 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.cpu.vector.Lanes;
-import dev.penstock.cuda.memory.Scratch;
-import java.util.Arrays;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 
 /**
  * Matrix products in Java: blocks of both factors are packed into panels on the heap, and a {@link
@@ -25,20 +26,24 @@ final class JavaGemm implements MatrixProduct {
     private final PanelPacker packer;
     private final Scratch[] scratch;
 
+    /** A row of a tile, where a product begins. */
+    private final MemorySegment zeros;
+
     /** Packed panels and a tile of c, one set per thread. */
-    private record Scratch(float[] a, float[] b, float[] c, float[] square) {}
+    private record Scratch(float[] a, float[] b, MemorySegment c, float[] square) {}
 
     JavaGemm(Lanes vectors, int threads) {
         this.tile = Tile.of(vectors.species().vectorBitSize());
         this.packer = new PanelPacker(vectors, tile);
         this.scratch = new Scratch[threads];
+        this.zeros = Arena.ofAuto().allocate(4L * tile.columns(), 64);
         int lanes = vectors.count();
         for (int i = 0; i < threads; i++) {
             scratch[i] =
                     new Scratch(
                             new float[(ROWS + tile.highRows()) * DEPTH + lanes],
                             new float[(COLUMNS + tile.columns()) * DEPTH + lanes],
-                            new float[tile.highRows() * tile.columns()],
+                            Arena.ofAuto().allocate(4L * tile.highRows() * tile.columns(), 64),
                             new float[lanes * lanes]);
         }
     }
@@ -85,6 +90,7 @@ final class JavaGemm implements MatrixProduct {
             long c,
             long rowBytes,
             boolean accumulate) {
+        long tileRowBytes = 4L * tile.columns();
         for (int j = 0; j < columns; j += tile.columns()) {
             int width = Math.min(tile.columns(), columns - j);
             long at = c + 4L * j;
@@ -93,35 +99,53 @@ final class JavaGemm implements MatrixProduct {
             while (i < rows) {
                 int panelRows = tile.panelRows(rows - i);
                 int height = Math.min(panelRows, rows - i);
-                loadTile(s.c, at + i * rowBytes, rowBytes, height, width, accumulate);
-                if (panelRows == tile.highRows()) {
-                    tile.high(depth, s.a, panel, s.b, j * depth, s.c);
+                long to = at + i * rowBytes;
+                if (height == panelRows && width == tile.columns()) {
+                    multiplyTile(s, panelRows, depth, panel, j * depth, to, rowBytes, accumulate);
                 } else {
-                    tile.low(depth, s.a, panel, s.b, j * depth, s.c);
+                    long scratchC = s.c.address();
+                    if (accumulate) {
+                        copyTile(to, rowBytes, scratchC, tileRowBytes, height, width);
+                    }
+                    multiplyTile(
+                            s,
+                            panelRows,
+                            depth,
+                            panel,
+                            j * depth,
+                            scratchC,
+                            tileRowBytes,
+                            accumulate);
+                    copyTile(scratchC, tileRowBytes, to, rowBytes, height, width);
                 }
-                storeTile(s.c, at + i * rowBytes, rowBytes, height, width);
                 panel += panelRows * depth;
                 i += height;
             }
         }
     }
 
-    private void loadTile(
-            float[] c, long at, long rowBytes, int height, int width, boolean accumulate) {
-        if (!accumulate) {
-            Arrays.fill(c, 0f);
-        } else if (width == tile.columns()) {
-            packer.loadWhole(c, at, rowBytes, height);
+    private void multiplyTile(
+            Scratch s,
+            int panelRows,
+            int depth,
+            int panel,
+            int columnPanel,
+            long c,
+            long rowBytes,
+            boolean accumulate) {
+        long from = accumulate ? c : zeros.address();
+        long step = accumulate ? rowBytes : 0;
+        if (panelRows == tile.highRows()) {
+            tile.high(depth, s.a, panel, s.b, columnPanel, from, step, c, rowBytes);
         } else {
-            packer.loadPart(c, at, rowBytes, height, width);
+            tile.low(depth, s.a, panel, s.b, columnPanel, from, step, c, rowBytes);
         }
     }
 
-    private void storeTile(float[] c, long at, long rowBytes, int height, int width) {
-        if (width == tile.columns()) {
-            packer.storeWhole(c, at, rowBytes, height);
-        } else {
-            packer.storePart(c, at, rowBytes, height, width);
+    private static void copyTile(
+            long from, long fromRowBytes, long to, long toRowBytes, int height, int width) {
+        for (int i = 0; i < height; i++) {
+            Addresses.copy(from + i * fromRowBytes, to + i * toRowBytes, 4L * width);
         }
     }
 }

@@ -1,19 +1,24 @@
 package dev.penstock.cuda.cpu;
 
-import dev.penstock.cuda.cpu.vector.Addresses;
+import static dev.penstock.cuda.cpu.vector.Addresses.ALL;
+import static dev.penstock.cuda.cpu.vector.Lanes.ORDER;
+
 import dev.penstock.cuda.cpu.vector.Lanes;
-import java.util.List;
-import java.util.stream.IntStream;
+
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorSpecies;
 
+import java.util.List;
+import java.util.stream.IntStream;
+
 /**
- * Copies blocks of matrices into the panels that a {@link Tile} reads, and tiles of the result in
- * and out. What lies beyond the edge of a matrix is never read; panels hold anything there, and the
- * products of it are never stored.
+ * Copies blocks of matrices into the panels that a {@link Tile} reads. What lies beyond the edge of
+ * a matrix is never read; panels hold anything there, and the products of it are never stored.
  */
 final class PanelPacker {
+    private static final VectorSpecies<Float> FOUR = FloatVector.SPECIES_128;
+
     private final Lanes vectors;
     private final Tile tile;
     private final Transposer transposer;
@@ -24,7 +29,7 @@ final class PanelPacker {
     PanelPacker(Lanes vectors, Tile tile) {
         this.vectors = vectors;
         this.tile = tile;
-        this.transposer = new Transposer(vectors);
+        this.transposer = Transposer.of(vectors.species().vectorBitSize());
         this.masks =
                 IntStream.rangeClosed(0, vectors.count())
                         .mapToObj(lanes -> vectors.species().indexInRange(0, lanes))
@@ -53,10 +58,16 @@ final class PanelPacker {
             int panelRows = tile.panelRows(rows - i);
             int height = Math.min(panelRows, rows - i);
             long from = product.ofA(row + i, column);
+            if (product.transposeA && panelRows == 4 && rows - i >= 16) {
+                copyFours(from, rowBytes, depth, panels, at);
+                at += 16 * depth;
+                i += 16;
+                continue;
+            }
             if (product.transposeA) {
                 copyPanel(from, rowBytes, depth, height, panelRows, panels, at);
             } else {
-                transposePanel(from, rowBytes, depth, height, panelRows, panels, at, square);
+                transposer.panel(from, rowBytes, depth, height, panelRows, panels, at, square);
             }
             at += panelRows * depth;
             i += height;
@@ -84,16 +95,34 @@ final class PanelPacker {
             if (product.transposeB) {
                 int lanes = vectors.count();
                 int first = Math.min(used, lanes);
-                transposePanel(from, rowBytes, depth, first, width, panels, at, square);
+                transposer.panel(from, rowBytes, depth, first, width, panels, at, square);
                 if (used > lanes) {
                     long right = product.ofB(row, column + j + lanes);
                     int second = used - lanes;
-                    transposePanel(
+                    transposer.panel(
                             right, rowBytes, depth, second, width, panels, at + lanes, square);
                 }
             } else {
                 copyPanel(from, rowBytes, depth, used, width, panels, at);
             }
+        }
+    }
+
+    /** Four panels of four columns: of each row a cache line, which would be fetched four times. */
+    private static void copyFours(
+            long address, long rowBytes, int depth, float[] panels, int panelAt) {
+        long from = address;
+        int to = panelAt;
+        for (int p = 0; p < depth; p++) {
+            FloatVector.fromMemorySegment(FOUR, ALL, from, ORDER).intoArray(panels, to);
+            FloatVector.fromMemorySegment(FOUR, ALL, from + 16, ORDER)
+                    .intoArray(panels, to + 4 * depth);
+            FloatVector.fromMemorySegment(FOUR, ALL, from + 32, ORDER)
+                    .intoArray(panels, to + 8 * depth);
+            FloatVector.fromMemorySegment(FOUR, ALL, from + 48, ORDER)
+                    .intoArray(panels, to + 12 * depth);
+            from += rowBytes;
+            to += 4;
         }
     }
 
@@ -158,62 +187,6 @@ final class PanelPacker {
             vectors.load(from, mask).intoArray(panel, to);
             from += rowBytes;
             to += width;
-        }
-    }
-
-    /** Panel columns that lie in memory as rows: {@code used} runs of {@code depth} floats. */
-    private void transposePanel(
-            long from,
-            long rowBytes,
-            int depth,
-            int used,
-            int width,
-            float[] panel,
-            int panelAt,
-            float[] square) {
-        int lanes = vectors.count();
-        int p = 0;
-        for (; p + lanes <= depth; p += lanes) {
-            transposer.transpose(
-                    from + 4L * p, rowBytes, used, square, panel, panelAt + p * width, width);
-        }
-        for (; p < depth; p++) {
-            for (int i = 0; i < used; i++) {
-                panel[panelAt + p * width + i] = Addresses.getFloat(from + i * rowBytes + 4L * p);
-            }
-        }
-    }
-
-    void loadWhole(float[] c, long address, long rowBytes, int height) {
-        copyWhole(address, rowBytes, height, c, 0);
-    }
-
-    void loadPart(float[] c, long address, long rowBytes, int height, int width) {
-        copyPart(address, rowBytes, height, c, 0, mask(width), mask(width - vectors.count()));
-    }
-
-    void storeWhole(float[] c, long address, long rowBytes, int height) {
-        VectorSpecies<Float> s = vectors.species();
-        int lanes = s.length();
-        long to = address;
-        for (int i = 0; i < height; i++) {
-            vectors.store(FloatVector.fromArray(s, c, 2 * lanes * i), to);
-            vectors.store(FloatVector.fromArray(s, c, 2 * lanes * i + lanes), to + 4L * lanes);
-            to += rowBytes;
-        }
-    }
-
-    void storePart(float[] c, long address, long rowBytes, int height, int width) {
-        VectorSpecies<Float> s = vectors.species();
-        int lanes = s.length();
-        VectorMask<Float> first = mask(width);
-        VectorMask<Float> second = mask(width - lanes);
-        long to = address;
-        for (int i = 0; i < height; i++) {
-            vectors.store(FloatVector.fromArray(s, c, 2 * lanes * i), to, first);
-            vectors.store(
-                    FloatVector.fromArray(s, c, 2 * lanes * i + lanes), to + 4L * lanes, second);
-            to += rowBytes;
         }
     }
 }

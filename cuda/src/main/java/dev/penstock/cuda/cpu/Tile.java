@@ -5,8 +5,8 @@ package dev.penstock.cuda.cpu;
  * runs against a panel of b. Each element is the scalar chain {@code c = fma(a, b, c)}, k
  * ascending.
  *
- * <p>Panels: a {@code [depth][rows]}, b {@code [depth][columns]}; the tile {@code [rows][columns]};
- * all dense and on the heap, where the compiler proves bounds once.
+ * <p>Panels: a {@code [depth][rows]}, b {@code [depth][columns]}; dense and on the heap, where the
+ * compiler proves bounds once. The tile {@code [rows][columns]} is read and written where it lies.
  */
 abstract sealed class Tile permits Tile256, Tile512 {
     private final int highRows;
@@ -39,9 +39,30 @@ abstract sealed class Tile permits Tile256, Tile512 {
         return left >= highRows ? highRows : lowRows;
     }
 
-    /** {@code c += a b} for {@link #highRows()} rows. */
-    abstract void high(int depth, float[] a, int aAt, float[] b, int bAt, float[] c);
+    /**
+     * Computes {@code to = from + a b} for {@link #highRows()} rows. The tiles at {@code from} and
+     * {@code to} are addresses of their element (0, 0), and may be the same.
+     */
+    abstract void high(
+            int depth,
+            float[] a,
+            int aAt,
+            float[] b,
+            int bAt,
+            long from,
+            long fromRowBytes,
+            long to,
+            long toRowBytes);
 
-    /** {@code c += a b} for the rows that are left at the lower edge. */
-    abstract void low(int depth, float[] a, int aAt, float[] b, int bAt, float[] c);
+    /** The same for the rows that are left at the lower edge. */
+    abstract void low(
+            int depth,
+            float[] a,
+            int aAt,
+            float[] b,
+            int bAt,
+            long from,
+            long fromRowBytes,
+            long to,
+            long toRowBytes);
 }

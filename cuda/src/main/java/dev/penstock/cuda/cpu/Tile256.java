@@ -1,5 +1,8 @@
 package dev.penstock.cuda.cpu;
 
+import static dev.penstock.cuda.cpu.vector.Addresses.ALL;
+import static dev.penstock.cuda.cpu.vector.Lanes.ORDER;
+
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
@@ -19,15 +22,28 @@ final class Tile256 extends Tile {
     }
 
     @Override
-    void high(int depth, float[] a, int aAt, float[] b, int bAt, float[] c) {
-        FloatVector c0a = FloatVector.fromArray(S, c, 0);
-        FloatVector c0b = FloatVector.fromArray(S, c, 8);
-        FloatVector c1a = FloatVector.fromArray(S, c, 16);
-        FloatVector c1b = FloatVector.fromArray(S, c, 24);
-        FloatVector c2a = FloatVector.fromArray(S, c, 32);
-        FloatVector c2b = FloatVector.fromArray(S, c, 40);
-        FloatVector c3a = FloatVector.fromArray(S, c, 48);
-        FloatVector c3b = FloatVector.fromArray(S, c, 56);
+    void high(
+            int depth,
+            float[] a,
+            int aAt,
+            float[] b,
+            int bAt,
+            long from,
+            long fromRowBytes,
+            long to,
+            long toRowBytes) {
+        long row = from;
+        FloatVector c0a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c0b = FloatVector.fromMemorySegment(S, ALL, row + 32, ORDER);
+        row += fromRowBytes;
+        FloatVector c1a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c1b = FloatVector.fromMemorySegment(S, ALL, row + 32, ORDER);
+        row += fromRowBytes;
+        FloatVector c2a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c2b = FloatVector.fromMemorySegment(S, ALL, row + 32, ORDER);
+        row += fromRowBytes;
+        FloatVector c3a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c3b = FloatVector.fromMemorySegment(S, ALL, row + 32, ORDER);
         int x = aAt;
         int y = bAt;
         for (int p = 0; p < depth; p++) {
@@ -48,22 +64,37 @@ final class Tile256 extends Tile {
             x += 4;
             y += 16;
         }
-        c0a.intoArray(c, 0);
-        c0b.intoArray(c, 8);
-        c1a.intoArray(c, 16);
-        c1b.intoArray(c, 24);
-        c2a.intoArray(c, 32);
-        c2b.intoArray(c, 40);
-        c3a.intoArray(c, 48);
-        c3b.intoArray(c, 56);
+        row = to;
+        c0a.intoMemorySegment(ALL, row, ORDER);
+        c0b.intoMemorySegment(ALL, row + 32, ORDER);
+        row += toRowBytes;
+        c1a.intoMemorySegment(ALL, row, ORDER);
+        c1b.intoMemorySegment(ALL, row + 32, ORDER);
+        row += toRowBytes;
+        c2a.intoMemorySegment(ALL, row, ORDER);
+        c2b.intoMemorySegment(ALL, row + 32, ORDER);
+        row += toRowBytes;
+        c3a.intoMemorySegment(ALL, row, ORDER);
+        c3b.intoMemorySegment(ALL, row + 32, ORDER);
     }
 
     @Override
-    void low(int depth, float[] a, int aAt, float[] b, int bAt, float[] c) {
-        FloatVector c0a = FloatVector.fromArray(S, c, 0);
-        FloatVector c0b = FloatVector.fromArray(S, c, 8);
-        FloatVector c1a = FloatVector.fromArray(S, c, 16);
-        FloatVector c1b = FloatVector.fromArray(S, c, 24);
+    void low(
+            int depth,
+            float[] a,
+            int aAt,
+            float[] b,
+            int bAt,
+            long from,
+            long fromRowBytes,
+            long to,
+            long toRowBytes) {
+        long row = from;
+        FloatVector c0a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c0b = FloatVector.fromMemorySegment(S, ALL, row + 32, ORDER);
+        row += fromRowBytes;
+        FloatVector c1a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c1b = FloatVector.fromMemorySegment(S, ALL, row + 32, ORDER);
         int x = aAt;
         int y = bAt;
         for (int p = 0; p < depth; p++) {
@@ -78,9 +109,11 @@ final class Tile256 extends Tile {
             x += 2;
             y += 16;
         }
-        c0a.intoArray(c, 0);
-        c0b.intoArray(c, 8);
-        c1a.intoArray(c, 16);
-        c1b.intoArray(c, 24);
+        row = to;
+        c0a.intoMemorySegment(ALL, row, ORDER);
+        c0b.intoMemorySegment(ALL, row + 32, ORDER);
+        row += toRowBytes;
+        c1a.intoMemorySegment(ALL, row, ORDER);
+        c1b.intoMemorySegment(ALL, row + 32, ORDER);
     }
 }

@@ -1,5 +1,8 @@
 package dev.penstock.cuda.cpu;
 
+import static dev.penstock.cuda.cpu.vector.Addresses.ALL;
+import static dev.penstock.cuda.cpu.vector.Lanes.ORDER;
+
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorSpecies;
 
@@ -19,31 +22,52 @@ final class Tile512 extends Tile {
     }
 
     @Override
-    void high(int depth, float[] a, int aAt, float[] b, int bAt, float[] c) {
-        FloatVector c0a = FloatVector.fromArray(S, c, 0);
-        FloatVector c0b = FloatVector.fromArray(S, c, 16);
-        FloatVector c1a = FloatVector.fromArray(S, c, 32);
-        FloatVector c1b = FloatVector.fromArray(S, c, 48);
-        FloatVector c2a = FloatVector.fromArray(S, c, 64);
-        FloatVector c2b = FloatVector.fromArray(S, c, 80);
-        FloatVector c3a = FloatVector.fromArray(S, c, 96);
-        FloatVector c3b = FloatVector.fromArray(S, c, 112);
-        FloatVector c4a = FloatVector.fromArray(S, c, 128);
-        FloatVector c4b = FloatVector.fromArray(S, c, 144);
-        FloatVector c5a = FloatVector.fromArray(S, c, 160);
-        FloatVector c5b = FloatVector.fromArray(S, c, 176);
-        FloatVector c6a = FloatVector.fromArray(S, c, 192);
-        FloatVector c6b = FloatVector.fromArray(S, c, 208);
-        FloatVector c7a = FloatVector.fromArray(S, c, 224);
-        FloatVector c7b = FloatVector.fromArray(S, c, 240);
-        FloatVector c8a = FloatVector.fromArray(S, c, 256);
-        FloatVector c8b = FloatVector.fromArray(S, c, 272);
-        FloatVector c9a = FloatVector.fromArray(S, c, 288);
-        FloatVector c9b = FloatVector.fromArray(S, c, 304);
-        FloatVector c10a = FloatVector.fromArray(S, c, 320);
-        FloatVector c10b = FloatVector.fromArray(S, c, 336);
-        FloatVector c11a = FloatVector.fromArray(S, c, 352);
-        FloatVector c11b = FloatVector.fromArray(S, c, 368);
+    void high(
+            int depth,
+            float[] a,
+            int aAt,
+            float[] b,
+            int bAt,
+            long from,
+            long fromRowBytes,
+            long to,
+            long toRowBytes) {
+        long row = from;
+        FloatVector c0a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c0b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c1a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c1b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c2a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c2b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c3a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c3b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c4a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c4b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c5a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c5b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c6a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c6b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c7a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c7b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c8a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c8b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c9a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c9b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c10a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c10b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c11a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c11b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
         int x = aAt;
         int y = bAt;
         for (int p = 0; p < depth; p++) {
@@ -88,42 +112,67 @@ final class Tile512 extends Tile {
             x += 12;
             y += 32;
         }
-        c0a.intoArray(c, 0);
-        c0b.intoArray(c, 16);
-        c1a.intoArray(c, 32);
-        c1b.intoArray(c, 48);
-        c2a.intoArray(c, 64);
-        c2b.intoArray(c, 80);
-        c3a.intoArray(c, 96);
-        c3b.intoArray(c, 112);
-        c4a.intoArray(c, 128);
-        c4b.intoArray(c, 144);
-        c5a.intoArray(c, 160);
-        c5b.intoArray(c, 176);
-        c6a.intoArray(c, 192);
-        c6b.intoArray(c, 208);
-        c7a.intoArray(c, 224);
-        c7b.intoArray(c, 240);
-        c8a.intoArray(c, 256);
-        c8b.intoArray(c, 272);
-        c9a.intoArray(c, 288);
-        c9b.intoArray(c, 304);
-        c10a.intoArray(c, 320);
-        c10b.intoArray(c, 336);
-        c11a.intoArray(c, 352);
-        c11b.intoArray(c, 368);
+        row = to;
+        c0a.intoMemorySegment(ALL, row, ORDER);
+        c0b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c1a.intoMemorySegment(ALL, row, ORDER);
+        c1b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c2a.intoMemorySegment(ALL, row, ORDER);
+        c2b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c3a.intoMemorySegment(ALL, row, ORDER);
+        c3b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c4a.intoMemorySegment(ALL, row, ORDER);
+        c4b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c5a.intoMemorySegment(ALL, row, ORDER);
+        c5b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c6a.intoMemorySegment(ALL, row, ORDER);
+        c6b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c7a.intoMemorySegment(ALL, row, ORDER);
+        c7b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c8a.intoMemorySegment(ALL, row, ORDER);
+        c8b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c9a.intoMemorySegment(ALL, row, ORDER);
+        c9b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c10a.intoMemorySegment(ALL, row, ORDER);
+        c10b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c11a.intoMemorySegment(ALL, row, ORDER);
+        c11b.intoMemorySegment(ALL, row + 64, ORDER);
     }
 
     @Override
-    void low(int depth, float[] a, int aAt, float[] b, int bAt, float[] c) {
-        FloatVector c0a = FloatVector.fromArray(S, c, 0);
-        FloatVector c0b = FloatVector.fromArray(S, c, 16);
-        FloatVector c1a = FloatVector.fromArray(S, c, 32);
-        FloatVector c1b = FloatVector.fromArray(S, c, 48);
-        FloatVector c2a = FloatVector.fromArray(S, c, 64);
-        FloatVector c2b = FloatVector.fromArray(S, c, 80);
-        FloatVector c3a = FloatVector.fromArray(S, c, 96);
-        FloatVector c3b = FloatVector.fromArray(S, c, 112);
+    void low(
+            int depth,
+            float[] a,
+            int aAt,
+            float[] b,
+            int bAt,
+            long from,
+            long fromRowBytes,
+            long to,
+            long toRowBytes) {
+        long row = from;
+        FloatVector c0a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c0b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c1a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c1b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c2a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c2b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
+        row += fromRowBytes;
+        FloatVector c3a = FloatVector.fromMemorySegment(S, ALL, row, ORDER);
+        FloatVector c3b = FloatVector.fromMemorySegment(S, ALL, row + 64, ORDER);
         int x = aAt;
         int y = bAt;
         for (int p = 0; p < depth; p++) {
@@ -144,13 +193,17 @@ final class Tile512 extends Tile {
             x += 4;
             y += 32;
         }
-        c0a.intoArray(c, 0);
-        c0b.intoArray(c, 16);
-        c1a.intoArray(c, 32);
-        c1b.intoArray(c, 48);
-        c2a.intoArray(c, 64);
-        c2b.intoArray(c, 80);
-        c3a.intoArray(c, 96);
-        c3b.intoArray(c, 112);
+        row = to;
+        c0a.intoMemorySegment(ALL, row, ORDER);
+        c0b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c1a.intoMemorySegment(ALL, row, ORDER);
+        c1b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c2a.intoMemorySegment(ALL, row, ORDER);
+        c2b.intoMemorySegment(ALL, row + 64, ORDER);
+        row += toRowBytes;
+        c3a.intoMemorySegment(ALL, row, ORDER);
+        c3b.intoMemorySegment(ALL, row + 64, ORDER);
     }
 }
