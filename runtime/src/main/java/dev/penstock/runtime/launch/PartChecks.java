@@ -29,7 +29,7 @@ import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.nio.file.Path;
-import dev.penstock.runtime.model.swap.SwapState;
+import dev.penstock.runtime.model.stage.SwappedRun;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -299,7 +299,7 @@ final class PartChecks {
         }
         long wanted = planned.ofAllRanks().stream().mapToLong(MemoryPlan::offloaded).sum();
         try {
-            long free = SwapState.roomBytes(swap.get());
+            long free = SwappedRun.roomBytes(swap.get());
             if (free < wanted) {
                 problems.add(
                         loaded.problem(

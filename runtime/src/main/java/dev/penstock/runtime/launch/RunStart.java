@@ -2,7 +2,7 @@ package dev.penstock.runtime.launch;
 
 import dev.penstock.runtime.data.GivenTokens;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
-import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import java.nio.file.Path;
 import java.util.Optional;
 

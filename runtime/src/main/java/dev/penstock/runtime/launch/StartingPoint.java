@@ -11,7 +11,7 @@ import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.model.family.AdapterParts;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.parameters.ParameterSource;
-import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.lang.foreign.MemorySegment;

@@ -4,20 +4,18 @@ import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.TrainedParts;
-import dev.penstock.runtime.model.swap.SwapCommit;
-import dev.penstock.runtime.model.swap.SwapState;
+import dev.penstock.runtime.model.shape.SwapCommit;
+import dev.penstock.runtime.model.stage.SwappedRun;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.function.Consumer;
 
 /** The folder in which a run swaps, which may be further than the run's newest checkpoint. */
 final class SwapOfRun {
-    private final SwapState state;
-    private final String run;
+    private final SwappedRun swapped;
 
-    private SwapOfRun(SwapState state, String run) {
-        this.state = state;
-        this.run = run;
+    private SwapOfRun(SwappedRun swapped) {
+        this.swapped = swapped;
     }
 
     /** Empty where nothing is swapped. */
@@ -27,9 +25,11 @@ final class SwapOfRun {
                 .map(
                         root ->
                                 new SwapOfRun(
-                                        new SwapState(
-                                                root, config.parallel().data(), config.stages()),
-                                        identity(config, directory)));
+                                        new SwappedRun(
+                                                root,
+                                                config.parallel().data(),
+                                                config.stages(),
+                                                identity(config, directory))));
     }
 
     /** A run, and what decides which values its files hold and where. */
@@ -54,7 +54,7 @@ final class SwapOfRun {
      */
     Optional<SwapCommit> committed(long checkpoint, Consumer<String> notes) {
         Optional<SwapCommit> found =
-                state.committed(run, notes).filter(update -> update.step() > checkpoint);
+                swapped.committed(notes).filter(update -> update.step() > checkpoint);
         found.ifPresent(
                 update ->
                         notes.accept(
@@ -65,6 +65,6 @@ final class SwapOfRun {
 
     /** Takes the folder for the run. */
     void begin() throws IOException {
-        state.own(run);
+        swapped.begin();
     }
 }

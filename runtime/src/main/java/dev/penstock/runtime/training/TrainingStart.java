@@ -28,7 +28,7 @@ import dev.penstock.runtime.metrics.RunDirectoryException;
 import dev.penstock.runtime.metrics.RunLock;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -16,7 +16,7 @@ import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.runtime.model.stage.GptStageFactory;
-import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.swap.SwapState;
 import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;

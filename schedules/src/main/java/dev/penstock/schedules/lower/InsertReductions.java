@@ -16,7 +16,8 @@ import java.util.TreeSet;
  * its rank's program, in rising order of stages: a collective of ranks that stood earlier would
  * make them wait for each other. Members on one rank get theirs as well: their gradients too must
  * be summed; where a rank is alone and sums once, they wait for nobody and stand where the stage's
- * gradients are complete. All others are sums with replicas alone, and stand where their gradients are complete.
+ * gradients are complete. All others are sums with replicas alone, and stand where their gradients
+ * are complete.
  *
  * <p>In a wired order the replicas are ranks of the order, and every sum is such a collective: all
  * of them stand at the end, on every rank that is present, whether or not it has a micro-batch.

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.TensorPiece;
-import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 

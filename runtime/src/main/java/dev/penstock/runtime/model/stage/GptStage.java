@@ -60,7 +60,7 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.StageRole;
-import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.swap.SwapSpace;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.RankProgram;

@@ -10,7 +10,7 @@ import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.ParameterGroup;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.AdamWSettings;
-import dev.penstock.runtime.model.swap.SwapCommit;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.swap.SwappedGroup;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.swap;
 
+import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.cuda.device.DType;

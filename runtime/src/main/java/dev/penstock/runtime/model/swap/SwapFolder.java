@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.swap;
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.WRITE;
 
+import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;

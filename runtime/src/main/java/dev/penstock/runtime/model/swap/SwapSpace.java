@@ -1,5 +1,7 @@
 package dev.penstock.runtime.model.swap;
 
+import dev.penstock.runtime.model.shape.SwapCommit;
+
 /**
  * Where the groups of a stage lie while they are not in the device's memory. The rank's thread
  * only.

@@ -3,7 +3,21 @@ package dev.penstock.schedules.plan.swap;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.ir.PipelineShape;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.GatherSettings;
+import dev.penstock.schedules.lower.GradientReduction;
+import dev.penstock.schedules.lower.Lowering;
+import dev.penstock.schedules.lower.LoweringOptions;
+import dev.penstock.schedules.lower.ParameterResidency;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
+import dev.penstock.schedules.simulate.UnitCosts;
+import dev.penstock.schedules.validate.Conditions;
+import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
@@ -52,6 +66,38 @@ class SwapCutsTest {
         assertThat(new SwapStep(1).time(segments)).isEqualTo(5 + (5 + 5 + 2) + (10 + 10 + 5));
         assertThat(new SwapStep(3).time(segments)).isEqualTo(5 + 3 * (6 + 12));
         assertThat(SwapStep.enough(List.of(part, new SwapPart(40, 1, 2, 40)))).isEqualTo(20);
+    }
+
+    /** As gathers and reductions of a breadth-first order: within a load, whatever binds. */
+    @Test
+    void theSimulatorAgreesWithTheFormula() {
+        int segments = 6;
+        for (int microBatches : List.of(1, 2, 3, 4, 8)) {
+            Schedule order =
+                    Lowering.lower(
+                            Generators.generate(
+                                    "breadth-first",
+                                    new PipelineShape(1, segments, microBatches, List.of(1)),
+                                    GenerateOptions.defaults()),
+                            LoweringOptions.plain()
+                                    .withSharedGroups(List.of(List.of(0, segments - 1)))
+                                    .withReduction(GradientReduction.PER_STEP)
+                                    .withGathers(
+                                            new GatherSettings(
+                                                    ParameterResidency.PER_PASS, microBatches)));
+            ScheduleValidator.validate(order, Conditions.training().withReplicas()).orThrow();
+
+            long simulated =
+                    ScheduleSimulator.simulate(
+                                    order,
+                                    UnitCosts.parse("forward=20,backward=40,gather=50,reduce=50"))
+                            .makespanNanos();
+
+            double formula =
+                    new SwapStep(microBatches)
+                            .time(Collections.nCopies(segments, new SwapPart(1, 20, 40, 50)));
+            assertThat((double) simulated).isCloseTo(formula, within(50.0));
+        }
     }
 
     private static boolean fits(List<SwapPart> segments, long room) {

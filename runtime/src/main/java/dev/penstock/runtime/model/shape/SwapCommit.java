@@ -1,4 +1,4 @@
-package dev.penstock.runtime.model.swap;
+package dev.penstock.runtime.model.shape;
 
 /**
  * An update that was committed: files that are one step older follow from their gradients and this.
