@@ -77,6 +77,7 @@ final class Consistency {
         consistency.lossScalesArePowersOfTwo();
         consistency.onlyCpusMultiplyHalves();
         consistency.replicasApartDoNotScaleTheLoss();
+        consistency.whatLinksKeepHasOneScale();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
         return consistency.conflicts;
@@ -163,6 +164,17 @@ final class Consistency {
                 "leave one of them out",
                 "optimizer.loss-scale",
                 OUTER_EVERY);
+    }
+
+    private void whatLinksKeepHasOneScale() {
+        require(
+                !config.dataPlane().errorFeedback()
+                        || !config.optimizer().lossScale().isDynamic(),
+                "none, or one power of two, where data-plane.error-feedback adds gradients of the step before",
+                config.optimizer().lossScale().word(),
+                "leave one of them out",
+                "optimizer.loss-scale",
+                "data-plane.error-feedback");
     }
 
     private void headsDivideTheWidth() {
