@@ -145,7 +145,9 @@ public record JournalledRun(
                         given ->
                                 lossScaled
                                         .flatMap(
-                                                said -> LossScaler.parse(given.rules(), said.state()))
+                                                said ->
+                                                        LossScaler.parse(
+                                                                given.rules(), said.state()))
                                         .orElse(given));
         var scales = new LossScaleHistory(first, from);
         scales.replay(leftOut, completed);
