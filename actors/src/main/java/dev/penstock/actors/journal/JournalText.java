@@ -106,8 +106,7 @@ final class JournalText {
                 }
                 case "loss-scaled" ->
                         Optional.of(
-                                new LossScaled(
-                                        Long.parseLong(words[1]), text.split(" ", 3)[2]));
+                                new LossScaled(Long.parseLong(words[1]), text.split(" ", 3)[2]));
                 case "failed" ->
                         Optional.of(new Failed(Long.parseLong(words[1]), text.split(" ", 3)[2]));
                 case "ended" -> Optional.of(new Ended(Long.parseLong(words[1])));

@@ -74,20 +74,22 @@ public record JournalledRun(
             records.add(new JournalRecord.Revised(revision));
         }
         lossScaled.ifPresent(records::add);
-        leftOut.forEach(step -> records.add(new JournalRecord.Skipped(epoch, step)));
+        leftOut.stream().filter(step -> step <= applied).map(this::skipped).forEach(records::add);
         if (commit.isPresent()) {
             records.add(commit.get());
         } else {
             records.add(new JournalRecord.RolledBack(epoch, applied));
         }
-        if (completed > applied) {
-            records.add(new JournalRecord.Skipped(epoch, completed));
-        }
+        leftOut.stream().filter(step -> step > applied).map(this::skipped).forEach(records::add);
         if (published != NONE) {
             records.add(new JournalRecord.Published(published));
         }
         ending.ifPresent(records::add);
         return records;
+    }
+
+    private JournalRecord skipped(long step) {
+        return new JournalRecord.Skipped(epoch, step);
     }
 
     /** The same run, in which this epoch was used although its journal does not say so. */
@@ -143,7 +145,9 @@ public record JournalledRun(
                         given ->
                                 lossScaled
                                         .flatMap(
-                                                said -> LossScaler.parse(given.rules(), said.state()))
+                                                said ->
+                                                        LossScaler.parse(
+                                                                given.rules(), said.state()))
                                         .orElse(given));
         var scales = new LossScaleHistory(first, from);
         scales.replay(leftOut, completed);

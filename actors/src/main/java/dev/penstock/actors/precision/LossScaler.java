@@ -3,9 +3,9 @@ package dev.penstock.actors.precision;
 import java.util.Optional;
 
 /**
- * The state of a loss scaler after a step, by the rules of Megatron-LM's {@code
- * DynamicGradScaler} ({@code megatron/core/optimizer/grad_scaler.py}), which extend those of
- * Micikevicius et al., Mixed Precision Training (arXiv 1710.03740, section 3.2):
+ * The state of a loss scaler after a step, by the rules of Megatron-LM's {@code DynamicGradScaler}
+ * ({@code megatron/core/optimizer/grad_scaler.py}), which extend those of Micikevicius et al.,
+ * Mixed Precision Training (arXiv 1710.03740, section 3.2):
  *
  * <pre>
  *   overflow   growth = 0;  hysteresis -= 1;  if hysteresis &lt;= 0: scale = max(scale / 2, 1)
@@ -13,7 +13,8 @@ import java.util.Optional;
  * </pre>
  *
  * The hysteresis returns only when the scale doubles: once it is used up, every overflow halves the
- * scale, however far apart they are, and it falls below 0. The scale stays at 2^126 once it is there.
+ * scale, however far apart they are, and it falls below 0. The scale stays at 2^126 once it is
+ * there.
  *
  * @param scale what the loss of the next step is multiplied by
  * @param growth steps without an overflow since the last one with it, or since the scale doubled

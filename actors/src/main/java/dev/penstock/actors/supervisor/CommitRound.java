@@ -54,8 +54,7 @@ final class CommitRound {
 
     /** The same without any answer, of the ranks that take part now. */
     CommitRound again(RankTable ranks) {
-        return new CommitRound(
-                ranks, step, loss, gradientNorm, clipFactor, lossScale, skipped);
+        return new CommitRound(ranks, step, loss, gradientNorm, clipFactor, lossScale, skipped);
     }
 
     long step() {

@@ -18,6 +18,7 @@ class JournalFileTest {
     private static final List<JournalRecord> RECORDS =
             List.of(
                     new JournalRecord.Began("a run of \"mine\"", "c0ffee", 4, 1, 0),
+                    new JournalRecord.LossScaled(0, "0x1.0p16 0 2 0 0"),
                     new JournalRecord.Committed(1, 1, 0.1, 3.25, 1e-300),
                     new JournalRecord.Published(1),
                     new JournalRecord.EpochRaised(2, "rank 2 died: kill -9, after step 1"),

@@ -7,15 +7,19 @@ import dev.penstock.actors.journal.JournalRecord.Committed;
 import dev.penstock.actors.journal.JournalRecord.Counted;
 import dev.penstock.actors.journal.JournalRecord.Ended;
 import dev.penstock.actors.journal.JournalRecord.EpochRaised;
+import dev.penstock.actors.journal.JournalRecord.LossScaled;
 import dev.penstock.actors.journal.JournalRecord.Placed;
 import dev.penstock.actors.journal.JournalRecord.Published;
 import dev.penstock.actors.journal.JournalRecord.Revised;
 import dev.penstock.actors.journal.JournalRecord.RolledBack;
 import dev.penstock.actors.journal.JournalRecord.Skipped;
+import dev.penstock.actors.precision.LossScaler;
+import dev.penstock.actors.precision.LossScaling;
 import dev.penstock.actors.spi.PlanRevision;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class JournalledRunTest {
@@ -94,6 +98,29 @@ class JournalledRunTest {
                         new Placed(1, "b/7/98"));
 
         assertThat(run.placed()).isEqualTo(Map.of(0, "a/7/99", 1, "b/7/98"));
+    }
+
+    /** A step that overflowed is a commit with a factor of 0. */
+    @Test
+    void theLossScaleFollowsFromTheFirstOneAndTheStepsThatOverflowed() {
+        LossScaler first = LossScaler.first(new LossScaling(true, 1024, 100, 1));
+        JournalledRun run =
+                read(
+                        BEGAN,
+                        new LossScaled(0, first.after(true).text()),
+                        commit(1, 1),
+                        new Committed(1, 2, 0, 3, Double.NaN),
+                        commit(1, 3),
+                        new Committed(1, 4, 0, 3, Double.NaN),
+                        new RolledBack(2, 3),
+                        new Skipped(2, 4),
+                        new Skipped(2, 5));
+
+        assertThat(run.leftOut()).containsExactly(2L, 4L, 5L);
+        LossScaler now =
+                first.after(true).after(false).after(true).after(false).after(true).after(true);
+        assertThat(run.scales(Optional.of(first)).now()).contains(now);
+        assertThat(JournalledRun.of(run.records())).contains(run);
     }
 
     private static Committed commit(int epoch, long step) {

@@ -204,6 +204,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
             case JournalRecord.Placed _,
                     JournalRecord.Published _,
                     JournalRecord.Skipped _,
+                    JournalRecord.LossScaled _,
                     JournalRecord.Ended _ -> {}
         }
     }

@@ -403,6 +403,11 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     }
 
     @Override
+    public void skipped(long steps) {
+        // no step of this run is
+    }
+
+    @Override
     public void update(long committedStep, double clipFactor) {
         for (int i = 0; i < moment.columns(); i++) {
             float m = (float) (0.5f * get(moment, i) + clipFactor * get(ownGradient, i));

@@ -9,6 +9,8 @@ import dev.penstock.actors.journal.JournalledRun;
 import dev.penstock.actors.node.HostedRank;
 import dev.penstock.actors.node.NodeInfo;
 import dev.penstock.actors.node.TestNodes;
+import dev.penstock.actors.precision.LossScaler;
+import dev.penstock.actors.precision.LossScaling;
 import dev.penstock.actors.rank.LocationDigests;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
@@ -30,7 +32,7 @@ class TakenUpRunTest implements RunListener {
     private static final double LOSS = 3.25;
     private static final long TAKEN_UP = TimeUnit.HOURS.toNanos(5);
 
-    private final RunPlan plan = plan();
+    private RunPlan plan = plan(new RunSteps(0, 9, 0, 0, 0, 0));
     private final List<Effect> effects = new ArrayList<>();
     private final List<StepReport> steps = new ArrayList<>();
     private RunCoordinator coordinator = takeUp(began(), committed(1), committed(2));
@@ -66,6 +68,40 @@ class TakenUpRunTest implements RunListener {
                         });
         assertThat(orders(RankCommand.BeginPass.class))
                 .allSatisfy(begin -> assertThat(begin.step()).isEqualTo(3));
+    }
+
+    /** Step 2 overflowed, which nobody has heard; the scale was 512 after step 1. */
+    @Test
+    void anOverflowIsToldAgainAndTheScaleIsThatOfTheJournal() {
+        var first = LossScaler.first(new LossScaling(true, 1024, 100, 1));
+        plan = plan(new RunSteps(0, 9, 0, 0, 0, 0).scaling(first));
+        coordinator =
+                takeUp(
+                        began(),
+                        new JournalRecord.LossScaled(0, first.text()),
+                        new JournalRecord.Committed(1, 1, 0, LOSS, Double.NaN),
+                        new JournalRecord.Committed(1, 2, 0, LOSS, Double.NaN));
+        effects.clear();
+        allAreFound();
+        for (int rank = 0; rank < RANKS; rank++) {
+            prepared(rank, 1, 2);
+        }
+
+        allResume();
+
+        assertThat(orders(RankCommand.Commit.class))
+                .containsOnly(new RankCommand.Commit(2, 2, 0, 1));
+        for (int rank = 0; rank < RANKS; rank++) {
+            stepDone(rank, 2);
+        }
+        assertThat(steps).isEmpty();
+        assertThat(orders(RankCommand.BeginPass.class))
+                .hasSize(RANKS)
+                .allSatisfy(
+                        begin -> {
+                            assertThat(begin.step()).isEqualTo(3);
+                            assertThat(begin.lossScale()).hasValue(256);
+                        });
     }
 
     /**
@@ -306,9 +342,9 @@ class TakenUpRunTest implements RunListener {
         return new JournalRecord.Committed(1, step, 0.5, LOSS, 7);
     }
 
-    private static RunPlan plan() {
+    private static RunPlan plan(RunSteps steps) {
         var pipeline = new ChainPipeline("1f1b", new ChainStage.Settings(RANKS, 2, 1, false, 0.01));
-        pipeline.runSteps = new RunSteps(0, 9, 0, 0, 0, 0);
+        pipeline.runSteps = steps;
         return pipeline.plan();
     }
 

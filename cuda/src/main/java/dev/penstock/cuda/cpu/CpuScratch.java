@@ -155,10 +155,7 @@ public final class CpuScratch extends SilentKernels {
     private void takeFactors(DType multiply, Tensor a, Tensor b) {
         int factorBytes = factorBytes(multiply);
         left = Math.max(left, converted(multiply, a) ? FactorConverter.bytes(a, factorBytes) : 0);
-        right =
-                Math.max(
-                        right,
-                        converted(multiply, b) ? FactorConverter.bytes(b, factorBytes) : 0);
+        right = Math.max(right, converted(multiply, b) ? FactorConverter.bytes(b, factorBytes) : 0);
     }
 
     private boolean converted(DType multiply, Tensor factor) {

@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * What an AdamW update reads and writes of one parameter: dense F32 tensors of one shape.
  *
- * @param rounded BF16, or F16 where the host computes, as {@code weight}: receives the new weight; null if nothing wants it so
+ * @param rounded BF16, or F16 where the host computes, as {@code weight}: receives the new weight;
+ *     null if nothing wants it so
  * @param decays whether the step's decay is for it
  */
 public record AdamWParameter(

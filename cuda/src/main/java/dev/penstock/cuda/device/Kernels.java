@@ -33,9 +33,8 @@ public interface Kernels {
      * {@code c = op(a) op(b)}, or {@code c += op(a) op(b)}.
      *
      * @param multiply type in which factors are multiplied: {@code F32}, {@code BF16} or, on CPUs
-     *     alone, {@code F16} (F32
-     *     factors are rounded first; sums stay F32). {@code a} and {@code b} may themselves be BF16
-     *     tensors then.
+     *     alone, {@code F16} (F32 factors are rounded first; sums stay F32). {@code a} and {@code
+     *     b} may themselves be BF16 tensors then.
      * @param c F32 {@code [m, n]}
      */
     void gemm(

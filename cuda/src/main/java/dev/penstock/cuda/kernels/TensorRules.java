@@ -41,8 +41,7 @@ final class TensorRules {
     static void factor(String op, String name, Tensor tensor, DType multiply) {
         boolean right =
                 switch (multiply) {
-                    case F32, BF16, F16 ->
-                            tensor.type() == DType.F32 || tensor.type() == multiply;
+                    case F32, BF16, F16 -> tensor.type() == DType.F32 || tensor.type() == multiply;
                     case I32, I8, I64 -> false;
                 };
         if (!right) {

@@ -174,5 +174,10 @@ class LossScaleRunTest {
                 .contains("optimizer.loss-scale-initial")
                 .contains("try 4")
                 .contains("device.precision");
+        refused =
+                tiny("optimizer.loss-scale=dynamic")
+                        .set("data-plane={codec=int8, error-feedback=true}")
+                        .run();
+        assertThat(refused.err()).contains("data-plane.error-feedback");
     }
 }

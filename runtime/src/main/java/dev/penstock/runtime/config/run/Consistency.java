@@ -78,6 +78,7 @@ final class Consistency {
         consistency.lossScalesArePowersOfTwo();
         consistency.onlyCpusMultiplyHalves();
         consistency.replicasApartDoNotScaleTheLoss();
+        consistency.whatLinksKeepHasOneScale();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
         consistency.conflicts.addAll(config.device().swapConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
@@ -165,6 +166,17 @@ final class Consistency {
                 "leave one of them out",
                 "optimizer.loss-scale",
                 OUTER_EVERY);
+    }
+
+    private void whatLinksKeepHasOneScale() {
+        require(
+                !config.dataPlane().errorFeedback()
+                        || !config.optimizer().lossScale().isDynamic(),
+                "none, or one power of two, where data-plane.error-feedback adds gradients of the step before",
+                config.optimizer().lossScale().word(),
+                "leave one of them out",
+                "optimizer.loss-scale",
+                "data-plane.error-feedback");
     }
 
     private void headsDivideTheWidth() {
