@@ -16,6 +16,7 @@ import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
+
 import java.io.PrintStream;
 import java.util.Collections;
 import java.util.List;
@@ -65,8 +66,9 @@ public final class WiredBenchmark {
             }
         }
         out.println(
-                "usual: a step with everybody; stage s: one without a rank of it, in usual ones; each: micro-batches"
-                        + " of a replica; held: most that a rank holds, beside 1F1B's; peak: most that any holds");
+                "usual: a step with everybody; stage s: one without a rank of it, in usual ones;"
+                    + " each: micro-batches of a replica; held: most that a rank holds, beside"
+                    + " 1F1B's; peak: most that any holds");
         out.println();
     }
 
@@ -96,8 +98,8 @@ public final class WiredBenchmark {
 
     private void unequal() {
         out.printf(
-                "2 replicas x %d stages, one at a third of the speed; micro-batches in the time in which"
-                        + " the fast one does one%n",
+                "2 replicas x %d stages, one at a third of the speed; micro-batches in the time in"
+                    + " which the fast one does one%n",
                 STAGES);
         out.printf(
                 "%-11s %-6s %-6s %10s %14s %18s%n",
@@ -110,8 +112,8 @@ public final class WiredBenchmark {
             }
         }
         out.println(
-                "sum of speeds 1.333, equal split of stages that wait for nobody 0.667;"
-                        + " crossed: the fast ranks of both stages in different pipelines, balanced");
+                "sum of speeds 1.333, equal split of stages that wait for nobody 0.667; crossed:"
+                    + " the fast ranks of both stages in different pipelines, balanced");
     }
 
     private void unequal(Backwards backwards, int all, int more) {

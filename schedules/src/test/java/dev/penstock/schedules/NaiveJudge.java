@@ -10,6 +10,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.validate.Conditions;
+
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

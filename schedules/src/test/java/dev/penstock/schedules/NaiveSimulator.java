@@ -6,6 +6,7 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InFlight;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -120,7 +121,8 @@ public final class NaiveSimulator {
     /** Slots are counted; those that activations leave are taken last, in the order of leaving. */
     private long roomAt(int rank, int stage) {
         List<Op> ops = schedule.program(rank).ops();
-        boolean moves = ops.stream().anyMatch(op -> op instanceof Op.Offload o && o.stage() == stage);
+        boolean moves =
+                ops.stream().anyMatch(op -> op instanceof Op.Offload o && o.stage() == stage);
         if (!moves) {
             return 0;
         }

@@ -7,6 +7,7 @@ import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;

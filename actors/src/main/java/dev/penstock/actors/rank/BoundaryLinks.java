@@ -11,10 +11,12 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Moves boundary tensors to and from other ranks: from device to device where both ranks live in

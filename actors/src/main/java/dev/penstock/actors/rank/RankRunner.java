@@ -1,6 +1,7 @@
 package dev.penstock.actors.rank;
 
 import com.sun.management.ThreadMXBean;
+
 import dev.penstock.actors.dataplane.DataPlaneException;
 import dev.penstock.actors.dataplane.FrameListener;
 import dev.penstock.actors.mirror.MirrorLayout;
@@ -12,15 +13,17 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceLostException;
+
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The life of a rank: takes commands, runs passes one op at a time, commits, prepares and resumes,

@@ -10,8 +10,8 @@ import dev.penstock.actors.mirror.HeldMirror;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.mirror.MirrorProgress;
 import dev.penstock.actors.mirror.RankMirrors;
-import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.CheckpointStore;
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankPlace;
@@ -27,6 +27,9 @@ import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -36,7 +39,6 @@ import java.util.OptionalDouble;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The device and stages of a rank, which live as long as it does, and its links, which live for an

@@ -8,6 +8,7 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
+
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -141,11 +142,7 @@ final class RunningCollectives {
             case Op.Overlapped(Op.Forward _, Op.InputGradient backward) ->
                     reductions.containsKey(backward.stage());
             case Op.ReduceGradients(int stage) -> !reductionBegun && reductions.containsKey(stage);
-            case Op.Forward _,
-                    Op.Recompute _,
-                    Op.Transfer _,
-                    Op.ActivationOp _,
-                    Op.ParameterOp _ ->
+            case Op.Forward _, Op.Recompute _, Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _ ->
                     false;
         };
     }

@@ -2,6 +2,7 @@ package dev.penstock.actors.spi;
 
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
+
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

@@ -5,9 +5,11 @@ import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.BitSet;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The computation of one stage on one device. Owned by one shard actor and called from its thread

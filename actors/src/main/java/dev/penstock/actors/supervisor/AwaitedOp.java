@@ -4,6 +4,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.Optional;
 
 /** The other end of a transfer: what a rank that stands at one end waits for. */

@@ -17,6 +17,7 @@ import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+
 import java.util.List;
 import java.util.Optional;
 
@@ -108,8 +109,7 @@ public final class ConfiguredModel {
                         section.dropout(),
                         config.optimizer().gradientSum(),
                         config.parallel().outer());
-        GptSettings placed =
-                config.device().offload().map(settings::offloadingTo).orElse(settings);
+        GptSettings placed = config.device().offload().map(settings::offloadingTo).orElse(settings);
         return schedule.training().shape().peers() > 1 ? placed.sharingBatch() : placed;
     }
 

@@ -19,6 +19,7 @@ import dev.penstock.schedules.validate.MemoryModel;
 import dev.penstock.schedules.validate.RankBytes;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import dev.penstock.schedules.validate.Violation;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -12,6 +12,7 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
+
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;

@@ -14,6 +14,7 @@ import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.StagePeak;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

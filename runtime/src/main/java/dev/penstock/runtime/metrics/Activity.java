@@ -1,6 +1,7 @@
 package dev.penstock.runtime.metrics;
 
 import dev.penstock.schedules.ir.Op;
+
 import java.util.Locale;
 
 /** The activities on which a rank spends the time of a step. */

@@ -8,6 +8,7 @@ import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.render.OpClass;
 import dev.penstock.schedules.simulate.Timeline;
+
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;

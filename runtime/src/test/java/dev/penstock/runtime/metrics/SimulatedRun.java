@@ -10,6 +10,7 @@ import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Timeline;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -13,6 +13,12 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.InsertOffloads;
 import dev.penstock.schedules.lower.OffloadSettings;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -22,10 +28,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 /** Activations that leave the device and come back are the same to the bit. */
 class OffloadTest {
@@ -101,8 +103,7 @@ class OffloadTest {
             assertThat(less.hostMemory())
                     .extracting(MemoryUse::use)
                     .containsExactly(MemoryUse.HOST_ACTIVATIONS);
-            assertThat(whole.memory().total() - less.memory().total())
-                    .isEqualTo(unit * 4 / 5);
+            assertThat(whole.memory().total() - less.memory().total()).isEqualTo(unit * 4 / 5);
             assertThat(inFiles.stages().getFirst().hostMemory()).isEqualTo(less.hostMemory());
             assertThat(inFiles.train(1)).isEqualTo(all.train(1));
         }

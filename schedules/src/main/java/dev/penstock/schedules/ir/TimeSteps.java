@@ -1,11 +1,12 @@
 package dev.penstock.schedules.ir;
 
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The programs of all ranks in lock-step: in every step a rank runs its next op if what that needs

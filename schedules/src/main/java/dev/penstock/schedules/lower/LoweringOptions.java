@@ -1,6 +1,7 @@
 package dev.penstock.schedules.lower;
 
 import dev.penstock.schedules.ir.FrozenStages;
+
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;

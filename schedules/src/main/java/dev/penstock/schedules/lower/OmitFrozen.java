@@ -5,6 +5,7 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -21,6 +21,7 @@ import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;

@@ -3,6 +3,7 @@ package dev.penstock.schedules.simulate;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.Arrays;
 import java.util.List;
 
@@ -32,8 +33,8 @@ public interface CostModel {
 
     /**
      * How long a gather, a reduction, an offload or a reload is under way beside the computations
-     * of its rank. A rank's gathers and reductions run one after another, and so do its offloads and
-     * reloads on a link of their own to the host.
+     * of its rank. A rank's gathers and reductions run one after another, and so do its offloads
+     * and reloads on a link of their own to the host.
      */
     default long backgroundNanos(int rank, Op op) {
         return 0;

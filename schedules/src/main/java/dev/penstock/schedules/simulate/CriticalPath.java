@@ -2,6 +2,7 @@ package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.util.List;
 
 /**

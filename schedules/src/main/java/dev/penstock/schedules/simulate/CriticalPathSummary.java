@@ -5,6 +5,7 @@ import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CriticalPath.Activity;
 import dev.penstock.schedules.simulate.CriticalPath.Step;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -8,11 +8,13 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CriticalPath.Activity;
 import dev.penstock.schedules.simulate.CriticalPath.Cause;
 import dev.penstock.schedules.simulate.CriticalPath.Step;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayDeque;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Walks from the end of a simulation to its start, from each moment to what it waited for. Linear

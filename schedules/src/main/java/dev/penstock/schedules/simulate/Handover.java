@@ -7,6 +7,7 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.Optional;
 
 /**

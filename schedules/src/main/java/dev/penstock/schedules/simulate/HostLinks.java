@@ -6,6 +6,9 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -13,7 +16,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The ways between the ranks' devices and their hosts, and the room of the stages whose activations
@@ -59,7 +61,8 @@ final class HostLinks {
     static @Nullable HostLinks of(Schedule schedule) {
         boolean moves =
                 schedule.programs().stream()
-                        .anyMatch(p -> p.ops().stream().anyMatch(Op.ActivationOp.class::isInstance));
+                        .anyMatch(
+                                p -> p.ops().stream().anyMatch(Op.ActivationOp.class::isInstance));
         return moves ? new HostLinks(schedule) : null;
     }
 
@@ -110,8 +113,7 @@ final class HostLinks {
             boolean last =
                     switch (part) {
                         case Op.Backward _, Op.BackwardWeight _ -> true;
-                        case Op.BackwardInput _ ->
-                                !ends.get(rank).withWeight().get(part.stage());
+                        case Op.BackwardInput _ -> !ends.get(rank).withWeight().get(part.stage());
                         case Op.Forward(WorkUnit unit) -> recomputed.contains(unit);
                         case Op.Recompute _ -> false;
                     };

@@ -5,6 +5,7 @@ import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;

@@ -2,6 +2,7 @@ package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
+
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

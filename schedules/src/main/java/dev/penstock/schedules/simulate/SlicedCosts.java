@@ -3,6 +3,7 @@ package dev.penstock.schedules.simulate;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.Arrays;
 
 /** Costs that depend on the kind of op and its slice; the last entry holds for all later slices. */

@@ -5,12 +5,14 @@ import dev.penstock.schedules.ir.OpPlace;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.IntPredicate;
 import java.util.function.Predicate;
-import org.jspecify.annotations.Nullable;
 
 /** Says of every rank that stands still what it waits for, and where that is. */
 final class StuckRanks {
@@ -60,7 +62,8 @@ final class StuckRanks {
             case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
                     wait(place, lacks(forward) ? forward : backward);
             case Op.Compute _, Op.ReceiveActivation _, Op.ReceiveGradient _ -> forTensor(place, op);
-            case Op.ActivationOp _, Op.ParameterOp _ -> throw new IllegalStateException(op + " waits for nobody");
+            case Op.ActivationOp _, Op.ParameterOp _ ->
+                    throw new IllegalStateException(op + " waits for nobody");
         };
     }
 

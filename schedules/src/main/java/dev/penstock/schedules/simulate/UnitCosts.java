@@ -3,6 +3,7 @@ package dev.penstock.schedules.simulate;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;

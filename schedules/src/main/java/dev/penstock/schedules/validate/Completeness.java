@@ -11,6 +11,7 @@ import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -132,7 +133,8 @@ final class Completeness {
                     new Violation.Unexpected(
                             place,
                             at(place)
-                                    + "has a recompute beside it, so that the unit keeps nothing to move: one or the other"));
+                                    + "has a recompute beside it, so that the unit keeps nothing to"
+                                    + " move: one or the other"));
         } else if (isUnique(op) && index.positionOf(op, place.rank()) != place.position()) {
             violations.add(
                     new Violation.Duplicate(
@@ -196,7 +198,8 @@ final class Completeness {
         int stage = unit / shape.unitsPerStage();
         return switch (kind) {
             case FORWARD -> true;
-            case BACKWARD, BACKWARD_INPUT, RECOMPUTE, OFFLOAD, RELOAD -> training && frozen.hasBackward(stage);
+            case BACKWARD, BACKWARD_INPUT, RECOMPUTE, OFFLOAD, RELOAD ->
+                    training && frozen.hasBackward(stage);
             case BACKWARD_WEIGHT -> training && frozen.trains(stage);
             case SEND_ACTIVATION -> transfers && crossesAfter(unit);
             case RECEIVE_ACTIVATION -> transfers && crossesBefore(unit);

@@ -6,6 +6,7 @@ import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.BitSet;
 import java.util.Map;
 import java.util.TreeMap;
@@ -195,7 +196,8 @@ final class HeldBytes {
     }
 
     private void leave(WorkUnit unit) {
-        if (stage(unit.stage()).live.get(index(unit)) && !stage(unit.stage()).away.get(index(unit))) {
+        if (stage(unit.stage()).live.get(index(unit))
+                && !stage(unit.stage()).away.get(index(unit))) {
             stage(unit.stage()).away.set(index(unit));
             away += model.activation(unit.stage(), unit.slice());
             mostAway = Math.max(mostAway, away);

@@ -2,6 +2,7 @@ package dev.penstock.schedules.validate;
 
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.util.List;
 
 /**
@@ -28,8 +29,7 @@ public record RankBytes(
     }
 
     RankBytes withHost(long bytes) {
-        return new RankBytes(
-                rank, position, activationBytes, inputBytes, gatheredBytes, bytes);
+        return new RankBytes(rank, position, activationBytes, inputBytes, gatheredBytes, bytes);
     }
 
     /**

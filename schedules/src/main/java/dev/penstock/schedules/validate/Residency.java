@@ -7,6 +7,7 @@ import dev.penstock.schedules.ir.OpText;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;

@@ -20,14 +20,16 @@ import dev.penstock.schedules.validate.MemoryModel;
 import dev.penstock.schedules.validate.RankBytes;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import dev.penstock.schedules.validate.Violation;
-import java.util.List;
-import java.util.Set;
-import java.util.stream.Collectors;
-import java.util.stream.IntStream;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 class OffloadsTest {
     private static Schedule oneRank(int microBatches, String ops) {
@@ -63,8 +65,7 @@ class OffloadsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(
-            strings = {"1f1b", "gpipe", "interleaved-1f1b", "breadth-first", "v-half"})
+    @ValueSource(strings = {"1f1b", "gpipe", "interleaved-1f1b", "breadth-first", "v-half"})
     void loweredOrdersAreValidAndHoldLess(String kind) {
         boolean chunked = Generators.kind(kind).chunks() != ScheduleKind.Chunks.ONE;
         Schedule order =
@@ -138,7 +139,10 @@ class OffloadsTest {
                         first(ops, new Op.Backward(unit)), first(ops, new Op.BackwardWeight(unit)));
         int leaves = first(ops, new Op.Offload(unit));
         int comes = first(ops, new Op.Reload(unit));
-        return begin >= 0 && begin <= at && at <= end && (leaves < 0 || at <= leaves || at >= comes);
+        return begin >= 0
+                && begin <= at
+                && at <= end
+                && (leaves < 0 || at <= leaves || at >= comes);
     }
 
     private static boolean isAway(List<Op> ops, WorkUnit unit, int at) {
@@ -193,7 +197,9 @@ class OffloadsTest {
 
             assertThat(MemoryCurve.of(timeline, PassKind.TRAINING).getFirst().peakActivations())
                     .isLessThanOrEqualTo(
-                            MemoryProfile.of(order, PassKind.TRAINING).ranks().getFirst()
+                            MemoryProfile.of(order, PassKind.TRAINING)
+                                    .ranks()
+                                    .getFirst()
                                     .peakUnits());
         }
     }

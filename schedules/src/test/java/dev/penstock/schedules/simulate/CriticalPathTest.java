@@ -1,8 +1,9 @@
 package dev.penstock.schedules.simulate;
 
-import static java.util.stream.Collectors.toSet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import static java.util.stream.Collectors.toSet;
 
 import dev.penstock.schedules.NaiveSimulator;
 import dev.penstock.schedules.RandomOrders;
@@ -20,12 +21,14 @@ import dev.penstock.schedules.lower.OffloadSettings;
 import dev.penstock.schedules.simulate.CriticalPath.Activity;
 import dev.penstock.schedules.simulate.CriticalPath.Cause;
 import dev.penstock.schedules.simulate.CriticalPath.Step;
+
+import org.junit.jupiter.api.Test;
+
 import java.util.Collection;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Test;
 
 class CriticalPathTest {
     private static final int ORDERS = 100;
@@ -48,8 +51,7 @@ class CriticalPathTest {
             check.of(lowered, costs, few);
             check.of(RandomOrders.withParameterOps(order, seed), costs, few);
             var all = IntStream.range(0, order.shape().stages()).boxed().collect(toSet());
-            check.of(
-                    InsertOffloads.into(lowered, new OffloadSettings(all, seed % 3)), costs, few);
+            check.of(InsertOffloads.into(lowered, new OffloadSettings(all, seed % 3)), costs, few);
             Schedule pairs = RandomOrders.withPairs(order);
             // a pair waits for both of its parts, which some orders do not survive
             if (ScheduleSimulator.stuck(pairs, few).isEmpty()) {

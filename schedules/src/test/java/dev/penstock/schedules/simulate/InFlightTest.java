@@ -12,11 +12,13 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.lower.InsertTransfers;
 import dev.penstock.schedules.lower.Lowering;
+
+import org.junit.jupiter.api.Test;
+
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Test;
 
 class InFlightTest {
     private static final Channel THERE = new Channel(0, 1);

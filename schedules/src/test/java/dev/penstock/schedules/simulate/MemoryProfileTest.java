@@ -9,11 +9,13 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.Lowering;
+
+import org.junit.jupiter.api.Test;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiPredicate;
 import java.util.function.ToLongBiFunction;
-import org.junit.jupiter.api.Test;
 
 class MemoryProfileTest {
     @Test

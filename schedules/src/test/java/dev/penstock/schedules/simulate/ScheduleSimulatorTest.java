@@ -11,10 +11,12 @@ import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.lower.Lowering;
+
+import org.junit.jupiter.api.Test;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 
 class ScheduleSimulatorTest {
     private static final int ORDERS = 400;
@@ -163,11 +165,11 @@ class ScheduleSimulatorTest {
         Schedule reversed =
                 ScheduleText.parse(
                         """
-                ranks: 2
-                micro-batches: 1
-                rank 0: 0B0 0F0
-                rank 1: 1F0 1B0
-                """);
+                        ranks: 2
+                        micro-batches: 1
+                        rank 0: 0B0 0F0
+                        rank 1: 1F0 1B0
+                        """);
 
         assertThatThrownBy(() -> ScheduleSimulator.simulate(reversed, CostModel.unit()))
                 .isInstanceOf(IllegalArgumentException.class)

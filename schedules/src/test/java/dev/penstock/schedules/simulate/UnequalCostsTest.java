@@ -11,10 +11,12 @@ import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.Lowering;
+
+import org.junit.jupiter.api.Test;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import org.junit.jupiter.api.Test;
 
 /**
  * Closed forms where every stage and every link has its own cost: n equal jobs through a row of

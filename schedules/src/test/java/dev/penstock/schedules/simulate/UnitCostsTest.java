@@ -8,8 +8,10 @@ import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.UnitCosts.Kind;
-import java.util.Map;
+
 import org.junit.jupiter.api.Test;
+
+import java.util.Map;
 
 class UnitCostsTest {
     private static final WorkUnit UNIT = new WorkUnit(0, 0, 0);
@@ -103,14 +105,25 @@ class UnitCostsTest {
                         e ->
                                 assertThat(e.problems())
                                         .containsExactly(
-                                                "unknown cost 'forwards', expected one of forward, backward-input, backward-weight, backward, recompute, overlapped, transfer, link, gather, offload, reduce",
-                                                "expected costs as 'forward=1,backward=2', got 'backward'",
-                                                "expected a whole number from 0 to 10000000000 for backward-input, got '-1'",
-                                                "expected a whole number from 0 to 10000000000 for link, got '1.5'",
+                                                "unknown cost 'forwards', expected one of forward,"
+                                                    + " backward-input, backward-weight, backward,"
+                                                    + " recompute, overlapped, transfer, link,"
+                                                    + " gather, offload, reduce",
+                                                "expected costs as 'forward=1,backward=2', got"
+                                                    + " 'backward'",
+                                                "expected a whole number from 0 to 10000000000 for"
+                                                    + " backward-input, got '-1'",
+                                                "expected a whole number from 0 to 10000000000 for"
+                                                    + " link, got '1.5'",
                                                 "the cost of forward is given twice",
-                                                "expected a whole number from 0 to 10000000000 for transfer, got '10000000001'",
-                                                "unknown cost '', expected one of forward, backward-input, backward-weight, backward, recompute, overlapped, transfer, link, gather, offload, reduce",
-                                                "expected costs as 'forward=1,backward=2', got ''"));
+                                                "expected a whole number from 0 to 10000000000 for"
+                                                    + " transfer, got '10000000001'",
+                                                "unknown cost '', expected one of forward,"
+                                                    + " backward-input, backward-weight, backward,"
+                                                    + " recompute, overlapped, transfer, link,"
+                                                    + " gather, offload, reduce",
+                                                "expected costs as 'forward=1,backward=2', got"
+                                                    + " ''"));
     }
 
     @Test

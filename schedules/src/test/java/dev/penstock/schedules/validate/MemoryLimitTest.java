@@ -14,8 +14,10 @@ import dev.penstock.schedules.lower.GatherSettings;
 import dev.penstock.schedules.lower.InsertParameterGathers;
 import dev.penstock.schedules.lower.ParameterResidency;
 import dev.penstock.schedules.simulate.MemoryProfile;
-import java.util.List;
+
 import org.junit.jupiter.api.Test;
+
+import java.util.List;
 
 class MemoryLimitTest {
     private static final long MIB = 1 << 20;
@@ -188,10 +190,10 @@ class MemoryLimitTest {
                             assertThat(exceeded.message())
                                     .isEqualTo(
                                             "rank 0 holds 6.0 GiB at 1F1 (op 4), 2.0 GiB more than"
-                                                    + " its limit of 4.0 GiB: 3.0 GiB activations"
-                                                    + " (units: 2 of stage 1); 1.0 KiB inputs to"
-                                                    + " recompute from (units: 2 of stage 0); 3.0 GiB"
-                                                    + " gathered parameters (layers: 1 of stage 0)");
+                                                + " its limit of 4.0 GiB: 3.0 GiB activations"
+                                                + " (units: 2 of stage 1); 1.0 KiB inputs to"
+                                                + " recompute from (units: 2 of stage 0); 3.0 GiB"
+                                                + " gathered parameters (layers: 1 of stage 0)");
                         });
     }
 

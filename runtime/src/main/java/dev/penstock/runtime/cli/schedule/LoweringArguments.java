@@ -9,10 +9,13 @@ import dev.penstock.schedules.lower.Lowering;
 import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.lower.OffloadSettings;
 import dev.penstock.schedules.lower.ParameterResidency;
+
+import org.jspecify.annotations.Nullable;
+
+import picocli.CommandLine.Option;
+
 import java.util.Locale;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.Option;
 
 /** What a run adds to the computations of an order: a flag per lowering pass. */
 final class LoweringArguments {

@@ -25,6 +25,7 @@ import dev.penstock.schedules.lower.LoweringOptions;
 import dev.penstock.schedules.lower.OffloadSettings;
 import dev.penstock.schedules.lower.OmitFrozen;
 import dev.penstock.schedules.validate.Conditions;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -8,6 +8,7 @@ import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
+
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -798,7 +799,8 @@ final class Consistency {
                 "recovery.degraded");
         require(
                 config.parallel().data() > 1,
-                "2 or more with recovery.degraded = true: others have to hold what a dead rank held",
+                "2 or more with recovery.degraded = true: others have to hold what a dead rank"
+                    + " held",
                 config.parallel().data(),
                 "try parallel.data = 2, or leave recovery.degraded out",
                 "parallel.data",

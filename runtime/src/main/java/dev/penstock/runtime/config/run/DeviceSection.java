@@ -3,6 +3,7 @@ package dev.penstock.runtime.config.run;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
+
 import java.nio.file.Path;
 import java.util.Optional;
 

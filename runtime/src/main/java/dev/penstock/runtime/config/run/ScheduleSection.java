@@ -9,6 +9,7 @@ import dev.penstock.schedules.generate.base.OpCosts;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import dev.penstock.schedules.generate.wired.WiredOrder;
+
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -225,7 +226,8 @@ public record ScheduleSection(
         List<String> notes = new ArrayList<>();
         if (measured() && replicas == 1) {
             notes.add(
-                    "schedule.wiring = measured has no effect: there is only one replica to have micro-batches");
+                    "schedule.wiring = measured has no effect: there is only one replica to have"
+                        + " micro-batches");
         }
         if (!costs.isEmpty() && !someKind(Kind::searched)) {
             notes.add(unused("costs", costs, "is neither searched nor wired"));

@@ -6,6 +6,7 @@ import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigUtil;
 import com.typesafe.config.ConfigValue;
 import com.typesafe.config.ConfigValueType;
+
 import dev.penstock.runtime.config.links.Bandwidth;
 import dev.penstock.runtime.config.links.FrameLoss;
 import dev.penstock.runtime.config.links.LinkEntry;
@@ -17,6 +18,9 @@ import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
+
+import org.jspecify.annotations.Nullable;
+
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
@@ -31,7 +35,6 @@ import java.util.Optional;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /**
  * How values of one Java type are written in a configuration.

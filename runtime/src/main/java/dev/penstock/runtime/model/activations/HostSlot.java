@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.activations;
 
 import dev.penstock.cuda.device.DeviceBuffer;
+
 import java.util.List;
 
 /**

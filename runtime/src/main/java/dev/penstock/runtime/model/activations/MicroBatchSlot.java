@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.activations;
 
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.Tensor;
+
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

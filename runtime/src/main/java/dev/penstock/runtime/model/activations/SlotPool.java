@@ -1,11 +1,12 @@
 package dev.penstock.runtime.model.activations;
 
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A fixed number of slots lent to keys. Freed slots are lent again last in, first out, while they

@@ -1,9 +1,11 @@
 package dev.penstock.runtime.model.activations;
 
 import dev.penstock.cuda.device.DeviceException;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import org.jspecify.annotations.Nullable;
 
 /** The copy to or from the host that was asked for last of a slot. */
 final class UnderWay {

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.activations;
 
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.runtime.model.shape.ShardShape;
+
 import java.util.HashMap;
 import java.util.Map;
 

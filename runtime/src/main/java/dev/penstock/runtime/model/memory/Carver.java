@@ -4,6 +4,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+
 import java.util.function.Function;
 
 /** Cuts one buffer into tensors, each at the start of a 64-byte line. */

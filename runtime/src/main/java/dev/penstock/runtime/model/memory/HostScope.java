@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.memory;
 
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 

@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageMemory;
+
 import org.jspecify.annotations.Nullable;
 
 /** The memory of a stage by use, so that reports can distinguish the uses. */
@@ -63,10 +64,7 @@ public final class StageScopes implements AutoCloseable {
      * @param host holds activations that left the device; closed with this
      */
     public StageScopes(
-            DeviceScope parent,
-            String name,
-            @Nullable DeviceScope offloaded,
-            DeviceScope host) {
+            DeviceScope parent, String name, @Nullable DeviceScope offloaded, DeviceScope host) {
         this.host = host;
         this.offloaded = offloaded;
         whole = parent.child(name, Long.MAX_VALUE);

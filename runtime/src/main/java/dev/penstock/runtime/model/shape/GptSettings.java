@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.shape;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.device.DType;
+
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;

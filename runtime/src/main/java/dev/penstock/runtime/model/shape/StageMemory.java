@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.shape;
 
 import dev.penstock.actors.spi.MemoryUse;
+
 import java.util.List;
 
 /**

@@ -63,6 +63,9 @@ import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -70,7 +73,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A stage of a model on one device: some blocks, the embedding if it is the first, the head if it
@@ -543,9 +545,7 @@ public final class GptStage implements StageProgram {
     @Override
     public List<MemoryUse> hostMemory() {
         long bytes = scopes.host().peakBytes();
-        return bytes == 0
-                ? List.of()
-                : List.of(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, bytes));
+        return bytes == 0 ? List.of() : List.of(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, bytes));
     }
 
     private void evaluate(WorkUnit unit, UnitActivations a) {

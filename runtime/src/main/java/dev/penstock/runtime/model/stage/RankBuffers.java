@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.RankProgram;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -43,12 +44,7 @@ record RankBuffers(List<StageBuffers> stages, RankPools pools) {
         for (int i = 0; i < roles.size(); i++) {
             StageBuffers buffers =
                     StageBuffers.allocate(
-                            scopes.get(i),
-                            settings,
-                            roles.get(i),
-                            sharding,
-                            budgets.get(i),
-                            link);
+                            scopes.get(i), settings, roles.get(i), sharding, budgets.get(i), link);
             stages.add(buffers);
             parameters.put(roles.get(i).stage(), buffers.parameters());
             int begun = budgets.get(i).backwardMicroBatches() + budgets.get(i).awaitingWeight();

@@ -20,6 +20,7 @@ import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.schedules.ir.LayerRange;
+
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

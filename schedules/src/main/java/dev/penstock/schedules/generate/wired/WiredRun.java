@@ -7,6 +7,7 @@ import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.ProgramWriter;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;

@@ -8,6 +8,7 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.Traffic;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;

@@ -5,6 +5,7 @@ import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.simulate.CostModel;
+
 import java.util.List;
 
 /** What ops cost on each rank, for the simulator. */
