@@ -192,6 +192,7 @@ public record JournalledRun(
                     commit = next;
                     completed = next.step();
                     applied = completed;
+                    leftOut.tailSet(completed, true).clear();
                     if (next.clipFactor() == 0) {
                         leftOut.add(completed);
                     }

@@ -18,7 +18,6 @@ class JournalFileTest {
     private static final List<JournalRecord> RECORDS =
             List.of(
                     new JournalRecord.Began("a run of \"mine\"", "c0ffee", 4, 1, 0),
-                    new JournalRecord.LossScaled(0, "0x1.0p16 0 2 0 0"),
                     new JournalRecord.Committed(1, 1, 0.1, 3.25, 1e-300),
                     new JournalRecord.Published(1),
                     new JournalRecord.EpochRaised(2, "rank 2 died: kill -9, after step 1"),
@@ -29,6 +28,7 @@ class JournalFileTest {
                     new JournalRecord.Revised(
                             new PlanRevision(
                                     1, List.of("a=[1, 2]", "b=two words"), "0a", "it is slow")),
+                    new JournalRecord.LossScaled(0, "0x1.0p16 0 2 0 0"),
                     new JournalRecord.Placed(2, "a worker/1/4711"),
                     new JournalRecord.Failed(3, "it did not work"),
                     new JournalRecord.Ended(2));

@@ -32,6 +32,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
@@ -225,7 +226,10 @@ final class RanksInOneThread implements AutoCloseable {
     private void begin(StepKind kind, long step, List<Integer> leftOut) {
         passes++;
         for (Rank rank : ranks.values()) {
-            order(rank, new RankCommand.BeginPass(epoch, passes, kind, step, leftOut));
+            order(
+                    rank,
+                    new RankCommand.BeginPass(
+                            epoch, passes, kind, step, leftOut, OptionalDouble.empty()));
         }
     }
 
