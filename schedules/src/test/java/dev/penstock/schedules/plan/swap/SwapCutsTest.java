@@ -32,7 +32,7 @@ class SwapCutsTest {
             int n = 2 + random.nextInt(7);
             for (int i = 0; i < n; i++) {
                 double forward = random.nextInt(10);
-                long bytes = 1 + random.nextInt(20);
+                long bytes = 1L + random.nextInt(20);
                 parts.add(new SwapPart(bytes, forward, 2 * forward, bytes * 0.7));
             }
             var step = new SwapStep(1 + random.nextInt(6));
