@@ -120,7 +120,8 @@ public final class NaiveSimulator {
     /** Slots are counted; those that activations leave are taken last, in the order of leaving. */
     private long roomAt(int rank, int stage) {
         List<Op> ops = schedule.program(rank).ops();
-        boolean moves = ops.stream().anyMatch(op -> op instanceof Op.Offload o && o.stage() == stage);
+        boolean moves =
+                ops.stream().anyMatch(op -> op instanceof Op.Offload o && o.stage() == stage);
         if (!moves) {
             return 0;
         }

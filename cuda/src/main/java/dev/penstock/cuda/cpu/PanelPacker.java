@@ -4,13 +4,11 @@ import static dev.penstock.cuda.cpu.vector.Addresses.ALL;
 import static dev.penstock.cuda.cpu.vector.Lanes.ORDER;
 
 import dev.penstock.cuda.cpu.vector.Lanes;
-
+import java.util.List;
+import java.util.stream.IntStream;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorSpecies;
-
-import java.util.List;
-import java.util.stream.IntStream;
 
 /**
  * Copies blocks of matrices into the panels that a {@link Tile} reads. What lies beyond the edge of

@@ -6,9 +6,9 @@ import java.util.List;
 
 /**
  * The passes in their order: from the computations of a generator or a hand-written file to what
- * the ranks run. First backwards in one op, two or none and recomputes, then activations to the host
- * and back, gathers and releases, then reductions, then sends and receives. A pass adds only what is missing, so a schedule that
- * has such ops keeps them.
+ * the ranks run. First backwards in one op, two or none and recomputes, then activations to the
+ * host and back, gathers and releases, then reductions, then sends and receives. A pass adds only
+ * what is missing, so a schedule that has such ops keeps them.
  *
  * <p>All entries throw {@link IllegalArgumentException} for an op of a unit that does not exist;
  * everything else that may be wrong with an order passes through for the judge to name.

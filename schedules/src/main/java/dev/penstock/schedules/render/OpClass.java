@@ -60,7 +60,15 @@ public enum OpClass {
     public boolean background() {
         return switch (this) {
             case OFFLOAD, RELOAD, GATHER, RELEASE, REDUCE -> true;
-            case FORWARD, BACKWARD, SEND, RECEIVE, BACKWARD_INPUT, BACKWARD_WEIGHT, OVERLAPPED, RECOMPUTE -> false;
+            case FORWARD,
+                    BACKWARD,
+                    SEND,
+                    RECEIVE,
+                    BACKWARD_INPUT,
+                    BACKWARD_WEIGHT,
+                    OVERLAPPED,
+                    RECOMPUTE ->
+                    false;
         };
     }
 }

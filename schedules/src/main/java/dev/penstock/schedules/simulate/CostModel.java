@@ -32,8 +32,8 @@ public interface CostModel {
 
     /**
      * How long a gather, a reduction, an offload or a reload is under way beside the computations
-     * of its rank. A rank's gathers and reductions run one after another, and so do its offloads and
-     * reloads on a link of their own to the host.
+     * of its rank. A rank's gathers and reductions run one after another, and so do its offloads
+     * and reloads on a link of their own to the host.
      */
     default long backgroundNanos(int rank, Op op) {
         return 0;

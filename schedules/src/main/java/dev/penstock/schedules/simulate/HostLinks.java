@@ -59,7 +59,8 @@ final class HostLinks {
     static @Nullable HostLinks of(Schedule schedule) {
         boolean moves =
                 schedule.programs().stream()
-                        .anyMatch(p -> p.ops().stream().anyMatch(Op.ActivationOp.class::isInstance));
+                        .anyMatch(
+                                p -> p.ops().stream().anyMatch(Op.ActivationOp.class::isInstance));
         return moves ? new HostLinks(schedule) : null;
     }
 
@@ -110,8 +111,7 @@ final class HostLinks {
             boolean last =
                     switch (part) {
                         case Op.Backward _, Op.BackwardWeight _ -> true;
-                        case Op.BackwardInput _ ->
-                                !ends.get(rank).withWeight().get(part.stage());
+                        case Op.BackwardInput _ -> !ends.get(rank).withWeight().get(part.stage());
                         case Op.Forward(WorkUnit unit) -> recomputed.contains(unit);
                         case Op.Recompute _ -> false;
                     };

@@ -6,8 +6,9 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.util.List;
 
 /**
- * What a rank holds on its device over the time of a step: a step function. Units are held by the rules of {@link
- * StagePeak}, gathered parameters from the start of their gather to their release or the end.
+ * What a rank holds on its device over the time of a step: a step function. Units are held by the
+ * rules of {@link StagePeak}, gathered parameters from the start of their gather to their release
+ * or the end.
  *
  * @param points in the order of time; what a point says holds until the next. Several points at one
  *     time tell what changed one after another, so that the peak is among them

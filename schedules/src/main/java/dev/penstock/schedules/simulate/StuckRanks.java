@@ -60,7 +60,8 @@ final class StuckRanks {
             case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
                     wait(place, lacks(forward) ? forward : backward);
             case Op.Compute _, Op.ReceiveActivation _, Op.ReceiveGradient _ -> forTensor(place, op);
-            case Op.ActivationOp _, Op.ParameterOp _ -> throw new IllegalStateException(op + " waits for nobody");
+            case Op.ActivationOp _, Op.ParameterOp _ ->
+                    throw new IllegalStateException(op + " waits for nobody");
         };
     }
 

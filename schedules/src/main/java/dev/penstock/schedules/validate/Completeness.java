@@ -196,7 +196,8 @@ final class Completeness {
         int stage = unit / shape.unitsPerStage();
         return switch (kind) {
             case FORWARD -> true;
-            case BACKWARD, BACKWARD_INPUT, RECOMPUTE, OFFLOAD, RELOAD -> training && frozen.hasBackward(stage);
+            case BACKWARD, BACKWARD_INPUT, RECOMPUTE, OFFLOAD, RELOAD ->
+                    training && frozen.hasBackward(stage);
             case BACKWARD_WEIGHT -> training && frozen.trains(stage);
             case SEND_ACTIVATION -> transfers && crossesAfter(unit);
             case RECEIVE_ACTIVATION -> transfers && crossesBefore(unit);

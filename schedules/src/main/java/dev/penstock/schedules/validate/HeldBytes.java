@@ -195,7 +195,8 @@ final class HeldBytes {
     }
 
     private void leave(WorkUnit unit) {
-        if (stage(unit.stage()).live.get(index(unit)) && !stage(unit.stage()).away.get(index(unit))) {
+        if (stage(unit.stage()).live.get(index(unit))
+                && !stage(unit.stage()).away.get(index(unit))) {
             stage(unit.stage()).away.set(index(unit));
             away += model.activation(unit.stage(), unit.slice());
             mostAway = Math.max(mostAway, away);

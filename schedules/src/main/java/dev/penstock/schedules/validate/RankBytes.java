@@ -28,8 +28,7 @@ public record RankBytes(
     }
 
     RankBytes withHost(long bytes) {
-        return new RankBytes(
-                rank, position, activationBytes, inputBytes, gatheredBytes, bytes);
+        return new RankBytes(rank, position, activationBytes, inputBytes, gatheredBytes, bytes);
     }
 
     /**

@@ -63,8 +63,7 @@ class OffloadsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(
-            strings = {"1f1b", "gpipe", "interleaved-1f1b", "breadth-first", "v-half"})
+    @ValueSource(strings = {"1f1b", "gpipe", "interleaved-1f1b", "breadth-first", "v-half"})
     void loweredOrdersAreValidAndHoldLess(String kind) {
         boolean chunked = Generators.kind(kind).chunks() != ScheduleKind.Chunks.ONE;
         Schedule order =
@@ -138,7 +137,10 @@ class OffloadsTest {
                         first(ops, new Op.Backward(unit)), first(ops, new Op.BackwardWeight(unit)));
         int leaves = first(ops, new Op.Offload(unit));
         int comes = first(ops, new Op.Reload(unit));
-        return begin >= 0 && begin <= at && at <= end && (leaves < 0 || at <= leaves || at >= comes);
+        return begin >= 0
+                && begin <= at
+                && at <= end
+                && (leaves < 0 || at <= leaves || at >= comes);
     }
 
     private static boolean isAway(List<Op> ops, WorkUnit unit, int at) {
@@ -193,7 +195,9 @@ class OffloadsTest {
 
             assertThat(MemoryCurve.of(timeline, PassKind.TRAINING).getFirst().peakActivations())
                     .isLessThanOrEqualTo(
-                            MemoryProfile.of(order, PassKind.TRAINING).ranks().getFirst()
+                            MemoryProfile.of(order, PassKind.TRAINING)
+                                    .ranks()
+                                    .getFirst()
                                     .peakUnits());
         }
     }

@@ -48,8 +48,7 @@ class CriticalPathTest {
             check.of(lowered, costs, few);
             check.of(RandomOrders.withParameterOps(order, seed), costs, few);
             var all = IntStream.range(0, order.shape().stages()).boxed().collect(toSet());
-            check.of(
-                    InsertOffloads.into(lowered, new OffloadSettings(all, seed % 3)), costs, few);
+            check.of(InsertOffloads.into(lowered, new OffloadSettings(all, seed % 3)), costs, few);
             Schedule pairs = RandomOrders.withPairs(order);
             // a pair waits for both of its parts, which some orders do not survive
             if (ScheduleSimulator.stuck(pairs, few).isEmpty()) {
