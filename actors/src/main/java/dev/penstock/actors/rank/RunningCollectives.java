@@ -141,11 +141,7 @@ final class RunningCollectives {
             case Op.Overlapped(Op.Forward _, Op.InputGradient backward) ->
                     reductions.containsKey(backward.stage());
             case Op.ReduceGradients(int stage) -> !reductionBegun && reductions.containsKey(stage);
-            case Op.Forward _,
-                    Op.Recompute _,
-                    Op.Transfer _,
-                    Op.ActivationOp _,
-                    Op.ParameterOp _ ->
+            case Op.Forward _, Op.Recompute _, Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _ ->
                     false;
         };
     }

@@ -108,8 +108,7 @@ public final class ConfiguredModel {
                         section.dropout(),
                         config.optimizer().gradientSum(),
                         config.parallel().outer());
-        GptSettings placed =
-                config.device().offload().map(settings::offloadingTo).orElse(settings);
+        GptSettings placed = config.device().offload().map(settings::offloadingTo).orElse(settings);
         return schedule.training().shape().peers() > 1 ? placed.sharingBatch() : placed;
     }
 

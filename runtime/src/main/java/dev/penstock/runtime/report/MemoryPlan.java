@@ -22,10 +22,7 @@ public record MemoryPlan(List<MemoryUse> planned, List<MemoryUse> proved, long o
 
     /** Proved bytes of all uses of the device. */
     public long total() {
-        return proved.stream()
-                .filter(use -> !use.isOnHost())
-                .mapToLong(MemoryUse::peakBytes)
-                .sum();
+        return proved.stream().filter(use -> !use.isOnHost()).mapToLong(MemoryUse::peakBytes).sum();
     }
 
     /** Whether it is known what for; of a run whose log is all that is left, it is not. */

@@ -101,8 +101,7 @@ class OffloadTest {
             assertThat(less.hostMemory())
                     .extracting(MemoryUse::use)
                     .containsExactly(MemoryUse.HOST_ACTIVATIONS);
-            assertThat(whole.memory().total() - less.memory().total())
-                    .isEqualTo(unit * 4 / 5);
+            assertThat(whole.memory().total() - less.memory().total()).isEqualTo(unit * 4 / 5);
             assertThat(inFiles.stages().getFirst().hostMemory()).isEqualTo(less.hostMemory());
             assertThat(inFiles.train(1)).isEqualTo(all.train(1));
         }

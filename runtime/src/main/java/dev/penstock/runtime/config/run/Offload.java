@@ -16,8 +16,8 @@ public sealed interface Offload {
         /** Nobody's. */
         NONE,
         /**
-         * Those of the first half of each rank's stages, which the ranks hold longest (PipeOffload's
-         * selective offload).
+         * Those of the first half of each rank's stages, which the ranks hold longest
+         * (PipeOffload's selective offload).
          */
         HALF,
         /** Those of all stages. */

@@ -64,7 +64,12 @@ public final class StageScopes implements AutoCloseable {
      * @param kept whether what is swapped goes on with what an earlier process left
      */
     public static StageScopes of(
-            GptSettings settings, DeviceScope parent, String name, int replica, int stage, boolean kept) {
+            GptSettings settings,
+            DeviceScope parent,
+            String name,
+            int replica,
+            int stage,
+            boolean kept) {
         if (settings.zero().swap().isEmpty()) {
             return of(settings, parent, name);
         }
@@ -94,10 +99,7 @@ public final class StageScopes implements AutoCloseable {
      * @param host holds activations that left the device; closed with this
      */
     public StageScopes(
-            DeviceScope parent,
-            String name,
-            @Nullable DeviceScope offloaded,
-            DeviceScope host) {
+            DeviceScope parent, String name, @Nullable DeviceScope offloaded, DeviceScope host) {
         this(parent, name, offloaded, host, null);
     }
 
@@ -184,8 +186,7 @@ public final class StageScopes implements AutoCloseable {
                 scratch.liveBytes(),
                 gathered.liveBytes(),
                 accumulators.liveBytes(),
-                (offloaded == null ? 0 : offloaded.liveBytes())
-                        + (swap == null ? 0 : swap.bytes()),
+                (offloaded == null ? 0 : offloaded.liveBytes()) + (swap == null ? 0 : swap.bytes()),
                 host.liveBytes());
     }
 

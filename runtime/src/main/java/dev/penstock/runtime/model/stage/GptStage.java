@@ -574,9 +574,7 @@ public final class GptStage implements StageProgram {
     @Override
     public List<MemoryUse> hostMemory() {
         long bytes = scopes.host().peakBytes();
-        return bytes == 0
-                ? List.of()
-                : List.of(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, bytes));
+        return bytes == 0 ? List.of() : List.of(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, bytes));
     }
 
     private void evaluate(WorkUnit unit, UnitActivations a) {

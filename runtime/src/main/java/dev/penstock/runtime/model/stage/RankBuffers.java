@@ -43,12 +43,7 @@ record RankBuffers(List<StageBuffers> stages, RankPools pools) {
         for (int i = 0; i < roles.size(); i++) {
             StageBuffers buffers =
                     StageBuffers.allocate(
-                            scopes.get(i),
-                            settings,
-                            roles.get(i),
-                            sharding,
-                            budgets.get(i),
-                            link);
+                            scopes.get(i), settings, roles.get(i), sharding, budgets.get(i), link);
             stages.add(buffers);
             parameters.put(roles.get(i).stage(), buffers.parameters());
             int begun = budgets.get(i).backwardMicroBatches() + budgets.get(i).awaitingWeight();

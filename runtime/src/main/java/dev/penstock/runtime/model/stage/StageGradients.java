@@ -11,13 +11,13 @@ import dev.penstock.runtime.model.parameters.AccumulatorPool;
 import dev.penstock.runtime.model.parameters.GradientReducer;
 import dev.penstock.runtime.model.parameters.GroupGradient;
 import dev.penstock.runtime.model.parameters.Parameter;
-import dev.penstock.runtime.model.parameters.RowPool;
 import dev.penstock.runtime.model.parameters.ParameterGroup;
+import dev.penstock.runtime.model.parameters.RowPool;
 import dev.penstock.runtime.model.parameters.StageParameters;
-import dev.penstock.runtime.model.swap.SwappedGroup;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.runtime.model.swap.SwappedGroup;
 import java.util.BitSet;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -164,7 +164,9 @@ final class StageGradients {
         settled |= replicas.size() > 1; // when the sum is complete
         Collective sum =
                 GradientReducer.reduce(
-                        all.stream().map(gradient -> gradient.reduction(kernels, pool, scale)).toList(),
+                        all.stream()
+                                .map(gradient -> gradient.reduction(kernels, pool, scale))
+                                .toList(),
                         replicas,
                         pool != null);
         if (pool != null) {
