@@ -166,6 +166,7 @@ record HouseRules(String root) {
                                                 resideInAnyPackage(
                                                         root + ".actors.spi",
                                                         root + ".actors.collective",
+                                                        root + ".actors.precision",
                                                         root + ".actors.dataplane"))));
     }
 
