@@ -7,7 +7,7 @@ import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.RunConfig;
-import dev.penstock.runtime.config.run.Suggestion;
+import dev.penstock.runtime.config.reading.NearWord;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.FineTuning;
@@ -92,7 +92,7 @@ public final class PlannedModel {
                         .formatted(
                                 names(),
                                 text,
-                                Suggestion.among(KNOWN.keySet(), text)
+                                NearWord.among(KNOWN.keySet(), text)
                                         .map("; did you mean %s?"::formatted)
                                         .orElse("")));
         return Optional.empty();

@@ -1,6 +1,6 @@
 package dev.penstock.runtime.cli.command;
 
-import dev.penstock.runtime.config.run.Suggestion;
+import dev.penstock.runtime.config.reading.NearWord;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -16,7 +16,7 @@ public final class Meant {
 
     /** The end of a message about the word: {@code ; did you mean gpipe?}, or nothing. */
     public static String hint(Collection<String> known, String word) {
-        return Suggestion.among(known, word)
+        return NearWord.among(known, word)
                 .map(nearest -> "; did you mean %s?".formatted(nearest))
                 .orElse("");
     }

@@ -8,7 +8,7 @@ import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problems;
 import dev.penstock.runtime.config.run.SectionFile;
 import dev.penstock.runtime.config.run.SectionReader;
-import dev.penstock.runtime.config.run.Suggestion;
+import dev.penstock.runtime.config.reading.NearWord;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -56,7 +56,7 @@ public final class HardwareLoader {
                     key,
                     "one of " + String.join(", ", SECTIONS),
                     "an unknown key",
-                    Suggestion.among(SECTIONS, key)
+                    NearWord.among(SECTIONS, key)
                             .map(name -> "did you mean " + name + "?")
                             .orElse("remove it"));
         }

@@ -349,7 +349,7 @@ public final class ConfigLoader {
 
     /** What it was probably meant to be has no value then, unless that is written as well. */
     private void unknown(String path, String expected, ConfigValue value) {
-        Optional<String> meant = Suggestion.forKey(path);
+        Optional<String> meant = Keys.meant(path);
         meant.filter(key -> !isWritten(key)).ifPresent(broken::add);
         problems.at(
                 value.origin(),

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.runtime.config.reading.NearWord;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigUtil;
@@ -58,7 +59,7 @@ public record EvaluationTask(TaskRequest request, Path data) {
                             "." + name,
                             "one of " + String.join(", ", MEMBERS),
                             "an unknown key",
-                            Suggestion.among(MEMBERS, name)
+                            NearWord.among(MEMBERS, name)
                                     .map(known -> "did you mean " + known + "?")
                                     .orElse(name + " is no member of it")));
         }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.runtime.config.reading.NearWord;
 import com.typesafe.config.ConfigList;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigValue;
@@ -74,7 +75,7 @@ public final class FaultEntries {
         String meant =
                 entry.keySet().stream()
                         .sorted()
-                        .flatMap(key -> Suggestion.among(words, key).stream())
+                        .flatMap(key -> NearWord.among(words, key).stream())
                         .findFirst()
                         .map(word -> "did you mean " + word + "?")
                         .orElse(EXAMPLE);

@@ -1,11 +1,14 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.runtime.config.reading.NearWord;
 import java.lang.reflect.RecordComponent;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Optional;
+import java.util.Comparator;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -62,5 +65,38 @@ public final class Keys {
         }
         sections.add(List.copyOf(faults));
         return SectionReader.construct(RunConfig.class, sections.toArray());
+    }
+
+    /** A section's own keys come before those of its parts. */
+    private static Comparator<String> shallowest() {
+        return Comparator.comparingLong(path -> path.chars().filter(c -> c == '.').count());
+    }
+
+    /**
+     * The known key or section that was probably meant: a slip in its name, or its name in another
+     * section. A word that stands in no section is rather a section's name than a key's.
+     */
+    static Optional<String> meant(String path) {
+        Optional<String> section = NearWord.among(bySection().keySet(), path);
+        if (path.indexOf('.') < 0 && section.isPresent()) {
+            return section;
+        }
+        List<String> paths = all().stream().map(Key::path).toList();
+        String name = path.substring(path.lastIndexOf('.') + 1);
+        return NearWord.among(paths, path)
+                .or(
+                        () ->
+                                NearWord.among(all().stream().map(Key::name).toList(), name)
+                                        .flatMap(
+                                                nearest ->
+                                                        paths.stream()
+                                                                .filter(
+                                                                        p ->
+                                                                                p.endsWith(
+                                                                                        "."
+                                                                                                + nearest))
+                                                                .min(shallowest())))
+                .or(() -> NearWord.among(List.of(FaultEntries.NAME), path))
+                .or(() -> section);
     }
 }

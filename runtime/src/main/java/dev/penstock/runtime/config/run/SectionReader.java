@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.runtime.config.reading.NearWord;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigOrigin;
 import com.typesafe.config.ConfigRenderOptions;
@@ -56,7 +57,7 @@ public final class SectionReader {
                     path + "." + key,
                     "one of " + String.join(", ", names),
                     "an unknown key",
-                    Suggestion.among(names, key)
+                    NearWord.among(names, key)
                             .map(name -> "did you mean " + name + "?")
                             .orElse("remove it"));
         }

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.runtime.config.reading.NearWord;
 import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigRenderOptions;
@@ -230,7 +231,7 @@ public record ValueType<T>(
         try {
             return INPUT_PATH.read.apply(value, places);
         } catch (Mismatch nothingThere) {
-            throw Suggestion.among(Tokenizer.names(), value.unwrapped().toString())
+            throw NearWord.among(Tokenizer.names(), value.unwrapped().toString())
                     .map(word -> new Mismatch("", "did you mean " + word + "?"))
                     .orElse(nothingThere);
         }
@@ -356,7 +357,7 @@ public record ValueType<T>(
                             "." + name,
                             "one of " + String.join(", ", names),
                             "an unknown key",
-                            Suggestion.among(names, name)
+                            NearWord.among(names, name)
                                     .map(known -> "did you mean " + known + "?")
                                     .orElse("remove it")));
         }
@@ -468,7 +469,7 @@ public record ValueType<T>(
                     if (index < 0) {
                         throw new Mismatch(
                                 "",
-                                Suggestion.among(words, got)
+                                NearWord.among(words, got)
                                         .map(word -> "did you mean " + word + "?")
                                         .orElse(""));
                     }
