@@ -1,8 +1,8 @@
 package dev.penstock.runtime.events;
 
 import dev.penstock.actors.dataplane.LinkTraffic;
-import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.precision.Overflow;
+import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;

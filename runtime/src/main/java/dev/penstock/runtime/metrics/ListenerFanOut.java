@@ -1,7 +1,7 @@
 package dev.penstock.runtime.metrics;
 
-import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.precision.Overflow;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunMember;

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.report;
 
-import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.precision.Overflow;
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;

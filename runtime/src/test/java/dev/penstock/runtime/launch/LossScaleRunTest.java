@@ -153,7 +153,8 @@ class LossScaleRunTest {
 
         assertThat(ended.exitCode()).isNotEqualTo(ExitCode.OK);
         assertThat(ended.err())
-                .contains("step 10, rank 0, stage 0: an overflow, the 10th in a row with the least loss scale, 4;")
+                .contains(
+                        "step 10, rank 0, stage 0: an overflow, the 10th in a row with the least loss scale, 4;")
                 .doesNotContain("\tat ");
     }
 

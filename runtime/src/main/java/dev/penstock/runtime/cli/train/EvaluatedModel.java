@@ -126,7 +126,8 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
                                 .orElse(DeviceKind.AUTO)));
         Optional<DeviceSection> section = run.map(draft -> draft.draft().config().device());
         Precision precision =
-                switch (section.map(DeviceSection::precision).orElse(DeviceSection.Precision.FLOAT32)) {
+                switch (section.map(DeviceSection::precision)
+                        .orElse(DeviceSection.Precision.FLOAT32)) {
                     case FLOAT32 -> Precision.FLOAT32;
                     case BF16 -> Precision.BF16;
                     case FP16 -> Precision.FP16;

@@ -131,7 +131,8 @@ final class Consistency {
                 LossScaling.isScale(initial),
                 "a power of two, by which scaling is exact",
                 initial,
-                "try %.0f".formatted(Math.scalb(1.0, Math.clamp(Math.getExponent(initial), 0, 126))),
+                "try %.0f"
+                        .formatted(Math.scalb(1.0, Math.clamp(Math.getExponent(initial), 0, 126))),
                 "optimizer.loss-scale-initial");
     }
 
@@ -157,8 +158,7 @@ final class Consistency {
     /** Their outer step is due after a number of steps, of which none may be skipped. */
     private void replicasApartDoNotScaleTheLoss() {
         require(
-                config.parallel().outerEvery().isEmpty()
-                        || config.optimizer().scaling().isEmpty(),
+                config.parallel().outerEvery().isEmpty() || config.optimizer().scaling().isEmpty(),
                 "none where parallel.outer.every is set, as replicas apart skip no step",
                 config.optimizer().lossScale().word(),
                 "leave one of them out",
@@ -168,8 +168,7 @@ final class Consistency {
 
     private void whatLinksKeepHasOneScale() {
         require(
-                !config.dataPlane().errorFeedback()
-                        || !config.optimizer().lossScale().isDynamic(),
+                !config.dataPlane().errorFeedback() || !config.optimizer().lossScale().isDynamic(),
                 "none, or one power of two, where data-plane.error-feedback adds gradients of the step before",
                 config.optimizer().lossScale().word(),
                 "leave one of them out",

@@ -1,7 +1,7 @@
 package dev.penstock.runtime.config.run;
 
-import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.collective.CollectiveLibrary;
+import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
@@ -147,9 +147,7 @@ public record RunConfig(
                 && pipeline.stages() > 1;
     }
 
-    /**
-     * In which form boundary tensors travel: as halves in fp16, unless another codec is chosen.
-     */
+    /** In which form boundary tensors travel: as halves in fp16, unless another codec is chosen. */
     public ChannelCodecs codecs() {
         boolean halves = device.precision() == DeviceSection.Precision.FP16;
         return halves && dataPlane.codec().equals(Optional.of(DataPlaneSection.Codec.NONE))

@@ -10,8 +10,8 @@ import java.util.List;
 
 /**
  * Watches small tensors through which every NaN or infinity of a pass must come: the moments of
- * layer norms in the forward, the gradients of biases in the backward, the losses. Where the loss is
- * scaled such a number is no failure: the guard only remembers it.
+ * layer norms in the forward, the gradients of biases in the backward, the losses. Where the loss
+ * is scaled such a number is no failure: the guard only remembers it.
  */
 public final class FiniteGuard {
     private final Kernels kernels;
@@ -28,6 +28,8 @@ public final class FiniteGuard {
     }
 
     /**
+     * A step begins.
+     *
      * @param forgiving whether numbers that are not finite are remembered and not thrown
      */
     public void atStep(long newStep, boolean forgiving) {

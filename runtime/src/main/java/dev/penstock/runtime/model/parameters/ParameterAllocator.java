@@ -154,7 +154,10 @@ public final class ParameterAllocator {
         return new Pair(factors, others);
     }
 
-    /** Frozen matrices in bf16 or fp16 or in integers and in nothing else, or as those that are trained. */
+    /**
+     * Frozen matrices in bf16 or fp16 or in integers and in nothing else, or as those that are
+     * trained.
+     */
     private Pair frozen(String name, boolean lookedUp) {
         Sharding shared = sharding.ofFrozen();
         if (tuning.holdsIntegers()) {

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  *   m, v      F32   the held part
  * </pre>
  *
- * <p>A group that is narrow has factors and nothing else, BF16, F16 or I8, which are the master, as that
- * never changes.
+ * <p>A group that is narrow has factors and nothing else, BF16, F16 or I8, which are the master, as
+ * that never changes.
  */
 public final class ParameterGroup {
     private static final int LINE_ELEMENTS = 16;

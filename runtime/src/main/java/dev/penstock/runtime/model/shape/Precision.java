@@ -3,13 +3,14 @@ package dev.penstock.runtime.model.shape;
 import dev.penstock.cuda.device.DType;
 
 /**
- * What is computed and kept in F32, and what in bf16 (bfloat16) or fp16 (IEEE half). In every precision these are F32:
- * the residual stream and its gradient, statistics of norms and of softmax, all sums, what leaves a
- * product, logits, the gradients of parameters, the master weights and the optimizer.
+ * What is computed and kept in F32, and what in bf16 (bfloat16) or fp16 (IEEE half). In every
+ * precision these are F32: the residual stream and its gradient, statistics of norms and of
+ * softmax, all sums, what leaves a product, logits, the gradients of parameters, the master weights
+ * and the optimizer.
  *
- * <p>With the narrow ones the factors of matrix products are rounded to it, each once, from F32 values that
- * were computed in full: inputs of linear layers (outputs of norms, of attention and of the
- * activation), the gradients of their outputs, the gradients of logits, and the weights. The
+ * <p>With the narrow ones the factors of matrix products are rounded to it, each once, from F32
+ * values that were computed in full: inputs of linear layers (outputs of norms, of attention and of
+ * the activation), the gradients of their outputs, the gradients of logits, and the weights. The
  * gradients of biases and of norms' weights are sums of values that were not rounded. On a GPU
  * attention rounds its factors too: queries, keys, values, probabilities and their gradients, where
  * they are multiplied.
@@ -28,9 +29,9 @@ public enum Precision {
      */
     FP16(DType.F16, DType.F32),
     /**
-     * The same numbers as with {@link #BF16}, but whatever only products read is written as bf16 by the op that computes
-     * it, and exists in no other form: for devices whose kernels do so (GPUs). What attention puts
-     * out is kept in both forms, as its backward reads it too.
+     * The same numbers as with {@link #BF16}, but whatever only products read is written as bf16 by
+     * the op that computes it, and exists in no other form: for devices whose kernels do so (GPUs).
+     * What attention puts out is kept in both forms, as its backward reads it too.
      */
     BF16_KEPT(DType.BF16, DType.BF16);
 

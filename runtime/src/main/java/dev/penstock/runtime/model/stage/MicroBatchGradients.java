@@ -37,6 +37,7 @@ final class MicroBatchGradients {
 
     /** Whether the gradients' own rows are a micro-batch's scratch. */
     private boolean ownTaken;
+
     private float scale = 1;
 
     /** A micro-batch between the first and the last op of its backward. */

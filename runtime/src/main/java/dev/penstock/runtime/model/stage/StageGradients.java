@@ -160,7 +160,9 @@ final class StageGradients {
         settled |= replicas.size() > 1; // when the sum is complete
         Collective sum =
                 GradientReducer.reduce(
-                        all.stream().map(gradient -> gradient.reduction(kernels, pool, scale)).toList(),
+                        all.stream()
+                                .map(gradient -> gradient.reduction(kernels, pool, scale))
+                                .toList(),
                         replicas);
         if (pool != null) {
             pool.underWay(sum);
