@@ -1,10 +1,10 @@
 package dev.penstock.runtime.training;
 
-import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.model.family.ModelConfig;
-import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.shape.SwapCommit;
+import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.SwappedRun;
 import java.io.IOException;
 import java.util.Optional;

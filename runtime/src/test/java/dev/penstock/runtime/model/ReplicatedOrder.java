@@ -32,6 +32,10 @@ record ReplicatedOrder(GptSettings settings, Schedule order) {
 
     private LoweringOptions options() {
         int holders = settings.grid().data() * settings.grid().context();
-        return settings.zero().lowering(LoweringOptions.plain(), holders, order.shape().microBatches() * order.shape().slices());
+        return settings.zero()
+                .lowering(
+                        LoweringOptions.plain(),
+                        holders,
+                        order.shape().microBatches() * order.shape().slices());
     }
 }

@@ -2,7 +2,9 @@ package dev.penstock.runtime.model;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
+import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.model.parameters.ParameterSource;
@@ -10,20 +12,18 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
-import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.runtime.model.stage.GptStageFactory;
-import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.swap.SwapState;
-import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.generate.Generators;
+import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.lang.foreign.MemorySegment;
-import dev.penstock.actors.spi.TensorPiece;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Collections;
@@ -51,12 +51,10 @@ class SwapTest {
     void whatIsSwappedDoesNotChangeABit(int replicas, Precision precision, boolean tied)
             throws Exception {
         Schedule order = order(3, 4);
-        GptSettings settings =
-                settings(tied ? TinyRuns.TIED : WIDE, order, precision);
+        GptSettings settings = settings(tied ? TinyRuns.TIED : WIDE, order, precision);
 
         try (var resident = driver(settings, order, replicas, ZeroSettings.OFF);
-                var swapped =
-                        driver(settings, order, replicas, ZeroSettings.swappedTo(folder))) {
+                var swapped = driver(settings, order, replicas, ZeroSettings.swappedTo(folder))) {
             for (int step = 1; step <= 3; step++) {
                 resident.train(step, CLIP);
                 swapped.train(step, CLIP);

@@ -113,7 +113,11 @@ public record DeviceSection(
         }
         ParallelSection parallel = config.parallel();
         if (kind.isCuda()) {
-            conflicts.add(conflict("none where device.kind = " + kind.word(), "try device.kind = cpu", "device.kind"));
+            conflicts.add(
+                    conflict(
+                            "none where device.kind = " + kind.word(),
+                            "try device.kind = cpu",
+                            "device.kind"));
         }
         if (config.pipeline().stages() > 1 || parallel.tensor() > 1 || parallel.context() > 1) {
             conflicts.add(

@@ -48,7 +48,12 @@ public final class StageScopes implements AutoCloseable {
      * @param kept whether what is swapped goes on with what an earlier process left
      */
     public static StageScopes of(
-            GptSettings settings, DeviceScope parent, String name, int replica, int stage, boolean kept) {
+            GptSettings settings,
+            DeviceScope parent,
+            String name,
+            int replica,
+            int stage,
+            boolean kept) {
         if (settings.zero().swap().isEmpty()) {
             return of(settings, parent, name);
         }

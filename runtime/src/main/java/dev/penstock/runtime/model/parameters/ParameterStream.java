@@ -74,8 +74,7 @@ public final class ParameterStream {
             SwappedGroup files = group.files();
             if (files != null) {
                 stream.gathers.put(
-                        group,
-                        new GroupLoad(group, files, kernels, Objects.requireNonNull(pool)));
+                        group, new GroupLoad(group, files, kernels, Objects.requireNonNull(pool)));
             } else if (group.sharding().moments()) {
                 stream.gathers.put(group, new GroupGather(group, kernels, pool));
             }

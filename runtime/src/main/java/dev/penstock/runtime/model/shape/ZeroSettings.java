@@ -84,12 +84,7 @@ public record ZeroSettings(
     /** Returns settings that divide nothing and swap everything to a folder. */
     public static ZeroSettings swappedTo(Path folder) {
         return new ZeroSettings(
-                0,
-                Residency.PASS,
-                1,
-                Reduction.PER_STEP,
-                Optional.empty(),
-                Optional.of(folder));
+                0, Residency.PASS, 1, Reduction.PER_STEP, Optional.empty(), Optional.of(folder));
     }
 
     /** Returns these settings with gradients summed at another time. */

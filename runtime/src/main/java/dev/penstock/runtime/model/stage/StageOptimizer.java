@@ -65,7 +65,10 @@ final class StageOptimizer {
                 if (files.step() >= 0 && files.step() != commit.step() - 1) {
                     throw new DeviceException(
                             "update of the state of %s to step %d: expected the state after the step before, got that after step %d; go on with --resume"
-                                    .formatted(files.gradient().buffer().name(), commit.step(), files.step()));
+                                    .formatted(
+                                            files.gradient().buffer().name(),
+                                            commit.step(),
+                                            files.step()));
                 }
                 List<Parameter> own =
                         parameters.all().stream().filter(p -> p.group().equals(group)).toList();

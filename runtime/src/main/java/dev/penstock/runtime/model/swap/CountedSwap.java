@@ -1,11 +1,11 @@
 package dev.penstock.runtime.model.swap;
 
-import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import java.util.function.Consumer;
 
 /** Groups without files, of which only the bytes are known. */

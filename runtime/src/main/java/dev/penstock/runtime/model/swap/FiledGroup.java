@@ -100,8 +100,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
 
     private Tensor row(SwapFile file, int part) {
         int columns = Math.toIntExact(elements);
-        return new Tensor(
-                file, part * elements * Float.BYTES, DType.F32, 1, columns, columns);
+        return new Tensor(file, part * elements * Float.BYTES, DType.F32, 1, columns, columns);
     }
 
     @Override

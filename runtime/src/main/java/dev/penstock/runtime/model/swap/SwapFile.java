@@ -50,8 +50,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
 
     /** Creates a file of zeros, every byte of it written: the disk has room for all of it. */
     static SwapFile create(Path path, long bytes) throws IOException {
-        try (FileChannel channel =
-                FileChannel.open(path, CREATE, TRUNCATE_EXISTING, READ, WRITE)) {
+        try (FileChannel channel = FileChannel.open(path, CREATE, TRUNCATE_EXISTING, READ, WRITE)) {
             ByteBuffer zeros = ByteBuffer.allocateDirect(BLOCK_BYTES);
             for (long at = 0; at < HEADER_BYTES + bytes; ) {
                 zeros.clear().limit((int) Math.min(BLOCK_BYTES, HEADER_BYTES + bytes - at));

@@ -3,11 +3,11 @@ package dev.penstock.runtime.model.swap;
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.WRITE;
 
-import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
@@ -114,8 +114,7 @@ public final class SwapFolder implements SwapSpace {
     @Override
     public SwappedGroup group(String name, long elements) {
         String file = groups.size() + "-" + name.replaceAll("[^A-Za-z0-9._-]", "_");
-        var group =
-                new FiledGroup(folder.resolve(file), elements, room, loads, beforeWrite, kept);
+        var group = new FiledGroup(folder.resolve(file), elements, room, loads, beforeWrite, kept);
         groups.add(group);
         return group;
     }

@@ -33,7 +33,8 @@ final class SwapText {
     /** Replaces a file by another of the same folder; durable when this returns. */
     static void move(Path from, Path to) throws IOException {
         Files.move(from, to, ATOMIC_MOVE);
-        try (FileChannel folder = FileChannel.open(to.toAbsolutePath().resolve("..").normalize(), READ)) {
+        try (FileChannel folder =
+                FileChannel.open(to.toAbsolutePath().resolve("..").normalize(), READ)) {
             folder.force(true);
         }
     }

@@ -49,7 +49,8 @@ class AccumulatorPoolTest {
                             List.of(
                                     block.reduction(device.kernels(), pool),
                                     head.reduction(device.kernels(), pool)),
-                            here);
+                            here,
+                            true);
             pool.underWay(sum);
             Tensor others = device.memory().tensor("other's block", DType.F32, 1, BLOCK);
             other.reduceScatter(others, FIRST_OF_TWO.map(BLOCK));

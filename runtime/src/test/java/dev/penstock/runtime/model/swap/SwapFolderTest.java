@@ -3,12 +3,12 @@ package dev.penstock.runtime.model.swap;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.SwapCommit;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
@@ -35,7 +35,9 @@ class SwapFolderTest {
         private static final long serialVersionUID = 1;
     }
 
-    /** An optimizer of no use: what it makes depends on every gradient and on the order of steps. */
+    /**
+     * An optimizer of no use: what it makes depends on every gradient and on the order of steps.
+     */
     private static void update(SwappedGroup group, SwapCommit commit) {
         group.renew(
                 commit.step(),
