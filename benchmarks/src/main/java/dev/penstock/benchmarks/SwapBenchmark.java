@@ -50,9 +50,7 @@ public final class SwapBenchmark {
         PrintStream out = System.out;
         out.printf(
                 "blocks: forward %.1f ms, load %.1f ms; enough by the formula: %d%n%n",
-                FORWARD / 1e3,
-                LOAD / 1e3,
-                SwapStep.enough(Collections.nCopies(BLOCKS, block())));
+                FORWARD / 1e3, LOAD / 1e3, SwapStep.enough(Collections.nCopies(BLOCKS, block())));
         out.printf("%3s %14s %14s %12s%n", "C", "simulated ms", "formula ms", "of resident");
         for (int c = 1; c <= 16; c++) {
             long simulated = swapped(c);
@@ -73,8 +71,7 @@ public final class SwapBenchmark {
         for (int megabits : List.of(1000, 400, 100, 10)) {
             long pipeline = pipeline(megabits);
             long alone = swapped(MICRO_BATCHES / RANKS);
-            double sums =
-                    2 * 32 * PARAMETERS * BLOCKS * (RANKS - 1) / RANKS / megabits;
+            double sums = 2 * 32 * PARAMETERS * BLOCKS * (RANKS - 1) / RANKS / megabits;
             out.printf(
                     "%12d %14.1f %16.1f %11.2f; %9.2f%n",
                     megabits,

@@ -90,7 +90,7 @@ class SwapFolderTest {
         void train(long step) {
             for (int g = 0; g < GROUPS; g++) {
                 for (int i = 0; i < ELEMENTS; i++) {
-                    set(groups.get(g).gradient(), i, (float) (step * 1000 + g * 100L + i % 7));
+                    set(groups.get(g).gradient(), i, 1000f * (float) step + 100f * g + i % 7);
                 }
                 groups.get(g).sealGradient(step);
             }
