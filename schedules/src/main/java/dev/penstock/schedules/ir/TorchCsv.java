@@ -89,7 +89,7 @@ public final class TorchCsv {
         }
         if (!silent.isEmpty()) {
             throw new IllegalArgumentException(
-                    "torch-csv has no actions for recompute, offload and reload and for layer ranges, got %s%s; use the text format"
+                    "torch-csv has no actions for recompute, offload, reload and layer ranges, got %s%s; use the text format"
                             .formatted(
                                     String.join(
                                             ", ",

@@ -34,7 +34,8 @@ public enum GridColors {
             case RECOMPUTE -> "4;38;5;33";
             case SEND -> "38;5;35";
             case RECEIVE -> "38;5;74";
-            case OFFLOAD, RELOAD -> "38;5;65";
+            case OFFLOAD -> "38;5;65";
+            case RELOAD -> "4;38;5;65";
             case GATHER, RELEASE -> "38;5;97";
             case REDUCE -> "38;5;169";
         };

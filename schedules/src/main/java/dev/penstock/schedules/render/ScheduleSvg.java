@@ -29,6 +29,7 @@ public final class ScheduleSvg {
             rect.backward-input { fill: #d55e00; }
             rect.backward-weight { fill: #f0e442; }
             rect.recompute { fill: #7fb2d6; }
+            rect.offload, rect.reload { fill: #5b8c5a; }
             rect.gather, rect.release { fill: #8c6bb1; }
             rect.send { fill: #009e73; }
             rect.receive { fill: #56b4e9; fill-opacity: .6; }

@@ -197,7 +197,7 @@ class TorchCsvTest {
         assertThatThrownBy(() -> TorchCsv.print(schedule))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage(
-                        "torch-csv has no actions for recompute and for layer ranges, got 0UNSHARD[0-3], 0R0,"
+                        "torch-csv has no actions for recompute, offload, reload and layer ranges, got 0UNSHARD[0-3], 0R0,"
                                 + " 0RESHARD[0-3]; use the text format");
         var many = new ArrayList<Op>();
         for (int i = 0; i < 7; i++) {
