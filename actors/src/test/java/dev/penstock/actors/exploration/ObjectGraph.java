@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.SortedMap;
@@ -181,6 +182,7 @@ final class ObjectGraph {
             case Boolean bit -> mix(bit ? 11 : 13);
             case Enum<?> constant -> mix(17 + constant.ordinal());
             case Optional<?> optional -> add(optional.orElse(null));
+            case OptionalInt optional -> mix(optional.orElse(Integer.MIN_VALUE));
             case OptionalLong optional -> mix(optional.orElse(Long.MIN_VALUE));
             case OptionalDouble optional ->
                     mix(Double.doubleToLongBits(optional.orElse(Double.NaN)));
