@@ -55,8 +55,8 @@ abstract sealed class Transposer {
 
     /**
      * Transposes in registers: a pair of vectors exchanges every second lane, then a pair of these
-     * every second pair of lanes, then halves. With AVX2 a shuffle of one vector and a blend of two are
-     * single instructions; a shuffle of two vectors is many.
+     * every second pair of lanes, then halves. With AVX2 a shuffle of one vector and a blend of two
+     * are single instructions; a shuffle of two vectors is many.
      */
     private static final class Lanes8 extends Transposer {
         private static final VectorSpecies<Float> S = FloatVector.SPECIES_256;
@@ -125,8 +125,8 @@ abstract sealed class Transposer {
         }
 
         /**
-         * Four rows of eight floats to four vectors with two columns each: 0 and 4, 1 and 5, and so on.
-         * For rows that are not there the last one stands in.
+         * Four rows of eight floats to four vectors with two columns each: 0 and 4, 1 and 5, and so
+         * on. For rows that are not there the last one stands in.
          */
         private static void half(long from, long rowBytes, int used, float[] square, int to) {
             long at = from;
@@ -159,8 +159,8 @@ abstract sealed class Transposer {
     }
 
     /**
-     * Transposes squares of 16 x 16 floats: stage {@code s} exchanges the off-diagonal halves of all
-     * blocks of 2s x 2s, for s = 1, 2, 4, ...
+     * Transposes squares of 16 x 16 floats: stage {@code s} exchanges the off-diagonal halves of
+     * all blocks of 2s x 2s, for s = 1, 2, 4, ...
      */
     private static final class Lanes16 extends Transposer {
         private static final VectorSpecies<Float> S = FloatVector.SPECIES_512;

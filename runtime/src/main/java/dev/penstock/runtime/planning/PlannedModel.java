@@ -4,10 +4,10 @@ import static java.util.Objects.requireNonNull;
 
 import dev.penstock.actors.dataplane.emulated.EmulatedLinks;
 import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.NearWord;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.DataSection;
 import dev.penstock.runtime.config.run.RunConfig;
-import dev.penstock.runtime.config.reading.NearWord;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.FineTuning;

@@ -109,15 +109,20 @@ public record MemoryCurve(int rank, List<Point> points) {
         private final List<Change> changes = new ArrayList<>();
 
         MemoryChanges(
-                Timeline timeline, PassKind passKind, MemoryCurve.Sizes sizes, RankProgram program) {
+                Timeline timeline,
+                PassKind passKind,
+                MemoryCurve.Sizes sizes,
+                RankProgram program) {
             this.timeline = timeline;
             this.sizes = sizes;
             this.rank = program.rank();
             var ran = new RankProgram(rank, program.ops().subList(0, timeline.opsRun(rank)));
-            new LiveUnits(timeline.schedule().shape(), passKind, ran, LiveUnits.Ends.of(program), this);
+            new LiveUnits(
+                    timeline.schedule().shape(), passKind, ran, LiveUnits.Ends.of(program), this);
             gathers(ran.ops());
             // stable: an op's start stays before its end
-            changes.sort(Comparator.comparingLong(Change::nanos).thenComparingInt(Change::position));
+            changes.sort(
+                    Comparator.comparingLong(Change::nanos).thenComparingInt(Change::position));
         }
 
         @Override

@@ -1,11 +1,11 @@
 package dev.penstock.runtime.config.run;
 
-import dev.penstock.runtime.config.reading.NearWord;
 import com.typesafe.config.ConfigList;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigValue;
 import com.typesafe.config.ConfigValueType;
 import dev.penstock.runtime.config.reading.ConfigText;
+import dev.penstock.runtime.config.reading.NearWord;
 import dev.penstock.runtime.config.reading.Problems;
 import dev.penstock.runtime.config.reading.Setting;
 import java.lang.reflect.RecordComponent;

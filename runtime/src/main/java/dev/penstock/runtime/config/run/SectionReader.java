@@ -1,11 +1,11 @@
 package dev.penstock.runtime.config.run;
 
-import dev.penstock.runtime.config.reading.NearWord;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigOrigin;
 import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValue;
 import dev.penstock.runtime.config.reading.Mismatch;
+import dev.penstock.runtime.config.reading.NearWord;
 import dev.penstock.runtime.config.reading.Places;
 import dev.penstock.runtime.config.reading.Problems;
 import dev.penstock.runtime.config.reading.Setting;

@@ -1,6 +1,5 @@
 package dev.penstock.runtime.config.run;
 
-import dev.penstock.runtime.config.reading.NearWord;
 import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigRenderOptions;
@@ -12,6 +11,7 @@ import dev.penstock.runtime.config.links.FrameLoss;
 import dev.penstock.runtime.config.links.LinkEntry;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Mismatch;
+import dev.penstock.runtime.config.reading.NearWord;
 import dev.penstock.runtime.config.reading.Places;
 import dev.penstock.runtime.config.reading.Range;
 import dev.penstock.runtime.config.reading.Setting;
