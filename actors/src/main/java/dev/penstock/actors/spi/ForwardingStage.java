@@ -157,6 +157,21 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public void offload(WorkUnit unit) {
+        stage.offload(unit);
+    }
+
+    @Override
+    public void reload(WorkUnit unit) {
+        stage.reload(unit);
+    }
+
+    @Override
+    public List<MemoryUse> hostMemory() {
+        return stage.hostMemory();
+    }
+
+    @Override
     public void scaleLoss(OptionalDouble scale) {
         stage.scaleLoss(scale);
     }

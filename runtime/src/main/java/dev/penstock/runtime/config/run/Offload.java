@@ -16,7 +16,7 @@ public sealed interface Offload {
         /** Nobody's. */
         NONE,
         /**
-         * Those of the first half of each rank's stages, which the ranks hold longest
+         * Those of the first half of all stages, whose units wait longest for their backwards
          * (PipeOffload's selective offload).
          */
         HALF,
