@@ -9,7 +9,9 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -88,8 +90,21 @@ class OuterRunTest {
                 JsonNode predicted =
                         ended.summary().get("ranks").get(rank).get("predictedSentBytes");
                 assertThat(sent).isEqualTo(3 * predicted.get("outer gradients").asLong());
+                assertThat(ended.sentBytes())
+                        .allSatisfy(
+                                step ->
+                                        assertThat(withoutOuter(step.get(of)))
+                                                .isEqualTo(withoutOuter(predicted)));
             }
         }
+    }
+
+    private static Map<String, Long> withoutOuter(JsonNode sentBytes) {
+        Map<String, Long> others = new HashMap<>();
+        sentBytes.propertyStream().forEach(use -> others.put(use.getKey(), use.getValue().asLong()));
+        others.remove("outer gradients");
+        others.values().removeIf(bytes -> bytes == 0);
+        return others;
     }
 
     @Test

@@ -74,6 +74,9 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
 
     @Override
     public long reduction(int stage) {
+        if (settings.outer().isPresent()) {
+            return 0; // each replica sums what it computes itself
+        }
         StageParameters parameters = parameters(stage);
         long bytes =
                 parameters.groups().stream()
