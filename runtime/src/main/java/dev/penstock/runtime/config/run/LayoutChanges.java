@@ -31,8 +31,11 @@ public final class LayoutChanges {
                     "data-plane.top-k",
                     "data-plane.error-feedback",
                     "data-plane.delta-rows",
+                    "device.precision",
                     "fine-tune.frozen",
-                    "optimizer.gradient-sum");
+                    "optimizer.gradient-sum",
+                    "optimizer.loss-scale",
+                    "optimizer.state");
 
     private static final String MODEL = "model";
     private static final String TOKENIZER = "data.tokenizer";
@@ -94,9 +97,9 @@ public final class LayoutChanges {
         for (String section : LAYOUT) {
             addChanges(section, _ -> true, changes);
         }
-        addChanges("data-plane", NUMBERS::contains, changes);
-        addChanges("fine-tune", NUMBERS::contains, changes);
-        addChanges("optimizer", NUMBERS::contains, changes);
+        for (String section : List.of("data-plane", "device", "fine-tune", "optimizer")) {
+            addChanges(section, NUMBERS::contains, changes);
+        }
         return changes;
     }
 

@@ -38,11 +38,15 @@ class LayoutChangesTest {
     void whatDecidesBitsIsNamedAndTheRestOfItsSectionIsNot() {
         var changes =
                 new LayoutChanges(
-                        "optimizer { gradient-sum = float32, beta1 = 0.9 }",
-                        "optimizer { gradient-sum = fixed-point, beta1 = 0.8 }");
+                        "optimizer { gradient-sum = float32, beta1 = 0.9 }"
+                                + ", device { precision = float32, threads = 1 }",
+                        "optimizer { gradient-sum = fixed-point, beta1 = 0.8 }"
+                                + ", device { precision = bf16, threads = 2 }");
 
         assertThat(changes.layout())
-                .containsExactly("optimizer.gradient-sum float32 -> fixed-point");
+                .containsExactly(
+                        "device.precision float32 -> bf16",
+                        "optimizer.gradient-sum float32 -> fixed-point");
         assertThat(new LayoutChanges(BEFORE, "optimizer { gradient-sum = float32 }").layout())
                 .isEmpty();
     }
