@@ -3,8 +3,10 @@ package dev.penstock.cuda.cpu;
 import static jdk.incubator.vector.VectorOperators.F2D;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Dynamic8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.kernels.Dynamic8;
 import jdk.incubator.vector.DoubleVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
@@ -92,6 +94,26 @@ final class OptimizerKernels {
             long at = 4L * whole;
             adamWRest(w + at, g + at, m + at, v + at, n - whole, f);
         }
+    }
+
+    /**
+     * One update of up to a block of weights whose moments are coded.
+     *
+     * @param m codes and, behind a whole block, their scale
+     * @param v likewise
+     * @param room for two blocks of floats
+     */
+    void adamWOfBlock(long w, long g, long m, long v, int n, Factors f, long room) {
+        long squares = room + Float.BYTES * Dynamic8.BLOCK;
+        long scaleOfM = m + Dynamic8.BLOCK;
+        long scaleOfV = v + Dynamic8.BLOCK;
+        Dynamic8 signed = Dynamic8.SIGNED;
+        Dynamic8 positive = Dynamic8.POSITIVE;
+        Dynamic8Kernels.widen(signed, m, Addresses.getFloat(scaleOfM), room, n);
+        Dynamic8Kernels.widen(positive, v, Addresses.getFloat(scaleOfV), squares, n);
+        adamW(w, g, room, squares, n, f);
+        Addresses.setFloat(scaleOfM, Dynamic8Kernels.narrow(signed, room, m, n));
+        Addresses.setFloat(scaleOfV, Dynamic8Kernels.narrow(positive, squares, v, n));
     }
 
     private void adamWRest(long w, long g, long m, long v, int n, Factors f) {

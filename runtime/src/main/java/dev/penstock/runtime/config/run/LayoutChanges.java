@@ -32,7 +32,8 @@ public final class LayoutChanges {
                     "data-plane.error-feedback",
                     "data-plane.delta-rows",
                     "fine-tune.frozen",
-                    "optimizer.gradient-sum");
+                    "optimizer.gradient-sum",
+                    "optimizer.state");
 
     private static final String MODEL = "model";
     private static final String TOKENIZER = "data.tokenizer";
