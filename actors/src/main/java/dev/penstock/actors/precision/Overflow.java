@@ -16,8 +16,7 @@ public record Overflow(long step, int rank, int stage, double scale, double next
 
     /** Returns that of which only the scales are known. */
     public static Overflow somewhere(long step, LossScaler scaler) {
-        return new Overflow(
-                step, UNKNOWN, UNKNOWN, scaler.scale(), scaler.after(true).scale());
+        return new Overflow(step, UNKNOWN, UNKNOWN, scaler.scale(), scaler.after(true).scale());
     }
 
     /** Returns it as a line for people. */

@@ -44,8 +44,8 @@ public sealed interface RankCommand extends WireMessage {
     /**
      * Apply the optimizer with this factor on the gradients. Idempotent.
      *
-     * @param clipFactor of clipping, and 1 / the loss scale; empty if the step overflowed: it counts
-     *     as done, and nothing of it is applied
+     * @param clipFactor of clipping, and 1 / the loss scale; empty if the step overflowed: it
+     *     counts as done, and nothing of it is applied
      * @param skipped steps before it that overflowed
      */
     record Commit(int epoch, long step, OptionalDouble clipFactor, long skipped)

@@ -80,8 +80,7 @@ class TakenUpRunTest implements RunListener {
                 takeUp(
                         began(),
                         new JournalRecord.LossScaled(0, first.text()),
-                        new JournalRecord.Committed(
-                                1, 1, OptionalDouble.empty(), LOSS, Double.NaN),
+                        new JournalRecord.Committed(1, 1, OptionalDouble.empty(), LOSS, Double.NaN),
                         new JournalRecord.Committed(
                                 1, 2, OptionalDouble.empty(), LOSS, Double.NaN));
         effects.clear();

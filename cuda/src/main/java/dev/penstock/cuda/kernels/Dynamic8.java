@@ -4,8 +4,8 @@ import dev.penstock.cuda.device.DType;
 
 /**
  * The 256 values that a byte can stand for in a block with one scale: dynamic tree quantisation
- * (Dettmers et al. 2022, arXiv 2110.02861, sections 2.1 and 2.2). They span seven decades, the upper
- * ones in finer steps:
+ * (Dettmers et al. 2022, arXiv 2110.02861, sections 2.1 and 2.2). They span seven decades, the
+ * upper ones in finer steps:
  *
  * <pre>
  *   decade  10^-7..10^-6  10^-6..10^-5  ..  0.1..1
@@ -13,12 +13,12 @@ import dev.penstock.cuda.device.DType;
  *                 2             4       ..   128      without one
  * </pre>
  *
- * <p>of which each is the middle of an equal part of its decade; besides them there are 0 and 1. The
- * zero byte is 0. Other than in the paper, a block's scale is its element of the largest magnitude
- * with its sign, so that this element is always 1 and kept exactly: a block that was coded, decoded
- * and coded again has the same bytes. And without a sign, only 0 is coded as 0: a second moment that
- * vanishes beside a first one that does not would make an update of any size (Li et al. 2023, arXiv
- * 2309.01507, section 3).
+ * <p>of which each is the middle of an equal part of its decade; besides them there are 0 and 1.
+ * The zero byte is 0. Other than in the paper, a block's scale is its element of the largest
+ * magnitude with its sign, so that this element is always 1 and kept exactly: a block that was
+ * coded, decoded and coded again has the same bytes. And without a sign, only 0 is coded as 0: a
+ * second moment that vanishes beside a first one that does not would make an update of any size (Li
+ * et al. 2023, arXiv 2309.01507, section 3).
  */
 public final class Dynamic8 {
     /**

@@ -11,7 +11,8 @@ import java.util.List;
 
 /**
  * Integers with a scale for each row, or codes with one for each block, about to be written as
- * floats: rounding or coding these again gives the same bytes. Rows are widened as they are written.
+ * floats: rounding or coding these again gives the same bytes. Rows are widened as they are
+ * written.
  *
  * @param memory the rows of a piece, whole; the last block may be longer than what is left of it
  */

@@ -67,8 +67,7 @@ public final class ConfiguredModel {
      * Same as {@link #settings} with an optimizer of no meaning: for what depends on sizes alone.
      */
     static GptSettings sizes(RunConfig config, ProvedSchedule schedule) {
-        return settings(
-                config, schedule, anyOptimizer().keeping(config.optimizer().state()), 0);
+        return settings(config, schedule, anyOptimizer().keeping(config.optimizer().state()), 0);
     }
 
     /** An optimizer of no meaning. */

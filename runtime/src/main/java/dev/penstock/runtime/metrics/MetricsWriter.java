@@ -18,8 +18,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Appends one line per committed step, applied or skipped, and per evaluation to {@code metrics.jsonl}, each handed to
- * the system before the event returns. Fields: {@code docs/metrics.md}.
+ * Appends one line per committed step, applied or skipped, and per evaluation to {@code
+ * metrics.jsonl}, each handed to the system before the event returns. Fields: {@code
+ * docs/metrics.md}.
  *
  * <p>Never throws: while the disk is full or the file cannot be written, lines are lost, and the
  * first line after them says how many.

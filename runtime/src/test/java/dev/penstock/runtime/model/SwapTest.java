@@ -54,8 +54,7 @@ class SwapTest {
         "2, FLOAT32, true, true"
     })
     void whatIsSwappedDoesNotChangeABit(
-            int replicas, Precision precision, boolean tied, boolean coded)
-            throws Exception {
+            int replicas, Precision precision, boolean tied, boolean coded) throws Exception {
         Schedule order = order(3, 4);
         GptSettings floats = settings(tied ? TinyRuns.TIED : WIDE, order, precision);
         GptSettings settings = coded ? TinyRuns.coded(floats) : floats;

@@ -27,8 +27,7 @@ final class FillingRoom implements AutoCloseable {
      *
      * @param piece what it holds; rows may follow that pad a table
      * @param filler is given memory for all elements in F32, of any content, and stores those of
-     *     the piece or answers false; BF16 and F16 tensors get them rounded,
-     *     those of moments coded
+     *     the piece or answers false; BF16 and F16 tensors get them rounded, those of moments coded
      * @return the filler's answer; if false, the tensor is what it was
      */
     boolean fill(Tensor tensor, TensorPiece piece, Predicate<MemorySegment> filler) {

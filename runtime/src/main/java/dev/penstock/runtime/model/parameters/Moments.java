@@ -61,7 +61,6 @@ record Moments(Tensor m, Tensor v, OptimizerState form) {
                         ? (long) moments.rows() * moments.stride()
                         : moments.bytes();
         int words = Math.toIntExact(bytes / DType.F32.bytes());
-        return new Tensor(
-                moments.buffer(), moments.offsetBytes(), DType.F32, 1, words, words);
+        return new Tensor(moments.buffer(), moments.offsetBytes(), DType.F32, 1, words, words);
     }
 }

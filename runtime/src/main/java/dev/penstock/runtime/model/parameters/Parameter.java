@@ -154,8 +154,7 @@ public record Parameter(
     public AdamWParameter update(SwappedGroup.Stretch stretch, boolean decays) {
         Sharding.Part part = part(stretch);
         long first = offset + part.from();
-        var moments =
-                new Moments(stretch.state().m(), stretch.state().v(), formOfMoments());
+        var moments = new Moments(stretch.state().m(), stretch.state().v(), formOfMoments());
         return new AdamWParameter(
                 Stretches.of(stretch.state().master(), first, part.count()),
                 Stretches.of(stretch.gradient(), first - stretch.first(), part.count()),

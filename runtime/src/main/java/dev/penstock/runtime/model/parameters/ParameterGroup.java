@@ -11,8 +11,8 @@ import dev.penstock.runtime.model.swap.SwappedGroup;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parameters that lie together, each at the start of a 64-byte line, or of a block of moments, so that one collective moves
- * them all; the gaps between them are zero and stay zero.
+ * Parameters that lie together, each at the start of a 64-byte line, or of a block of moments, so
+ * that one collective moves them all; the gaps between them are zero and stay zero.
  *
  * <pre>
  *   weights   F32   whole if anything reads them in F32, or gathered

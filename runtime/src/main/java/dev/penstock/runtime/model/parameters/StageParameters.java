@@ -73,8 +73,11 @@ public record StageParameters(
         boolean tiedHere = role.last() && shape.model().tied();
         return new Embedding(
                 tiedHere || allocator.narrowsTables()
-                        ? allocator.tables(ParameterAllocator.TOKENS, () -> allocator.allocate(tokens.asFactor()))
-                        : allocator.group(ParameterAllocator.TOKENS, () -> allocator.allocate(tokens)),
+                        ? allocator.tables(
+                                ParameterAllocator.TOKENS,
+                                () -> allocator.allocate(tokens.asFactor()))
+                        : allocator.group(
+                                ParameterAllocator.TOKENS, () -> allocator.allocate(tokens)),
                 positions(allocator, shape));
     }
 
@@ -108,7 +111,8 @@ public record StageParameters(
                         tied ? TOKEN_TABLE : HEAD_MATRIX, shape.tokenRows(), Initial.NORMAL);
         Parameter matrix =
                 allocator.head(
-                        tied ? ParameterAllocator.TOKENS : "lm_head", () -> allocator.allocate(spec.countedIf(!tied)));
+                        tied ? ParameterAllocator.TOKENS : "lm_head",
+                        () -> allocator.allocate(spec.countedIf(!tied)));
         return new Head(norm, matrix, matrix.gradients(), null);
     }
 

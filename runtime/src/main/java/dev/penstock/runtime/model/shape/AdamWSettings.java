@@ -27,19 +27,11 @@ public record AdamWSettings(
             double epsilon,
             double weightDecay,
             boolean decayAll) {
-        this(
-                learningRate,
-                beta1,
-                beta2,
-                epsilon,
-                weightDecay,
-                decayAll,
-                OptimizerState.FLOAT32);
+        this(learningRate, beta1, beta2, epsilon, weightDecay, decayAll, OptimizerState.FLOAT32);
     }
 
     /** Returns the same with moments in another form. */
     public AdamWSettings keeping(OptimizerState other) {
-        return new AdamWSettings(
-                learningRate, beta1, beta2, epsilon, weightDecay, decayAll, other);
+        return new AdamWSettings(learningRate, beta1, beta2, epsilon, weightDecay, decayAll, other);
     }
 }

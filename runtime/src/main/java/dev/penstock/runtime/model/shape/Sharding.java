@@ -53,12 +53,7 @@ public record Sharding(
                 settings.wired() ? 0 : place.data() * settings.grid().context() + place.context();
         if (settings.zero().swap().isPresent()) {
             return new Sharding(
-                    0,
-                    replicas,
-                    index,
-                    settings.gradientSum(),
-                    true,
-                    OptimizerState.FLOAT32);
+                    0, replicas, index, settings.gradientSum(), true, OptimizerState.FLOAT32);
         }
         boolean whole = replicas == 1 && settings.zero().offload().isEmpty();
         int stage = whole ? 0 : settings.zero().stage();

@@ -102,7 +102,9 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     private State stateIn(SwapFile file) {
         long parameters = elements * Float.BYTES;
         return new State(
-                row(file, 0), moment(file, parameters), moment(file, parameters + form.bytes(elements)));
+                row(file, 0),
+                moment(file, parameters),
+                moment(file, parameters + form.bytes(elements)));
     }
 
     private Tensor row(SwapFile file, long at) {

@@ -115,7 +115,7 @@ public final class SwapFolder implements SwapSpace {
     @Override
     public SwappedGroup group(String name, long elements, OptimizerState form) {
         String file = groups.size() + "-" + name.replaceAll("[^A-Za-z0-9._-]", "_");
-        var group = 
+        var group =
                 new FiledGroup(
                         folder.resolve(file), elements, form, room, loads, beforeWrite, kept);
         groups.add(group);
