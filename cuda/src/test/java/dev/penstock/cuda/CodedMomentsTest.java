@@ -208,7 +208,7 @@ class CodedMomentsTest {
             float scale = 0;
             for (int i = first; i < end; i++) {
                 boolean larger = Math.abs(values[i]) > Math.abs(scale);
-                scale = larger || values[i] == -scale && values[i] > 0 ? values[i] : scale;
+                scale = larger || (values[i] == -scale && values[i] > 0) ? values[i] : scale;
             }
             for (int i = first; i < end; i++) {
                 coded[i] = scale == 0 ? 0 : nearest(paper, values[i] / scale, signed) * scale;

@@ -14,9 +14,13 @@ import jdk.incubator.vector.VectorMask;
 /** What an optimizer step does to runs of n floats: squared norms in double, and AdamW. */
 final class OptimizerKernels {
     private final Lanes lanes;
+    private final Dynamic8Kernels firsts;
+    private final Dynamic8Kernels seconds;
 
     OptimizerKernels(Lanes lanes) {
         this.lanes = lanes;
+        firsts = new Dynamic8Kernels(lanes, Dynamic8.SIGNED);
+        seconds = new Dynamic8Kernels(lanes, Dynamic8.POSITIVE);
     }
 
     /** Sums that {@link #squares} leaves per run. */
@@ -107,13 +111,11 @@ final class OptimizerKernels {
         long squares = room + Float.BYTES * Dynamic8.BLOCK;
         long scaleOfM = m + Dynamic8.BLOCK;
         long scaleOfV = v + Dynamic8.BLOCK;
-        Dynamic8 signed = Dynamic8.SIGNED;
-        Dynamic8 positive = Dynamic8.POSITIVE;
-        Dynamic8Kernels.widen(signed, m, Addresses.getFloat(scaleOfM), room, n);
-        Dynamic8Kernels.widen(positive, v, Addresses.getFloat(scaleOfV), squares, n);
+        firsts.widen(m, Addresses.getFloat(scaleOfM), room, n);
+        seconds.widen(v, Addresses.getFloat(scaleOfV), squares, n);
         adamW(w, g, room, squares, n, f);
-        Addresses.setFloat(scaleOfM, Dynamic8Kernels.narrow(signed, room, m, n));
-        Addresses.setFloat(scaleOfV, Dynamic8Kernels.narrow(positive, squares, v, n));
+        Addresses.setFloat(scaleOfM, firsts.narrow(room, m, n));
+        Addresses.setFloat(scaleOfV, seconds.narrow(squares, v, n));
     }
 
     private void adamWRest(long w, long g, long m, long v, int n, Factors f) {

@@ -54,10 +54,10 @@ public final class Dynamic8 {
     /** What magnitudes there are, rising from 0 to 1. */
     private final float[] magnitudes;
 
-    /** The largest float that is nearer to magnitude i than to the next, or half way. */
-    private final float[] bounds;
+    /** The bits of the largest float that is nearer to magnitude i than to the next, or half way. */
+    private final int[] bounds;
 
-    /** The magnitude nearest to the least float of a bucket. */
+    /** The magnitude nearest to the least float of a bucket, in which there is one bound at most. */
     private final short[] nearest = new short[BUCKETS];
 
     private Dynamic8(boolean signed) {
@@ -73,7 +73,7 @@ public final class Dynamic8 {
         int index = 0;
         for (int bucket = 0; bucket < BUCKETS; bucket++) {
             float least = Float.intBitsToFloat((bucket + FIRST_BUCKET) << BUCKET_SHIFT);
-            while (least > bounds[index]) {
+            while (Float.floatToRawIntBits(least) > bounds[index]) {
                 index++;
             }
             nearest[bucket] = (short) index;
@@ -94,14 +94,14 @@ public final class Dynamic8 {
         return magnitudes;
     }
 
-    private static float[] bounds(float[] magnitudes) {
-        float[] bounds = new float[magnitudes.length];
+    private static int[] bounds(float[] magnitudes) {
+        int[] bounds = new int[magnitudes.length];
         for (int i = 0; i + 1 < bounds.length; i++) {
             double middle = ((double) magnitudes[i] + magnitudes[i + 1]) / 2;
             float bound = (float) middle;
-            bounds[i] = bound > middle ? Math.nextDown(bound) : bound;
+            bounds[i] = Float.floatToRawIntBits(bound > middle ? Math.nextDown(bound) : bound);
         }
-        bounds[bounds.length - 1] = Float.POSITIVE_INFINITY;
+        bounds[bounds.length - 1] = Integer.MAX_VALUE;
         return bounds;
     }
 
@@ -139,15 +139,15 @@ public final class Dynamic8 {
      * @param quotient from -1 to 1; not negative without a sign
      */
     public byte code(float quotient) {
-        float magnitude = Math.abs(quotient);
-        int bucket = (Float.floatToRawIntBits(magnitude) >> BUCKET_SHIFT) - FIRST_BUCKET;
-        int index = nearest[Math.clamp(bucket, 0, BUCKETS - 1)];
-        while (magnitude > bounds[index]) {
-            index++;
-        }
-        if (!signed) {
-            return (byte) (index == 0 && magnitude > 0 ? 1 : index);
-        }
-        return (byte) (quotient < 0 ? -Math.min(index, 127) : index);
+        int bits = Float.floatToRawIntBits(quotient);
+        int sign = bits >> 31;
+        int magnitude = bits & Integer.MAX_VALUE; // of floats above 0 integers have the order
+        int bucket = Math.clamp((magnitude >> BUCKET_SHIFT) - FIRST_BUCKET, 0, BUCKETS - 1);
+        int index = nearest[bucket];
+        index += (bounds[index] - magnitude) >>> 31; // a branch would be guessed wrong half the time
+        return (byte)
+                (signed
+                        ? (Math.min(index, 128 + sign) ^ sign) - sign
+                        : Math.max(index, -magnitude >>> 31));
     }
 }
