@@ -171,7 +171,8 @@ public final class JournalFile implements RunJournal, AutoCloseable {
     private void addUnwritten(JournalRecord record) {
         if (record instanceof JournalRecord.Committed
                 && !unwritten.isEmpty()
-                && unwritten.getLast() instanceof JournalRecord.Committed) {
+                && unwritten.getLast() instanceof JournalRecord.Committed last
+                && !last.skips()) {
             unwritten.removeLast(); // a later commit says all that it said
         }
         unwritten.add(record);

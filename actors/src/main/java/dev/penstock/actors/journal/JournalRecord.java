@@ -1,6 +1,7 @@
 package dev.penstock.actors.journal;
 
 import dev.penstock.actors.spi.PlanRevision;
+import java.util.OptionalDouble;
 
 /** One durable fact about a run. */
 public sealed interface JournalRecord {
@@ -44,11 +45,23 @@ public sealed interface JournalRecord {
     /**
      * The step will be applied everywhere, whatever happens; written before any rank hears of it.
      *
-     * @param clipFactor that every rank applies; 0 if the step overflowed, and nothing is
+     * @param clipFactor that every rank applies; empty if the step overflowed, and nothing is
      * @param loss and gradientNorm are what the step's report will say, whoever lives to write it
      */
-    record Committed(int epoch, long step, double clipFactor, double loss, double gradientNorm)
-            implements JournalRecord {}
+    record Committed(
+            int epoch, long step, OptionalDouble clipFactor, double loss, double gradientNorm)
+            implements JournalRecord {
+        /** Of a step that is applied. */
+        public Committed(
+                int epoch, long step, double clipFactor, double loss, double gradientNorm) {
+            this(epoch, step, OptionalDouble.of(clipFactor), loss, gradientNorm);
+        }
+
+        /** Whether the step overflowed. */
+        public boolean skips() {
+            return clipFactor.isEmpty();
+        }
+    }
 
     /**
      * A checkpoint is complete on disk; one after another is the newest that is whole.

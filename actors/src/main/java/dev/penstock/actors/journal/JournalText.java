@@ -15,11 +15,15 @@ import dev.penstock.actors.journal.JournalRecord.Skipped;
 import dev.penstock.actors.spi.PlanRevision;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Records as one line of text, and back. Free text comes last and fits the line. */
 final class JournalText {
+    /** In the place of a factor: the step overflowed. */
+    private static final double NOTHING_APPLIED = 0;
+
     private JournalText() {}
 
     static String print(JournalRecord record) {
@@ -29,9 +33,14 @@ final class JournalText {
             case EpochRaised(int epoch, String cause) -> "epoch " + epoch + " " + oneLine(cause);
             case Counted(long atMs, String cause) -> "counted " + atMs + " " + oneLine(cause);
             case Placed(int rank, String process) -> "placed " + rank + " " + oneLine(process);
-            case Committed(int epoch, long step, double clip, double loss, double norm) ->
+            case Committed(int epoch, long step, var clip, double loss, double norm) ->
                     "committed %d %d %s %s %s"
-                            .formatted(epoch, step, hex(clip), hex(loss), hex(norm));
+                            .formatted(
+                                    epoch,
+                                    step,
+                                    hex(clip.orElse(NOTHING_APPLIED)),
+                                    hex(loss),
+                                    hex(norm));
             case Published(long step) -> "published " + step;
             case RolledBack(int epoch, long step) -> "rolled-back %d %d".formatted(epoch, step);
             case Skipped(int epoch, long step) -> "skipped %d %d".formatted(epoch, step);
@@ -48,6 +57,11 @@ final class JournalText {
             case Failed(long step, String reason) -> "failed " + step + " " + oneLine(reason);
             case Ended(long step) -> "ended " + step;
         };
+    }
+
+    private static OptionalDouble clipFactor(String word) {
+        double factor = Double.parseDouble(word);
+        return factor == NOTHING_APPLIED ? OptionalDouble.empty() : OptionalDouble.of(factor);
     }
 
     private static String hex(double value) {
@@ -83,7 +97,7 @@ final class JournalText {
                                 new Committed(
                                         Integer.parseInt(words[1]),
                                         Long.parseLong(words[2]),
-                                        Double.parseDouble(words[3]),
+                                        clipFactor(words[3]),
                                         Double.parseDouble(words[4]),
                                         Double.parseDouble(words[5])));
                 case "published" -> Optional.of(new Published(Long.parseLong(words[1])));

@@ -193,7 +193,7 @@ public record JournalledRun(
                     completed = next.step();
                     applied = completed;
                     leftOut.tailSet(completed, true).clear();
-                    if (next.clipFactor() == 0) {
+                    if (next.skips()) {
                         leftOut.add(completed);
                     }
                 }

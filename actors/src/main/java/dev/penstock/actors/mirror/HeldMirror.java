@@ -9,6 +9,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalDouble;
 
 /**
  * The mirror of a rank: of all its stages, rising, and the step that they are after.
@@ -120,10 +121,10 @@ public final class HeldMirror implements AutoCloseable {
      * Applies a commit; one that was applied before changes nothing, nor does one that is told
      * again before a mirror without a state has got one, which is after that step.
      *
-     * @param clipFactor 0 if the step counts as done and nothing of it is applied
+     * @param clipFactor empty if the step counts as done and nothing of it is applied
      * @param skipped steps before it of which nothing was applied
      */
-    public synchronized void update(long step, double clipFactor, long skipped) {
+    public synchronized void update(long step, OptionalDouble clipFactor, long skipped) {
         boolean empty = committedStep == NOTHING && readyStep == NOTHING;
         if (committedStep == step || empty) {
             return;
@@ -135,9 +136,10 @@ public final class HeldMirror implements AutoCloseable {
         }
         committedStep = NOTHING; // half of it, should an exception end this
         readyStep = NOTHING;
-        if (clipFactor != 0) {
+        if (clipFactor.isPresent()) {
+            double factor = clipFactor.getAsDouble();
             stages.forEach(stage -> stage.skipped(skipped));
-            stages.forEach(stage -> stage.update(step, clipFactor));
+            stages.forEach(stage -> stage.update(step, factor));
         }
         committedStep = step;
     }

@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.DeviceScope;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -156,10 +157,10 @@ public final class RankMirrors implements AutoCloseable {
      * Applies a commit to the mirrors, after the rank's own stages; one that was applied before
      * changes nothing.
      *
-     * @param clipFactor 0 if nothing of the step is applied
+     * @param clipFactor empty if nothing of the step is applied
      * @param skipped steps before it of which nothing was applied
      */
-    public void update(long step, double clipFactor, long skipped) {
+    public void update(long step, OptionalDouble clipFactor, long skipped) {
         held().forEach(mirror -> mirror.update(step, clipFactor, skipped));
     }
 

@@ -44,19 +44,15 @@ public sealed interface RankCommand extends WireMessage {
     /**
      * Apply the optimizer with this factor on the gradients. Idempotent.
      *
-     * @param clipFactor of clipping, and 1 / the loss scale; 0 if the step overflowed: it counts as
-     *     done, and nothing of it is applied
+     * @param clipFactor of clipping, and 1 / the loss scale; empty if the step overflowed: it
+     *     counts as done, and nothing of it is applied
      * @param skipped steps before it that overflowed
      */
-    record Commit(int epoch, long step, double clipFactor, long skipped) implements RankCommand {
+    record Commit(int epoch, long step, OptionalDouble clipFactor, long skipped)
+            implements RankCommand {
         /** After no step that overflowed. */
         public Commit(int epoch, long step, double clipFactor) {
-            this(epoch, step, clipFactor, 0);
-        }
-
-        /** Whether the step overflowed. */
-        public boolean skips() {
-            return clipFactor == 0;
+            this(epoch, step, OptionalDouble.of(clipFactor), 0);
         }
     }
 

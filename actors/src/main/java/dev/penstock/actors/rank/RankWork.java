@@ -380,14 +380,15 @@ public final class RankWork implements AutoCloseable {
 
     void update(RankCommand.Commit commit) {
         long committedStep = commit.step();
-        double clipFactor = commit.clipFactor();
+        OptionalDouble applied = commit.clipFactor();
         faults.at(StepMoment.OPTIMIZER, committedStep);
-        if (!commit.skips()) {
+        if (applied.isPresent()) {
+            double clipFactor = applied.getAsDouble();
             stages.values().forEach(stage -> stage.skipped(commit.skipped()));
             stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
             coding.commit();
         }
-        mirrors.update(committedStep, clipFactor, commit.skipped());
+        mirrors.update(committedStep, applied, commit.skipped());
         faults.at(StepMoment.UPDATED, committedStep);
     }
 

@@ -1,12 +1,15 @@
 package dev.penstock.actors.supervisor;
 
 import dev.penstock.actors.precision.LossScaleHistory;
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.rank.RankCommand;
 import dev.penstock.actors.rank.RankEvent;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.StepReport;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 
 /** Collects the word of all ranks that take part that a committed step is applied. */
@@ -16,12 +19,13 @@ final class CommitRound {
     private final double loss;
     private final double gradientNorm;
     private final double clipFactor;
+    private final Optional<Overflow> overflow;
     private final double lossScale;
     private final long skipped;
     private int missing;
 
     /**
-     * @param clipFactor 0 if the step overflowed
+     * @param clipFactor means nothing if the step overflowed
      * @param scales of the run, up to the step before this one
      */
     CommitRound(
@@ -30,8 +34,17 @@ final class CommitRound {
             double loss,
             double gradientNorm,
             double clipFactor,
+            Optional<Overflow> overflow,
             LossScaleHistory scales) {
-        this(ranks, step, loss, gradientNorm, clipFactor, scales.scale(), scales.skipped());
+        this(
+                ranks,
+                step,
+                loss,
+                gradientNorm,
+                clipFactor,
+                overflow,
+                scales.scale(),
+                scales.skipped());
     }
 
     private CommitRound(
@@ -40,6 +53,7 @@ final class CommitRound {
             double loss,
             double gradientNorm,
             double clipFactor,
+            Optional<Overflow> overflow,
             double lossScale,
             long skipped) {
         this.timings = new RankStep[ranks.size()];
@@ -47,6 +61,7 @@ final class CommitRound {
         this.loss = loss;
         this.gradientNorm = gradientNorm;
         this.clipFactor = clipFactor;
+        this.overflow = overflow;
         this.lossScale = lossScale;
         this.skipped = skipped;
         this.missing = ranks.present();
@@ -54,7 +69,8 @@ final class CommitRound {
 
     /** The same without any answer, of the ranks that take part now. */
     CommitRound again(RankTable ranks) {
-        return new CommitRound(ranks, step, loss, gradientNorm, clipFactor, lossScale, skipped);
+        return new CommitRound(
+                ranks, step, loss, gradientNorm, clipFactor, overflow, lossScale, skipped);
     }
 
     long step() {
@@ -63,12 +79,16 @@ final class CommitRound {
 
     /** What all ranks are told, however often. */
     RankCommand.Commit order(int epoch) {
-        return new RankCommand.Commit(epoch, step, clipFactor / lossScale, skipped);
+        OptionalDouble factor =
+                overflow.isPresent()
+                        ? OptionalDouble.empty()
+                        : OptionalDouble.of(clipFactor / lossScale);
+        return new RankCommand.Commit(epoch, step, factor, skipped);
     }
 
-    /** Whether the step overflowed, so that nothing of it is applied. */
-    boolean skips() {
-        return clipFactor == 0;
+    /** What was met in the step, if nothing of it is applied. */
+    Optional<Overflow> overflow() {
+        return overflow;
     }
 
     /** Takes an answer; true when it was the last one missing. */

@@ -94,15 +94,21 @@ final class StepDriver {
                         last -> {
                             completed = last.step() - 1;
                             scales.goBackTo(completed);
+                            Optional<Overflow> overflow =
+                                    last.skips()
+                                            ? scales.now()
+                                                    .map(s -> Overflow.somewhere(last.step(), s))
+                                            : Optional.empty();
                             commit =
                                     new CommitRound(
                                             ranks,
                                             last.step(),
                                             last.loss(),
                                             last.gradientNorm(),
-                                            last.clipFactor(),
+                                            last.clipFactor().orElse(1),
+                                            overflow,
                                             scales);
-                            scales.take(last.step(), last.clipFactor() == 0);
+                            scales.take(last.step(), last.skips());
                         });
     }
 
@@ -348,11 +354,16 @@ final class StepDriver {
         if (broken.isPresent()) {
             return new NextAction.NotFinite(round.step(), broken.get());
         }
-        double clipFactor =
-                overflow.isPresent() ? 0 : gradients.clipFactor(plan.steps().clipNorm());
+        double clipFactor = gradients.clipFactor(plan.steps().clipNorm());
         commit =
                 new CommitRound(
-                        ranks, round.step(), round.loss(), gradients.norm(), clipFactor, scales);
+                        ranks,
+                        round.step(),
+                        round.loss(),
+                        gradients.norm(),
+                        clipFactor,
+                        overflow,
+                        scales);
         scales.take(round.step(), overflow.isPresent());
         lastCommit = round.step();
         roundStartNanos = now;
@@ -361,15 +372,13 @@ final class StepDriver {
                         new JournalRecord.Committed(
                                 ranks.epoch(),
                                 round.step(),
-                                clipFactor,
+                                overflow.isPresent()
+                                        ? OptionalDouble.empty()
+                                        : OptionalDouble.of(clipFactor),
                                 round.loss(),
                                 gradients.norm())));
         out.tellAll(commit.order(ranks.epoch()));
-        overflow.ifPresent(
-                met -> {
-                    LOG.info("run {}: {}", plan.runId(), met.words());
-                    out.notify(listener -> listener.onOverflow(met));
-                });
+        overflow.ifPresent(met -> LOG.info("run {}: {}", plan.runId(), met.words()));
         return NextAction.GO_ON;
     }
 
@@ -414,7 +423,10 @@ final class StepDriver {
         completed = round.step();
         StepReport report = round.report(stepStartNanos, now);
         stalls.learn(report);
-        if (!round.skips()) {
+        Optional<Overflow> overflow = round.overflow();
+        if (overflow.isPresent()) {
+            out.notify(listener -> listener.onOverflow(overflow.get()));
+        } else {
             out.notify(listener -> listener.onStep(report));
         }
         return proceed(now);

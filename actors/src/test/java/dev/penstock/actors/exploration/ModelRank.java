@@ -181,7 +181,7 @@ final class ModelRank {
             world.require(
                     applied.size() == commit.step() - 1, "%s applies step %d", this, commit.step());
             List<Update> more = new ArrayList<>(applied);
-            more.add(new Update(commit.step(), commit.clipFactor()));
+            more.add(new Update(commit.step(), commit.clipFactor().orElseThrow()));
             applied = List.copyOf(more);
             ready = NOTHING;
         }

@@ -11,6 +11,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.OptionalDouble;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -24,6 +25,7 @@ class JournalFileTest {
                     new JournalRecord.Counted(1_790_000_000_000L, "rank 2 died: kill -9"),
                     new JournalRecord.RolledBack(2, 1),
                     new JournalRecord.Committed(2, 2, Double.MIN_VALUE, -0.0, 7),
+                    new JournalRecord.Committed(2, 3, OptionalDouble.empty(), 4, Double.NaN),
                     new JournalRecord.Skipped(2, 3),
                     new JournalRecord.Revised(
                             new PlanRevision(

@@ -32,6 +32,7 @@ import dev.penstock.schedules.ir.Schedule;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -86,7 +87,7 @@ class RankMirrorsTest {
         exchange(1);
         commit(1, 1);
 
-        ranks.forEach(rank -> rank.update(1, 1, 0));
+        ranks.forEach(rank -> rank.update(1, OptionalDouble.of(1), 0));
 
         assertMirrorsAreEqual(MirrorLayout.ring(RANKS), 1);
     }
@@ -95,7 +96,7 @@ class RankMirrorsTest {
     void aCommitOfWhatNeverArrivedIsRefused() throws Exception {
         begin(MirrorLayout.ring(RANKS));
 
-        assertThatThrownBy(() -> ranks.get(1).update(1, 1, 0))
+        assertThatThrownBy(() -> ranks.get(1).update(1, OptionalDouble.of(1), 0))
                 .hasMessageContaining("commit of step 1")
                 .hasMessageContaining("mirror of rank 0 is after step 0");
     }
@@ -197,7 +198,7 @@ class RankMirrorsTest {
             long step = registry.find(0, 1).copyInto(1, List.of(successor), device.kernels());
             successor.update(1, 0.25);
             own.update(1, 0.25);
-            first.update(1, 0.25, 0);
+            first.update(1, OptionalDouble.of(0.25), 0);
 
             assertThat(step).isZero();
             assertThat(successor.isEqualTo(own)).isTrue();
@@ -290,7 +291,7 @@ class RankMirrorsTest {
     private void commit(long step, double clipFactor) {
         for (int rank = 0; rank < RANKS; rank++) {
             stages.get(rank).update(step, clipFactor);
-            ranks.get(rank).update(step, clipFactor, 0);
+            ranks.get(rank).update(step, OptionalDouble.of(clipFactor), 0);
         }
     }
 

@@ -327,7 +327,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
                 var promised = commits.get(commit.step());
                 if (promised == null
                         || commit.step() != journalled
-                        || promised.clipFactor() != commit.clipFactor()) {
+                        || !promised.clipFactor().equals(commit.clipFactor())) {
                     world.violated("%s is not what was journalled: %s", commit, promised);
                 }
                 SimRank other = committers.put(to.birth.rank(), to);

@@ -23,6 +23,7 @@ import dev.penstock.actors.spi.StepReport;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -79,8 +80,9 @@ class TakenUpRunTest implements RunListener {
                 takeUp(
                         began(),
                         new JournalRecord.LossScaled(0, first.text()),
-                        new JournalRecord.Committed(1, 1, 0, LOSS, Double.NaN),
-                        new JournalRecord.Committed(1, 2, 0, LOSS, Double.NaN));
+                        new JournalRecord.Committed(1, 1, OptionalDouble.empty(), LOSS, Double.NaN),
+                        new JournalRecord.Committed(
+                                1, 2, OptionalDouble.empty(), LOSS, Double.NaN));
         effects.clear();
         allAreFound();
         for (int rank = 0; rank < RANKS; rank++) {
@@ -90,7 +92,7 @@ class TakenUpRunTest implements RunListener {
         allResume();
 
         assertThat(orders(RankCommand.Commit.class))
-                .containsOnly(new RankCommand.Commit(2, 2, 0, 1));
+                .containsOnly(new RankCommand.Commit(2, 2, OptionalDouble.empty(), 1));
         for (int rank = 0; rank < RANKS; rank++) {
             stepDone(rank, 2);
         }

@@ -19,13 +19,19 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
+import dev.penstock.cuda.kernels.Dynamic8;
 import dev.penstock.cuda.kernels.IndexRules;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 
 /**
  * The op table on vectors and threads: each op splits rows or columns over the pool and calls a
  * small kernel per row. Expects arguments that were checked.
  */
 final class CpuKernels implements Kernels {
+    /** Of two blocks of moments. */
+    private static final long DECODED_BYTES = 2L * Dynamic8.BLOCK * Float.BYTES;
+
     private final RowSplit split;
     private final CpuProducts products;
     private final CpuAttention attention;
@@ -39,6 +45,8 @@ final class CpuKernels implements Kernels {
     private final RotaryKernels rotary;
     private final CrossEntropyKernels losses;
     private final OptimizerKernels optimizer;
+    private final WorkerPool pool;
+    private final MemorySegment decoded;
     private final BFloat16Kernels bfloats;
     private final Int8Kernels integers;
     private final CodecKernels codecs;
@@ -68,6 +76,8 @@ final class CpuKernels implements Kernels {
         this.rotary = new RotaryKernels(lanes);
         this.losses = new CrossEntropyKernels(new SoftmaxKernels(lanes));
         this.optimizer = new OptimizerKernels(lanes);
+        this.pool = pool;
+        this.decoded = Arena.ofAuto().allocate(pool.threads() * DECODED_BYTES, 64);
         this.bfloats = new BFloat16Kernels(lanes);
         this.integers = new Int8Kernels(lanes);
         this.codecs = new CodecKernels(lanes);
@@ -173,7 +183,8 @@ final class CpuKernels implements Kernels {
                 float scale = Addresses.getFloat(Int8Kernels.scaleAt(from, of.stride()));
                 integers.widen(from, scale, to, of.columns());
             }
-            case I32, I64 -> throw new IllegalStateException("expected floats, got " + of);
+            case I32, I64, DYNAMIC8, DYNAMIC8_POSITIVE ->
+                    throw new IllegalStateException("expected floats, got " + of);
         }
     }
 
@@ -712,6 +723,10 @@ final class CpuKernels implements Kernels {
     @Override
     public void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step) {
         OptimizerKernels.Factors factors = OptimizerKernels.Factors.of(step);
+        if (m.type().isDynamic()) {
+            adamWOfBlocks(weight, gradient, m, v, factors);
+            return;
+        }
         long means = m.address();
         long squares = v.address();
         split.runs(
@@ -720,6 +735,32 @@ final class CpuKernels implements Kernels {
                 (run, w, g, n) -> {
                     long at = (long) run * RowSplit.RUN * Float.BYTES;
                     optimizer.adamW(w, g, means + at, squares + at, n, factors);
+                });
+    }
+
+    private void adamWOfBlocks(
+            Tensor weight, Tensor gradient, Tensor m, Tensor v, OptimizerKernels.Factors factors) {
+        long weights = weight.address();
+        long gradients = gradient.address();
+        long means = m.address();
+        long squares = v.address();
+        long columns = weight.columns();
+        pool.run(
+                columns,
+                thread -> {
+                    long room = decoded.address() + thread * DECODED_BYTES;
+                    int end = Share.start(m.rows(), 1, thread + 1, pool.threads());
+                    for (int i = Share.start(m.rows(), 1, thread, pool.threads()); i < end; i++) {
+                        long first = (long) i * Dynamic8.BLOCK;
+                        optimizer.adamWOfBlock(
+                                weights + Float.BYTES * first,
+                                gradients + Float.BYTES * first,
+                                row(m, means, i),
+                                row(v, squares, i),
+                                (int) Math.min(Dynamic8.BLOCK, columns - first),
+                                factors,
+                                room);
+                    }
                 });
     }
 

@@ -3,8 +3,10 @@ package dev.penstock.cuda.cpu;
 import static jdk.incubator.vector.VectorOperators.F2D;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
+import dev.penstock.cuda.cpu.vector.Dynamic8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AdamWStep;
+import dev.penstock.cuda.kernels.Dynamic8;
 import jdk.incubator.vector.DoubleVector;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
@@ -12,9 +14,13 @@ import jdk.incubator.vector.VectorMask;
 /** What an optimizer step does to runs of n floats: squared norms in double, and AdamW. */
 final class OptimizerKernels {
     private final Lanes lanes;
+    private final Dynamic8Kernels firsts;
+    private final Dynamic8Kernels seconds;
 
     OptimizerKernels(Lanes lanes) {
         this.lanes = lanes;
+        firsts = new Dynamic8Kernels(lanes, Dynamic8.SIGNED);
+        seconds = new Dynamic8Kernels(lanes, Dynamic8.POSITIVE);
     }
 
     /** Sums that {@link #squares} leaves per run. */
@@ -92,6 +98,24 @@ final class OptimizerKernels {
             long at = 4L * whole;
             adamWRest(w + at, g + at, m + at, v + at, n - whole, f);
         }
+    }
+
+    /**
+     * One update of up to a block of weights whose moments are coded.
+     *
+     * @param m codes and, behind a whole block, their scale
+     * @param v likewise
+     * @param room for two blocks of floats
+     */
+    void adamWOfBlock(long w, long g, long m, long v, int n, Factors f, long room) {
+        long squares = room + Float.BYTES * Dynamic8.BLOCK;
+        long scaleOfM = m + Dynamic8.BLOCK;
+        long scaleOfV = v + Dynamic8.BLOCK;
+        firsts.widen(m, Addresses.getFloat(scaleOfM), room, n);
+        seconds.widen(v, Addresses.getFloat(scaleOfV), squares, n);
+        adamW(w, g, room, squares, n, f);
+        Addresses.setFloat(scaleOfM, firsts.narrow(room, m, n));
+        Addresses.setFloat(scaleOfV, seconds.narrow(squares, v, n));
     }
 
     private void adamWRest(long w, long g, long m, long v, int n, Factors f) {

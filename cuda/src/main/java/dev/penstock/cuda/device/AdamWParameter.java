@@ -3,7 +3,8 @@ package dev.penstock.cuda.device;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an AdamW update reads and writes of one parameter: dense F32 tensors of one shape.
+ * What an AdamW update reads and writes of one parameter: dense F32 tensors of one shape, or
+ * moments in 8 bits as {@link Kernels#adamW(Tensor, Tensor, Tensor, Tensor, AdamWStep)} has them.
  *
  * @param rounded BF16, or F16 where the host computes, as {@code weight}: receives the new weight;
  *     null if nothing wants it so

@@ -16,6 +16,14 @@ public enum DType {
      * tensor has whole rows. For weights of matrix products and tables that only a CPU reads.
      */
     I8(1),
+    /**
+     * 8-bit codes of blocks of a flat row, a block in each row of the tensor with its scale where
+     * those of I8 have it: an element is the value of its code x scale. For first moments of an
+     * optimizer that a CPU runs.
+     */
+    DYNAMIC8(1),
+    /** Same as {@link #DYNAMIC8} with codes of what is never negative: second moments. */
+    DYNAMIC8_POSITIVE(1),
     /** 64-bit integers: exact sums of gradients, see {@link FixedPoint}. */
     I64(8);
 
@@ -30,8 +38,18 @@ public enum DType {
         return bytes;
     }
 
-    /** The least elements from one row to the next: for I8 with room for the scale. */
+    /** Whether elements are in units of a scale that their row has. */
+    public boolean isScaled() {
+        return this == I8 || isDynamic();
+    }
+
+    /** Whether elements are codes that stand for values. */
+    public boolean isDynamic() {
+        return this == DYNAMIC8 || this == DYNAMIC8_POSITIVE;
+    }
+
+    /** The least elements from one row to the next: with room for the scale where there is one. */
     public int rowStride(int columns) {
-        return this == I8 ? (columns + 7) & -4 : columns;
+        return isScaled() ? (columns + 7) & -4 : columns;
     }
 }

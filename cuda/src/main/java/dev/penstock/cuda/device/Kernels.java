@@ -549,7 +549,10 @@ public interface Kernels {
      *   w -= learningRate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
      * </pre>
      *
-     * The gradient is zeroed for the next step.
+     * The gradient is zeroed for the next step. Moments are F32; where the host computes also
+     * {@code m} {@link DType#DYNAMIC8} and {@code v} {@link DType#DYNAMIC8_POSITIVE} of a weight
+     * that is one row: they are decoded, updated in F32, which is what the weight sees, and coded
+     * again.
      */
     void adamW(Tensor weight, Tensor gradient, Tensor m, Tensor v, AdamWStep step);
 

@@ -137,7 +137,7 @@ public final class CheckedKernels implements Kernels {
     }
 
     private static void wholeRows(String op, String name, Tensor tensor) {
-        if (tensor.stride() != DType.I8.rowStride(tensor.columns())) {
+        if (tensor.stride() != tensor.type().rowStride(tensor.columns())) {
             throw broken(op, "whole rows with their scales in " + name, shape(tensor));
         }
     }
@@ -612,7 +612,8 @@ public final class CheckedKernels implements Kernels {
         if (y.type() == DType.I8) {
             type("copy", "x", x, DType.F32);
             wholeRows("copy", "y", y);
-        } else if (x.type() == DType.I8
+        } else if (x.type().isScaled()
+                || y.type().isScaled()
                 || (x.type() == DType.I32) != (y.type() == DType.I32)
                 || (x.type() == DType.I64) != (y.type() == DType.I64)) {
             throw broken(
@@ -700,10 +701,22 @@ public final class CheckedKernels implements Kernels {
         dense("adamW", "weight", weight);
         matrix("adamW", "gradient", gradient, weight.rows(), weight.columns());
         dense("adamW", "gradient", gradient);
+        if (m.type().isDynamic()) {
+            matrix("adamW", "a flat weight", weight, 1, weight.columns());
+            checkBlocks("m", m, DType.DYNAMIC8, weight);
+            checkBlocks("v", v, DType.DYNAMIC8_POSITIVE, weight);
+            return;
+        }
         matrix("adamW", "m", m, weight.rows(), weight.columns());
         dense("adamW", "m", m);
         matrix("adamW", "v", v, weight.rows(), weight.columns());
         dense("adamW", "v", v);
+    }
+
+    private static void checkBlocks(String name, Tensor moment, DType type, Tensor weight) {
+        int blocks = Math.ceilDiv(weight.columns(), Dynamic8.BLOCK);
+        matrix("adamW", name, moment, type, blocks, Dynamic8.BLOCK);
+        wholeRows("adamW", name, moment);
     }
 
     private static void checkCount(AdamWStep step) {

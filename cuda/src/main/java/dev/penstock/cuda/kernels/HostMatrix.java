@@ -41,7 +41,7 @@ public final class HostMatrix {
         return tensor.rows();
     }
 
-    /** The element as a float; BF16 and F16 widen, I32 and I64 convert, I8 is scaled. */
+    /** The element as a float; BF16 and F16 widen, I32 and I64 convert, the others are scaled. */
     public float get(int row, int column) {
         long at = toRead(row, column);
         return switch (tensor.type()) {
@@ -52,6 +52,9 @@ public final class HostMatrix {
             case I64 -> memory.get(ValueLayout.JAVA_LONG, at);
             case I8 ->
                     memory.get(ValueLayout.JAVA_BYTE, at)
+                            * memory.get(ValueLayout.JAVA_FLOAT, at + scaleFrom(column));
+            case DYNAMIC8, DYNAMIC8_POSITIVE ->
+                    Dynamic8.of(tensor.type()).value(memory.get(ValueLayout.JAVA_BYTE, at))
                             * memory.get(ValueLayout.JAVA_FLOAT, at + scaleFrom(column));
         };
     }
@@ -95,6 +98,10 @@ public final class HostMatrix {
             setScaledRow(row, values);
             return;
         }
+        if (tensor.type().isDynamic()) {
+            setCodes(row, values);
+            return;
+        }
         for (int column = 0; column < values.length; column++) {
             set(row, column, values[column]);
         }
@@ -117,7 +124,24 @@ public final class HostMatrix {
         memory.set(ValueLayout.JAVA_FLOAT, at + scaleFrom(0), scale);
     }
 
-    /** Bytes from an element of an I8 row to the row's scale. */
+    private void setCodes(int row, float[] values) {
+        float least = 0;
+        float largest = 0;
+        for (float value : values) {
+            least = Math.min(least, value);
+            largest = Math.max(largest, value);
+        }
+        float scale = Dynamic8.scale(least, largest);
+        Dynamic8 codes = Dynamic8.of(tensor.type());
+        long at = offset(row, 0);
+        for (int column = 0; column < values.length; column++) {
+            byte code = scale == 0 ? 0 : codes.code(values[column] / scale);
+            memory.set(ValueLayout.JAVA_BYTE, at + column, code);
+        }
+        memory.set(ValueLayout.JAVA_FLOAT, at + scaleFrom(0), scale);
+    }
+
+    /** Bytes from an element of a scaled row to the row's scale. */
     private int scaleFrom(int column) {
         return tensor.stride() - Float.BYTES - column;
     }
@@ -138,7 +162,8 @@ public final class HostMatrix {
             case F16 -> target.set(ValueLayout.JAVA_SHORT, at, Float.floatToFloat16(value));
             case I32 -> target.set(ValueLayout.JAVA_INT, at, (int) value);
             case I64 -> target.set(ValueLayout.JAVA_LONG, at, (long) value);
-            case I8 -> throw new IllegalStateException("expected a whole row for " + tensor);
+            case I8, DYNAMIC8, DYNAMIC8_POSITIVE ->
+                    throw new IllegalStateException("expected a whole row for " + tensor);
         }
         if (!isHere) {
             kept = -1;

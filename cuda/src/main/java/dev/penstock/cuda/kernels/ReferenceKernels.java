@@ -74,7 +74,7 @@ public final class ReferenceKernels implements Kernels {
         return switch (multiply) {
             case BF16 -> BFloat16.round(value);
             case F16 -> Float.float16ToFloat(Float.floatToFloat16(value));
-            case F32, I32, I8, I64 -> value;
+            case F32, I32, I8, DYNAMIC8, DYNAMIC8_POSITIVE, I64 -> value;
         };
     }
 
@@ -563,28 +563,59 @@ public final class ReferenceKernels implements Kernels {
         HostMatrix gradients = HostMatrix.of(gradient);
         HostMatrix first = HostMatrix.of(m);
         HostMatrix second = HostMatrix.of(v);
-        double firstBias = 1 - StrictMath.pow(step.beta1(), step.t());
-        double secondBias = 1 - StrictMath.pow(step.beta2(), step.t());
+        if (m.type().isDynamic()) {
+            adamWOfBlocks(weights, gradients, first, second, step);
+            return;
+        }
         for (int i = 0; i < weight.rows(); i++) {
             float[] w = weights.row(i);
-            float[] gradientRow = gradients.row(i);
             float[] means = first.row(i);
             float[] squares = second.row(i);
-            for (int j = 0; j < w.length; j++) {
-                double g = gradientRow[j] * step.gradientScale();
-                double mean = step.beta1() * means[j] + (1 - step.beta1()) * g;
-                double square = step.beta2() * squares[j] + (1 - step.beta2()) * g * g;
-                double update =
-                        mean / firstBias / (Math.sqrt(square / secondBias) + step.epsilon());
-                double kept = w[j] * (1 - step.learningRate() * step.decay());
-                w[j] = (float) (kept - step.learningRate() * update);
-                means[j] = (float) mean;
-                squares[j] = (float) square;
-            }
+            update(w, gradients.row(i), 0, means, squares, step);
             weights.setRow(i, w);
             first.setRow(i, means);
             second.setRow(i, squares);
             gradients.setRow(i, new float[w.length]);
+        }
+    }
+
+    private static void adamWOfBlocks(
+            HostMatrix weights,
+            HostMatrix gradients,
+            HostMatrix first,
+            HostMatrix second,
+            AdamWStep step) {
+        float[] w = weights.row(0);
+        float[] gradient = gradients.row(0);
+        for (int block = 0; block < first.rows(); block++) {
+            float[] means = first.row(block);
+            float[] squares = second.row(block);
+            update(w, gradient, block * Dynamic8.BLOCK, means, squares, step);
+            first.setRow(block, means);
+            second.setRow(block, squares);
+        }
+        weights.setRow(0, w);
+        gradients.setRow(0, new float[w.length]);
+    }
+
+    /**
+     * Updates some weights.
+     *
+     * @param from the first of them, to which the first of the moments belong
+     */
+    private static void update(
+            float[] w, float[] gradient, int from, float[] means, float[] squares, AdamWStep step) {
+        double firstBias = 1 - StrictMath.pow(step.beta1(), step.t());
+        double secondBias = 1 - StrictMath.pow(step.beta2(), step.t());
+        for (int j = 0; j < means.length && from + j < w.length; j++) {
+            double g = gradient[from + j] * step.gradientScale();
+            double mean = step.beta1() * means[j] + (1 - step.beta1()) * g;
+            double square = step.beta2() * squares[j] + (1 - step.beta2()) * g * g;
+            double update = mean / firstBias / (Math.sqrt(square / secondBias) + step.epsilon());
+            double kept = w[from + j] * (1 - step.learningRate() * step.decay());
+            w[from + j] = (float) (kept - step.learningRate() * update);
+            means[j] = (float) mean;
+            squares[j] = (float) square;
         }
     }
 

@@ -59,7 +59,7 @@ public final class NcclMember implements AutoCloseable {
             case BF16 -> 9;
             case F16 -> 6;
             case I32 -> 2;
-            case I8 -> 0;
+            case I8, DYNAMIC8, DYNAMIC8_POSITIVE -> 0;
             case I64 -> 4;
         };
     }

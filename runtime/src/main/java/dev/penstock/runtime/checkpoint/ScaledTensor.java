@@ -10,11 +10,11 @@ import java.nio.ByteOrder;
 import java.util.List;
 
 /**
- * A matrix of integers with a scale for each row, about to be written as floats: every one is a
- * float, so nothing is rounded, and rounding them again gives the same integers. Rows are widened
- * as they are written.
+ * Integers with a scale for each row, or codes with one for each block, about to be written as
+ * floats: rounding or coding these again gives the same bytes. Rows are widened as they are
+ * written.
  *
- * @param memory the rows of a piece, whole
+ * @param memory the rows of a piece, whole; the last block may be longer than what is left of it
  */
 record ScaledTensor(String name, List<Integer> shape, Tensor memory) implements TensorSource {
     private static final ValueLayout.OfFloat FLOAT =

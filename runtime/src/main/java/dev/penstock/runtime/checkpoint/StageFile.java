@@ -3,7 +3,6 @@ package dev.penstock.runtime.checkpoint;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
-import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
@@ -45,14 +44,15 @@ public record StageFile(Map<String, String> metadata, List<? extends TensorSourc
                     case BF16 -> StoredType.BF16;
                     case F16 -> StoredType.F16;
                     case I32 -> StoredType.I32;
-                    case I8 -> StoredType.F32; // exactly: see Int8
+                    case I8, DYNAMIC8, DYNAMIC8_POSITIVE ->
+                            StoredType.F32; // exactly: see Int8 and Dynamic8
                     case I64 -> throw new IllegalArgumentException("no state: " + named.name());
                 };
         TensorPiece piece = named.piece();
         List<Integer> shape =
                 piece.isWhole() ? piece.whole() : List.of(Math.toIntExact(piece.elements()));
         Tensor tensor = named.tensor();
-        if (tensor.type() == DType.I8) {
+        if (tensor.type().isScaled()) {
             return new ScaledTensor(named.name(), shape, tensor);
         }
         if (!tensor.buffer().isHostMemory()) {

@@ -4,6 +4,7 @@ import dev.penstock.runtime.metrics.EvaluationMetrics;
 import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.MetricsLine;
 import dev.penstock.runtime.metrics.RecoveryMetrics;
+import dev.penstock.runtime.metrics.SkippedMetrics;
 import dev.penstock.runtime.metrics.StepMetrics;
 import dev.penstock.runtime.metrics.TaskMetrics;
 import java.io.IOException;
@@ -13,7 +14,7 @@ import java.nio.file.Path;
 
 /**
  * Steps and evaluations as comma-separated values (RFC 4180), one row each; fields are empty if not
- * known.
+ * known. A skipped step has the clip factor 0 and nothing else.
  */
 public final class CsvTable {
     private static final String HEADER =
@@ -64,6 +65,22 @@ public final class CsvTable {
                                 evaluation.validationLoss(),
                                 "",
                                 "",
+                                "",
+                                "",
+                                "",
+                                "",
+                                "",
+                                "",
+                                "");
+                case SkippedMetrics skipped ->
+                        row(
+                                out,
+                                skipped.step(),
+                                skipped.time(),
+                                "",
+                                "",
+                                "",
+                                0,
                                 "",
                                 "",
                                 "",

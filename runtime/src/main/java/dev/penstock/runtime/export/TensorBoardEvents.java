@@ -5,6 +5,7 @@ import dev.penstock.runtime.metrics.GrowingLines;
 import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.MetricsLine;
 import dev.penstock.runtime.metrics.RecoveryMetrics;
+import dev.penstock.runtime.metrics.SkippedMetrics;
 import dev.penstock.runtime.metrics.StepMetrics;
 import dev.penstock.runtime.metrics.TaskMetrics;
 import java.io.ByteArrayOutputStream;
@@ -104,6 +105,8 @@ public final class TensorBoardEvents {
                 scalars.put("pipeline/bubble_measured", step.bubbleMeasured());
                 scalars.put("pipeline/bubble_predicted", step.bubblePredicted());
             }
+            case SkippedMetrics skipped ->
+                    scalars.put("optimizer/skipped_at_loss_scale", skipped.overflow().scale());
             case EvaluationMetrics evaluation ->
                     scalars.put("loss/validation", evaluation.validationLoss());
             case TaskMetrics task ->

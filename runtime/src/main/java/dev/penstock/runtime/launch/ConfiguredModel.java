@@ -67,7 +67,7 @@ public final class ConfiguredModel {
      * Same as {@link #settings} with an optimizer of no meaning: for what depends on sizes alone.
      */
     static GptSettings sizes(RunConfig config, ProvedSchedule schedule) {
-        return settings(config, schedule, anyOptimizer(), 0);
+        return settings(config, schedule, anyOptimizer().keeping(config.optimizer().state()), 0);
     }
 
     /** An optimizer of no meaning. */
@@ -136,6 +136,7 @@ public final class ConfiguredModel {
                 section.beta2(),
                 section.epsilon(),
                 section.weightDecay(),
-                section.decayAll());
+                section.decayAll(),
+                section.state());
     }
 }

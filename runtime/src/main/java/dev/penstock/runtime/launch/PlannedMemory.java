@@ -59,11 +59,14 @@ record PlannedMemory(
         long trained = own.stream().mapToLong(stage -> stages.trained(stage, place)).sum();
         long rounded = own.stream().mapToLong(stage -> stages.rounded(stage, place)).sum();
         long integers = own.stream().mapToLong(stage -> stages.integers(stage, place)).sum();
+        long coded = own.stream().mapToLong(stage -> stages.coded(stage, place)).sum();
         StageMemory memory = stages.predictedMemory(own, place);
         List<MemoryUse> uses = uses(rank, layout, layout.heldBy(rank));
         uses.add(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, memory.onHost()));
         return new MemoryPlan(
-                stages.formula(parameters, trained, rounded, integers), uses, memory.offloaded());
+                stages.formula(parameters, trained, rounded, integers, coded),
+                uses,
+                memory.offloaded());
     }
 
     /**

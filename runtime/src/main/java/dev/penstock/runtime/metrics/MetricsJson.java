@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.StepTraffic;
@@ -34,6 +35,7 @@ final class MetricsJson {
         ObjectNode object = JSON.createObjectNode();
         switch (line) {
             case StepMetrics step -> writeStep(object, step);
+            case SkippedMetrics skipped -> writeSkipped(object, skipped);
             case EvaluationMetrics evaluation -> {
                 begin(object, "evaluation", evaluation);
                 put(object, "validationLoss", evaluation.validationLoss());
@@ -52,6 +54,7 @@ final class MetricsJson {
             Instant time = Instant.parse(object.path("time").asText());
             return switch (object.path("type").asText()) {
                 case "step" -> Optional.of(readStep(object, time));
+                case "skipped" -> Optional.of(readSkipped(object, time));
                 case "evaluation" ->
                         Optional.of(
                                 new EvaluationMetrics(
@@ -148,6 +151,26 @@ final class MetricsJson {
                 uses,
                 traffic,
                 doubles(object.path("heapBytesPerOp")));
+    }
+
+    private static void writeSkipped(ObjectNode object, SkippedMetrics line) {
+        Overflow overflow = line.overflow();
+        begin(object, "skipped", line);
+        object.put("rank", overflow.rank());
+        object.put("stage", overflow.stage());
+        put(object, "lossScale", overflow.scale());
+        put(object, "nextLossScale", overflow.next());
+    }
+
+    private static SkippedMetrics readSkipped(JsonNode object, Instant time) {
+        return new SkippedMetrics(
+                time,
+                new Overflow(
+                        object.path("step").asLong(),
+                        object.path("rank").asInt(),
+                        object.path("stage").asInt(),
+                        number(object, "lossScale"),
+                        number(object, "nextLossScale")));
     }
 
     private static void writeTask(ObjectNode object, TaskMetrics task) {

@@ -4,7 +4,7 @@ import java.time.Instant;
 
 /** One line of {@code metrics.jsonl}; the format is in {@code docs/metrics.md}. */
 public sealed interface MetricsLine
-        permits StepMetrics, EvaluationMetrics, TaskMetrics, RecoveryMetrics {
+        permits StepMetrics, SkippedMetrics, EvaluationMetrics, TaskMetrics, RecoveryMetrics {
     /** Returns the number of training steps done, from 1. */
     long step();
 

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.metrics;
 
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.RankStep;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunListener;
@@ -17,8 +18,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Appends one line per committed step and per evaluation to {@code metrics.jsonl}, each handed to
- * the system before the event returns. Fields: {@code docs/metrics.md}.
+ * Appends one line per committed step, applied or skipped, and per evaluation to {@code
+ * metrics.jsonl}, each handed to the system before the event returns. Fields: {@code
+ * docs/metrics.md}.
  *
  * <p>Never throws: while the disk is full or the file cannot be written, lines are lost, and the
  * first line after them says how many.
@@ -63,6 +65,14 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
         if (report.step() > lastStep) {
             lastStep = report.step();
             write(stepMetrics(report));
+        }
+    }
+
+    @Override
+    public void onOverflow(Overflow overflow) {
+        if (overflow.step() > lastStep) {
+            lastStep = overflow.step();
+            write(new SkippedMetrics(clock.instant(), overflow));
         }
     }
 

@@ -8,6 +8,7 @@ import dev.penstock.runtime.metrics.EvaluationMetrics;
 import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.MetricsLine;
 import dev.penstock.runtime.metrics.RecoveryMetrics;
+import dev.penstock.runtime.metrics.SkippedMetrics;
 import dev.penstock.runtime.metrics.StepMetrics;
 import dev.penstock.runtime.metrics.TaskMetrics;
 import java.io.IOException;
@@ -182,6 +183,7 @@ final class RunCurves {
                 add(Curve.VALIDATION_LOSS, evaluation.validationLoss());
             }
             case TaskMetrics task -> tasks.add(task);
+            case SkippedMetrics _ -> {} // told among the run's events
             case RecoveryMetrics recovery -> { // told among the run's events
                 if (recovery.report().restart() == RecoveryReport.Restart.SKIPPED) {
                     leftOut.add(recovery.step());

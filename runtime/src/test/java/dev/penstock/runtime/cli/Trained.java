@@ -49,6 +49,11 @@ public record Trained(Path directory, int exitCode, String out, String err) {
                 .toList();
     }
 
+    /** Steps that were skipped, in order. */
+    public List<Long> skipped() {
+        return lines(directory, "skipped").stream().map(line -> line.get("step").asLong()).toList();
+    }
+
     /** How many steps the run in this directory has committed so far. */
     public static int steps(Path directory) {
         return text(directory).lines().filter(line -> line.startsWith(STEP)).mapToInt(_ -> 1).sum();

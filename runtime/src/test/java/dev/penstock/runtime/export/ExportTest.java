@@ -3,6 +3,7 @@ package dev.penstock.runtime.export;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsWriter;
@@ -45,19 +46,13 @@ class ExportTest {
     private Path metrics;
     private List<Double> losses;
 
+    private final SimulatedRun run = SimulatedRun.of("1f1b", PipelineShape.of(2, 4));
+
     @BeforeEach
-    void run() {
+    void writeMetrics() {
         metrics = folder.resolve("metrics.jsonl");
-        var run = SimulatedRun.of("1f1b", PipelineShape.of(2, 4));
         losses = new ArrayList<>();
-        var meter = new PipelineMeter(run.schedule());
-        try (var writer =
-                new MetricsWriter(
-                        metrics,
-                        0,
-                        meter,
-                        new ConfiguredSteps(StepTokens.always(64), _ -> 1e-3, ""),
-                        InstantSource.fixed(TIME))) {
+        try (var writer = writer(0)) {
             for (int step = 1; step <= STEPS; step++) {
                 var report = run.noisy(step);
                 losses.add(report.loss());
@@ -170,6 +165,34 @@ class ExportTest {
         }
         assertThat(lines[STEPS + 1].split(",", -1)[header.indexOf("validation_loss")])
                 .isEqualTo("2.5");
+    }
+
+    @Test
+    void aSkippedStepIsMarked() throws IOException {
+        try (var writer = writer(STEPS)) {
+            writer.onOverflow(new Overflow(STEPS + 1, 0, 1, 256, 128));
+        }
+        var out = new StringWriter();
+        CsvTable.write(metrics, out);
+        String[] lines = out.toString().split("\r\n", -1);
+        List<String> header = List.of(lines[0].split(","));
+
+        String[] cells = lines[lines.length - 2].split(",", -1);
+
+        assertThat(cells).hasSameSizeAs(header).startsWith(String.valueOf(STEPS + 1));
+        assertThat(cells[header.indexOf("clip_factor")]).isEqualTo("0");
+        assertThat(cells[header.indexOf("loss")]).isEmpty();
+        assertThat(scalars(fields(records(tensorBoard()).getLast())))
+                .isEqualTo(Map.of("optimizer/skipped_at_loss_scale", 256f));
+    }
+
+    private MetricsWriter writer(long resumedStep) {
+        return new MetricsWriter(
+                metrics,
+                resumedStep,
+                new PipelineMeter(run.schedule()),
+                new ConfiguredSteps(StepTokens.always(64), _ -> 1e-3, ""),
+                InstantSource.fixed(TIME));
     }
 
     private Path tensorBoard() throws IOException {

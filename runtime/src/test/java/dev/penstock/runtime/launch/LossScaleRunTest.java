@@ -84,6 +84,7 @@ class LossScaleRunTest {
 
         assertThat(ended.out())
                 .contains("step 3 skipped: overflow in rank 0, stage 0, with loss scale 256;");
+        assertThat(ended.skipped()).containsExactly(3L);
         assertThat(ended.lossBits()).hasSize(7).startsWith(plain.lossBits().get(0));
         assertThat(ended.lossBits().get(1)).isEqualTo(plain.lossBits().get(1));
         assertThat(ended.lossBits().get(2)).startsWith("4 ");
@@ -115,6 +116,7 @@ class LossScaleRunTest {
 
         assertThat(ended.recoveries()).hasSize(1);
         assertThat(ended.recoveries().getFirst().get("restart").asText()).isEqualTo("mirror");
+        assertThat(ended.skipped()).isEqualTo(whole.skipped());
         expectSame(ended, whole);
     }
 
@@ -127,6 +129,7 @@ class LossScaleRunTest {
                         halves("checkpoint.every=4", "fault=[{kill-rank=1, op=1F2, step=7}]"));
 
         assertThat(ended.recoveries().getFirst().get("restart").asText()).isEqualTo("checkpoint");
+        assertThat(ended.skipped()).isEqualTo(whole.skipped());
         assertThat(ended.lossBits().getLast()).isEqualTo(whole.lossBits().getLast());
     }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.schedules.ir.PipelineShape;
@@ -29,6 +30,8 @@ class MetricsWriterTest {
     private static final InstantSource NOON =
             InstantSource.fixed(Instant.parse("2026-03-01T12:00:00Z"));
 
+    private static final Overflow SKIPPED = new Overflow(2, 1, 3, 65_536, 32_768);
+
     private final SimulatedRun run = SimulatedRun.tied("1f1b", PipelineShape.of(2, 8));
 
     @TempDir private Path folder;
@@ -39,12 +42,14 @@ class MetricsWriterTest {
         try (MetricsWriter writer = writer(file, 0)) {
             writer.onStep(run.noisy(1));
             writer.onEvaluation(1, 5.5);
+            writer.onOverflow(SKIPPED);
         }
 
         List<JsonNode> lines = parsed(file);
 
         assertThat(fields(lines.get(0))).isEqualTo(documented("step"));
         assertThat(fields(lines.get(1))).isEqualTo(documented("evaluation"));
+        assertThat(fields(lines.get(2))).isEqualTo(documented("skipped"));
         assertThat(fields(lines.get(0).get("rankMillis")))
                 .allSatisfy(name -> assertThat(documentation()).contains("`" + name + "`"));
     }
@@ -144,6 +149,24 @@ class MetricsWriterTest {
         }
 
         assertThat(parsed(file)).hasSize(1);
+    }
+
+    @Test
+    void aSkippedStepHasALineUntilItIsTakenBack() throws IOException {
+        Path file = folder.resolve("metrics.jsonl");
+        try (MetricsWriter writer = writer(file, 0)) {
+            writer.onStep(run.noisy(1));
+            writer.onOverflow(SKIPPED);
+            writer.onOverflow(SKIPPED);
+            assertThat(read(file)).last().isEqualTo(new SkippedMetrics(NOON.instant(), SKIPPED));
+            assertThat(read(file)).hasSize(2);
+        }
+
+        try (MetricsWriter writer = writer(file, 1)) {
+            writer.onStep(run.noisy(2));
+        }
+
+        assertThat(read(file)).hasOnlyElementsOfType(StepMetrics.class).hasSize(2);
     }
 
     @Test

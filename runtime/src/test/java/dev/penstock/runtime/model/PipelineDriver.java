@@ -461,8 +461,8 @@ public final class PipelineDriver implements AutoCloseable {
         return copies;
     }
 
-    private static float[] floats(Tensor tensor) {
-        if (tensor.type() != DType.I8) {
+    static float[] floats(Tensor tensor) {
+        if (!tensor.type().isScaled()) {
             return tensor.contents().toArray(ValueLayout.JAVA_FLOAT);
         }
         float[] all = new float[Math.toIntExact(tensor.elements())];

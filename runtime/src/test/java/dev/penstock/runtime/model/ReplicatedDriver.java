@@ -229,7 +229,11 @@ final class ReplicatedDriver implements AutoCloseable {
                             segments.computeIfAbsent(
                                     t.name(),
                                     _ -> arena.allocate(t.piece().wholeElements() * 4, 64));
-                    t.piece().insert(t.tensor().contents(), whole);
+                    t.piece()
+                            .insert(
+                                    MemorySegment.ofArray(PipelineDriver.floats(t.tensor()))
+                                            .asSlice(0, t.piece().elements() * 4),
+                                    whole);
                     covered.merge(t.name(), t.piece().elements(), Long::sum);
                 }
             }

@@ -47,11 +47,17 @@ class SwapTest {
     @TempDir Path folder;
 
     @ParameterizedTest
-    @CsvSource({"1, FLOAT32, true", "1, FLOAT32, false", "1, BF16, true", "2, FLOAT32, true"})
-    void whatIsSwappedDoesNotChangeABit(int replicas, Precision precision, boolean tied)
-            throws Exception {
+    @CsvSource({
+        "1, FLOAT32, true, false",
+        "1, FLOAT32, false, true",
+        "1, BF16, true, false",
+        "2, FLOAT32, true, true"
+    })
+    void whatIsSwappedDoesNotChangeABit(
+            int replicas, Precision precision, boolean tied, boolean coded) throws Exception {
         Schedule order = order(3, 4);
-        GptSettings settings = settings(tied ? TinyRuns.TIED : WIDE, order, precision);
+        GptSettings floats = settings(tied ? TinyRuns.TIED : WIDE, order, precision);
+        GptSettings settings = coded ? TinyRuns.coded(floats) : floats;
 
         try (var resident = driver(settings, order, replicas, ZeroSettings.OFF);
                 var swapped = driver(settings, order, replicas, ZeroSettings.swappedTo(folder))) {
@@ -143,7 +149,11 @@ class SwapTest {
     void theDeviceHoldsAQuarterOfTheModel() {
         Schedule order = order(10, 2);
         GptSettings settings =
-                settings(ModelShape.gpt2(37, 16, 32, 10, 2, true), order, Precision.FLOAT32)
+                TinyRuns.coded(
+                                settings(
+                                        ModelShape.gpt2(37, 16, 32, 10, 2, true),
+                                        order,
+                                        Precision.FLOAT32))
                         .onGrid(RankGrid.pipeline(1), ZeroSettings.swappedTo(folder));
         var lowered = new ReplicatedOrder(settings, order);
         List<Integer> stages = IntStream.range(0, 10).boxed().toList();

@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.ZeroSettings;
@@ -52,6 +53,25 @@ public final class TinyRuns {
                 s.optimizer(),
                 s.seed(),
                 blocks,
+                s.grid(),
+                s.zero(),
+                s.sequence(),
+                s.fineTuning(),
+                s.dropout(),
+                s.gradientSum(),
+                s.outer());
+    }
+
+    /** The same with moments in 8 bits. */
+    public static GptSettings coded(GptSettings s) {
+        return new GptSettings(
+                s.shape(),
+                s.partition(),
+                s.batch(),
+                s.precision(),
+                s.optimizer().keeping(OptimizerState.INT8),
+                s.seed(),
+                s.recomputedBlocks(),
                 s.grid(),
                 s.zero(),
                 s.sequence(),

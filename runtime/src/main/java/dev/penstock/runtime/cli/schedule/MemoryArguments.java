@@ -197,8 +197,16 @@ final class MemoryArguments {
                     case FLOAT32 -> 0;
                     case FIXED_POINT -> Long.BYTES;
                 };
+        int saved = // but for scales, and moments of tables
+                switch (config.optimizer().state()) {
+                    case FLOAT32 -> 0;
+                    case INT8 -> 2 * (Float.BYTES - Byte.BYTES);
+                };
         return new TrainingBytes(
-                bytes.parameter(), bytes.gradient() + sum, bytes.optimizer(), bytes.activation());
+                bytes.parameter(),
+                bytes.gradient() + sum,
+                bytes.optimizer() - saved,
+                bytes.activation());
     }
 
     private List<Integer> partition(Optional<RunConfig> config, ModelShape trained, int stages) {

@@ -9,6 +9,7 @@ import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -77,6 +78,7 @@ final class Consistency {
         consistency.theBestCheckpointIsKnown();
         consistency.lossScalesArePowersOfTwo();
         consistency.onlyCpusMultiplyHalves();
+        consistency.onlyCpusCodeMoments();
         consistency.replicasApartDoNotScaleTheLoss();
         consistency.whatLinksKeepHasOneScale();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
@@ -155,6 +157,17 @@ final class Consistency {
                 "auto keeps frozen matrices in fp16",
                 "fine-tune.frozen",
                 "device.precision");
+    }
+
+    private void onlyCpusCodeMoments() {
+        require(
+                config.optimizer().state() != OptimizerState.INT8
+                        || !config.device().kind().isCuda(),
+                "float32 where device.kind = " + config.device().kind().word(),
+                "int8",
+                "try float32, or ZeRO to divide moments among replicas (parallel.zero.stage = 1)",
+                "optimizer.state",
+                "device.kind");
     }
 
     /** Their outer step is due after a number of steps, of which none may be skipped. */

@@ -4,6 +4,7 @@ import dev.penstock.actors.precision.LossScaling;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import java.util.Optional;
 
 /**
@@ -16,6 +17,7 @@ import java.util.Optional;
  * @param decayAll weight decay also for biases, gains and embeddings of positions
  * @param clipNorm largest global gradient norm; 0: no clipping
  * @param gradientSum how gradients of micro-batches are added up
+ * @param state the form of the moments
  * @param lossScale what the loss is multiplied by
  * @param lossScaleInitial the first dynamic scale
  * @param lossScaleWindow steps without an overflow after which it doubles
@@ -62,6 +64,13 @@ public record OptimizerSection(
                                         + " 64-bit integers, whose sum has the same bits in every"
                                         + " order and however replicas share the micro-batches")
                 GradientSum gradientSum,
+        @Setting(
+                        is = "float32",
+                        doc =
+                                "how both moments are kept: in float32, or in 8 bits with a scale"
+                                        + " for 256 of them, which saves six of eight bytes a"
+                                        + " parameter; those of embeddings stay float32")
+                OptimizerState state,
         @Setting(
                         is = "none",
                         doc =

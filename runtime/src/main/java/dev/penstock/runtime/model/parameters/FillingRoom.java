@@ -27,12 +27,15 @@ final class FillingRoom implements AutoCloseable {
      *
      * @param piece what it holds; rows may follow that pad a table
      * @param filler is given memory for all elements in F32, of any content, and stores those of
-     *     the piece or answers false; BF16 and F16 tensors get them rounded
+     *     the piece or answers false; BF16 and F16 tensors get them rounded, those of moments coded
      * @return the filler's answer; if false, the tensor is what it was
      */
     boolean fill(Tensor tensor, TensorPiece piece, Predicate<MemorySegment> filler) {
         if (tensor.type() == DType.BF16 || tensor.type() == DType.F16) {
             return fillRounded(tensor, piece, filler);
+        }
+        if (tensor.type().isDynamic()) {
+            return fillCoded(tensor, piece, filler);
         }
         if (tensor.buffer().isHostMemory()) {
             return filler.test(tensor.segment());
@@ -61,6 +64,32 @@ final class FillingRoom implements AutoCloseable {
             room.setAtIndex(ValueLayout.JAVA_SHORT, i, half);
         }
         tensor.buffer().write(tensor.offsetBytes(), room.asSlice(0, 2 * piece.elements()));
+        return true;
+    }
+
+    private boolean fillCoded(Tensor tensor, TensorPiece piece, Predicate<MemorySegment> filler) {
+        long bytes = piece.elements() * Float.BYTES;
+        reserve(bytes);
+        if (!filler.test(room.asSlice(0, bytes))) {
+            return false;
+        }
+        HostMatrix blocks = HostMatrix.of(tensor);
+        IntStream.range(0, tensor.rows())
+                .parallel()
+                .forEach(
+                        block -> {
+                            float[] values = new float[tensor.columns()];
+                            long at = (long) block * values.length;
+                            int count = (int) Math.min(values.length, piece.elements() - at);
+                            MemorySegment.copy(
+                                    room,
+                                    ValueLayout.JAVA_FLOAT,
+                                    at * Float.BYTES,
+                                    values,
+                                    0,
+                                    count);
+                            blocks.setRow(block, values);
+                        });
         return true;
     }
 

@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.AdamWParameter;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.swap.SwappedGroup;
 import java.util.List;
@@ -61,6 +62,11 @@ public record Parameter(
         return !group.sharding().gradients();
     }
 
+    /** Returns the form of its moments. */
+    public OptimizerState formOfMoments() {
+        return group.sharding().state();
+    }
+
     GroupView gradientView() {
         if (gradients == null) {
             throw new IllegalStateException(name() + " is not trained");
@@ -112,12 +118,16 @@ public record Parameter(
         return of(group.trained().gradient().part(), own());
     }
 
+    /** Returns the first moments of the held elements: an F32 row, or coded blocks. */
     public Tensor heldM() {
-        return of(group.trained().m(), held());
+        Sharding.Part held = held();
+        return group.trained().moments().first(inPart(held), held.count());
     }
 
+    /** Returns the second moments of the held elements, likewise. */
     public Tensor heldV() {
-        return of(group.trained().v(), held());
+        Sharding.Part held = held();
+        return group.trained().moments().second(inPart(held), held.count());
     }
 
     /**
@@ -144,19 +154,24 @@ public record Parameter(
     public AdamWParameter update(SwappedGroup.Stretch stretch, boolean decays) {
         Sharding.Part part = part(stretch);
         long first = offset + part.from();
+        var moments = new Moments(stretch.state().m(), stretch.state().v(), formOfMoments());
         return new AdamWParameter(
                 Stretches.of(stretch.state().master(), first, part.count()),
                 Stretches.of(stretch.gradient(), first - stretch.first(), part.count()),
-                Stretches.of(stretch.state().m(), first, part.count()),
-                Stretches.of(stretch.state().v(), first, part.count()),
+                moments.first(first, part.count()),
+                moments.second(first, part.count()),
                 null,
                 decays);
     }
 
     /** Returns the elements of this parameter in a tensor of the group's held part. */
     private Tensor of(Tensor groupPart, Sharding.Part elements) {
-        long first = group.sharding().held(group.elements()).from();
-        return Stretches.of(groupPart, offset + elements.from() - first, elements.count());
+        return Stretches.of(groupPart, inPart(elements), elements.count());
+    }
+
+    /** Returns where elements of this parameter begin in the group's held part. */
+    private long inPart(Sharding.Part elements) {
+        return offset + elements.from() - group.sharding().held(group.elements()).from();
     }
 
     /** Returns the weight, and the moments if it is trained, under the names that files use. */

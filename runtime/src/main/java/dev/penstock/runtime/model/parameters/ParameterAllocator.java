@@ -4,6 +4,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.HeldWeights;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.Sharding;
 import java.util.ArrayList;
@@ -40,6 +41,12 @@ public final class ParameterAllocator {
             return List.of(trained, frozen, adapters);
         }
     }
+
+    /** The group of the token table, and of a tied head. */
+    static final String TOKENS = "wte";
+
+    /** The group of the table of positions. */
+    static final String POSITIONS = "wpe";
 
     private final StageScopes scopes;
     private final Precision precision;
@@ -117,9 +124,11 @@ public final class ParameterAllocator {
     }
 
     private <T> T group(String name, boolean lookedUp, Supplier<T> parameters) {
+        boolean table = name.equals(TOKENS) || name.equals(POSITIONS);
+        Sharding trained = table ? sharding.keeping(OptimizerState.FLOAT32) : sharding;
         var building =
                 new Open(
-                        pair(name, lookedUp, sharding, true),
+                        pair(name, lookedUp, trained, true),
                         frozen("frozen " + name, lookedUp),
                         pair("frozen adapters of " + name, lookedUp, sharding.ofFrozen(), false));
         open = building;

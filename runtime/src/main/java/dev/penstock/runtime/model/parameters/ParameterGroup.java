@@ -11,14 +11,14 @@ import dev.penstock.runtime.model.swap.SwappedGroup;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parameters that lie together, each at the start of a 64-byte line, so that one collective moves
- * them all; the gaps between them are zero and stay zero.
+ * Parameters that lie together, each at the start of a 64-byte line, or of a block of moments, so
+ * that one collective moves them all; the gaps between them are zero and stay zero.
  *
  * <pre>
  *   weights   F32   whole if anything reads them in F32, or gathered
  *   factors   what matrix products read: BF16, whole or gathered, or the weights themselves
  *   master    F32   the held part: in the weights, or in memory of its own
- *   m, v      F32   the held part
+ *   m, v      F32   the held part, or codes of its elements
  * </pre>
  *
  * <p>A group that is narrow has factors and nothing else, BF16, F16 or I8, which are the master, as
@@ -45,7 +45,7 @@ public final class ParameterGroup {
     private record Swapped(SwappedGroup files, GroupGradient gradient) {}
 
     /** The tensors added by training; moments of the held part. */
-    public record Training(GroupGradient gradient, Tensor m, Tensor v) {}
+    public record Training(GroupGradient gradient, Moments moments) {}
 
     /**
      * @param trained whether training changes the parameters
@@ -91,11 +91,12 @@ public final class ParameterGroup {
     /** Takes in one more parameter; to be called before {@link #allocate}. */
     Parameter add(ParameterSpec spec, boolean training) {
         long offset = elements;
+        int unit = sharding.state().unit();
         long more =
                 narrow == DType.I8
                         ? (long) spec.rows() * narrow.rowStride(spec.columns())
                         : spec.piece().elements();
-        elements += (more + LINE_ELEMENTS - 1) / LINE_ELEMENTS * LINE_ELEMENTS;
+        elements += Math.ceilDiv(more, (long) unit) * unit;
         return new Parameter(
                 spec,
                 this,
@@ -141,17 +142,13 @@ public final class ParameterGroup {
             training =
                     new Training(
                             gradient(scopes, gradients, computes),
-                            row(scopes.optimizer(), "optimizer.m." + name, DType.F32, held.count()),
-                            row(
-                                    scopes.optimizer(),
-                                    "optimizer.v." + name,
-                                    DType.F32,
-                                    held.count()));
+                            Moments.allocate(
+                                    scopes.optimizer(), name, held.count(), sharding.state()));
         }
     }
 
     private void allocateSwapped(SwapSpace swap) {
-        SwappedGroup files = swap.group(name, elements);
+        SwappedGroup files = swap.group(name, elements, sharding.state());
         var gradient = new GroupGradient(gradients, files.gradient(), sharding, elements, null);
         swapped = new Swapped(files, gradient);
     }
@@ -241,7 +238,8 @@ public final class ParameterGroup {
     public Training trained() {
         if (swapped != null) {
             SwappedGroup.State state = swapped.files().state();
-            return new Training(swapped.gradient(), state.m(), state.v());
+            return new Training(
+                    swapped.gradient(), new Moments(state.m(), state.v(), sharding.state()));
         }
         return allocated(training);
     }

@@ -88,7 +88,7 @@ public final class ParameterInit {
     private void moment(
             String name, TensorPiece piece, Tensor moment, FillingRoom room, Kernels kernels) {
         if (!room.fill(moment, piece, memory -> source.fill(name, piece, memory))) {
-            kernels.zero(moment);
+            kernels.zero(Moments.bits(moment));
         }
     }
 

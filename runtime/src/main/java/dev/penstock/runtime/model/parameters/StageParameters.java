@@ -73,8 +73,11 @@ public record StageParameters(
         boolean tiedHere = role.last() && shape.model().tied();
         return new Embedding(
                 tiedHere || allocator.narrowsTables()
-                        ? allocator.tables("wte", () -> allocator.allocate(tokens.asFactor()))
-                        : allocator.group("wte", () -> allocator.allocate(tokens)),
+                        ? allocator.tables(
+                                ParameterAllocator.TOKENS,
+                                () -> allocator.allocate(tokens.asFactor()))
+                        : allocator.group(
+                                ParameterAllocator.TOKENS, () -> allocator.allocate(tokens)),
                 positions(allocator, shape));
     }
 
@@ -86,7 +89,7 @@ public record StageParameters(
         TensorPiece positions = TensorPiece.all(List.of(rows, shape.width()));
         ParameterSpec table =
                 ParameterSpec.table(POSITION_TABLE, positions).countedIf(shape.countsCommon());
-        return allocator.group("wpe", () -> allocator.allocate(table));
+        return allocator.group(ParameterAllocator.POSITIONS, () -> allocator.allocate(table));
     }
 
     private static Head head(
@@ -108,7 +111,8 @@ public record StageParameters(
                         tied ? TOKEN_TABLE : HEAD_MATRIX, shape.tokenRows(), Initial.NORMAL);
         Parameter matrix =
                 allocator.head(
-                        tied ? "wte" : "lm_head", () -> allocator.allocate(spec.countedIf(!tied)));
+                        tied ? ParameterAllocator.TOKENS : "lm_head",
+                        () -> allocator.allocate(spec.countedIf(!tied)));
         return new Head(norm, matrix, matrix.gradients(), null);
     }
 

@@ -30,8 +30,8 @@ public record StageTrained(List<ParameterGroup> groups, Kernels kernels, Runnabl
     private static Stream<NamedTensor> state(ParameterGroup group) {
         return Stream.of(
                 named(group.name(), group.master()),
-                named("optimizer.m." + group.name(), group.trained().m()),
-                named("optimizer.v." + group.name(), group.trained().v()));
+                named("optimizer.m." + group.name(), Moments.bits(group.trained().moments().m())),
+                named("optimizer.v." + group.name(), Moments.bits(group.trained().moments().v())));
     }
 
     /**

@@ -367,7 +367,7 @@ public record GptSettings(
         var own = new ShardShape(shape, place.tensor(), shards, sequence, precision.kept());
         boolean shared = shape.tied() && fineTuning.trains(TOKEN_TABLE);
         long matrix = shared ? (long) own.tokens() * own.width() : 0;
-        return Sharding.of(this, place).held(matrix).count();
+        return Sharding.of(this, place).keeping(OptimizerState.FLOAT32).held(matrix).count();
     }
 
     /** Returns what a rank holds of the batch of its replica: some tokens of every slice. */

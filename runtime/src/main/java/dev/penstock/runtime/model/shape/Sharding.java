@@ -13,13 +13,20 @@ import dev.penstock.actors.spi.RankPlace;
  * @param sum how the gradients of what is trained are added up
  * @param swapped whether every rank holds the whole of everything, outside its memory: parameters
  *     are gathered and gradients accumulate as where they are divided
+ * @param state the form of moments, whose blocks stay whole
  */
-public record Sharding(int stage, int replicas, int index, GradientSum sum, boolean swapped) {
+public record Sharding(
+        int stage,
+        int replicas,
+        int index,
+        GradientSum sum,
+        boolean swapped,
+        OptimizerState state) {
     public static final Sharding NONE = new Sharding(0, 1, 0);
 
     /** Nothing is swapped. */
     public Sharding(int stage, int replicas, int index, GradientSum sum) {
-        this(stage, replicas, index, sum, false);
+        this(stage, replicas, index, sum, false, OptimizerState.FLOAT32);
     }
 
     /** Gradients are added up in F32. */
@@ -28,6 +35,15 @@ public record Sharding(int stage, int replicas, int index, GradientSum sum, bool
     }
 
     public static Sharding of(GptSettings settings, RankPlace place) {
+        return divided(settings, place).keeping(settings.optimizer().state());
+    }
+
+    /** Returns the same of groups whose moments are kept in another form. */
+    public Sharding keeping(OptimizerState other) {
+        return new Sharding(stage, replicas, index, sum, swapped, other);
+    }
+
+    private static Sharding divided(GptSettings settings, RankPlace place) {
         if (settings.outer().isPresent()) { // replicas are not equal, so they divide nothing
             return new Sharding(0, 1, 0, settings.gradientSum());
         }
@@ -36,7 +52,8 @@ public record Sharding(int stage, int replicas, int index, GradientSum sum, bool
         int index =
                 settings.wired() ? 0 : place.data() * settings.grid().context() + place.context();
         if (settings.zero().swap().isPresent()) {
-            return new Sharding(0, replicas, index, settings.gradientSum(), true);
+            return new Sharding(
+                    0, replicas, index, settings.gradientSum(), true, OptimizerState.FLOAT32);
         }
         boolean whole = replicas == 1 && settings.zero().offload().isEmpty();
         int stage = whole ? 0 : settings.zero().stage();
@@ -48,7 +65,7 @@ public record Sharding(int stage, int replicas, int index, GradientSum sum, bool
      * themselves.
      */
     public Sharding ofFrozen() {
-        return parameters() ? this : ofIntegers();
+        return parameters() ? keeping(OptimizerState.FLOAT32) : ofIntegers();
     }
 
     /**
@@ -82,7 +99,7 @@ public record Sharding(int stage, int replicas, int index, GradientSum sum, bool
     }
 
     public ShardMap map(long elements) {
-        return new ShardMap(elements, replicas);
+        return new ShardMap(elements, replicas, state.unit());
     }
 
     /** Returns whether gradients are added up exactly. */

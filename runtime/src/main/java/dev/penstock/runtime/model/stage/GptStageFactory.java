@@ -14,6 +14,7 @@ import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.GradientSum;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
@@ -217,6 +218,12 @@ public final class GptStageFactory implements StageBuilder {
         return elements(stage, place, parameter -> parameter.group().isOfIntegers());
     }
 
+    /** Returns the elements of those of {@link #trained} whose moments are coded in 8 bits. */
+    public long coded(int stage, RankPlace place) {
+        return elements(
+                stage, place, p -> p.isTrained() && p.formOfMoments() == OptimizerState.INT8);
+    }
+
     private long elements(int stage, RankPlace place, Predicate<Parameter> counted) {
         StageRole role = settings.role(stage, place);
         StageScopes scopes = StageScopes.counting(settings, "stage " + stage);
@@ -242,14 +249,19 @@ public final class GptStageFactory implements StageBuilder {
      * @param trained how many of them are trained
      * @param rounded how many of them exist in bf16 alone
      * @param integers how many of them are held as integers
+     * @param coded how many of the trained ones have moments in 8 bits
      */
-    public List<MemoryUse> formula(long all, long trained, long rounded, long integers) {
+    public List<MemoryUse> formula(
+            long all, long trained, long rounded, long integers, long coded) {
         int replicas = settings.grid().data() * settings.grid().context();
         long parameters = all - integers;
         long trainedShard = Math.ceilDiv(trained, (long) replicas);
         long frozen = parameters - trained;
         int zero = settings.zero().stage();
-        long moments = zero >= 1 ? trainedShard : trained;
+        int parts = zero >= 1 ? replicas : 1;
+        long moments =
+                OptimizerState.FLOAT32.bytes(Math.ceilDiv(trained - coded, (long) parts))
+                        + OptimizerState.INT8.bytes(Math.ceilDiv(coded, (long) parts));
         boolean rounds = settings.precision().copiesWeights();
         long inHalves = rounds ? parameters : rounded;
         long copies =
@@ -268,7 +280,7 @@ public final class GptStageFactory implements StageBuilder {
                         MemoryUse.GRADIENTS, summedBytes() * (zero >= 2 ? trainedShard : trained)),
                 new MemoryUse(
                         MemoryUse.OPTIMIZER,
-                        2L * DType.F32.bytes() * moments
+                        2 * moments
                                 + settings.outer()
                                         .map(outer -> outer.bytes(trained, settings.grid().data()))
                                         .orElse(0L)));

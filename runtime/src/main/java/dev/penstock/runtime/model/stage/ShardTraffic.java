@@ -171,8 +171,12 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
     }
 
     private long sent(CollectiveKind kind, ParameterGroup group, int elementBytes) {
+        ShardMap map =
+                kind == CollectiveKind.ALL_REDUCE
+                        ? new ShardMap(group.elements(), members)
+                        : group.sharding().map(group.elements());
         return CollectiveForm.of(group.elements() * elementBytes, ringFromBytes)
-                .sentBytes(kind, new ShardMap(group.elements(), members), index, elementBytes);
+                .sentBytes(kind, map, index, elementBytes);
     }
 
     private StageParameters parameters(int stage) {

@@ -5,6 +5,7 @@ import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import java.util.function.Consumer;
 
@@ -22,9 +23,10 @@ public final class CountedSwap implements SwapSpace {
     }
 
     @Override
-    public SwappedGroup group(String name, long elements) {
+    public SwappedGroup group(String name, long elements, OptimizerState form) {
         int columns = Math.toIntExact(elements);
-        var state = new SwappedGroup.State(row(columns), row(columns), row(columns));
+        int words = Math.toIntExact(form.bytes(elements) / Float.BYTES);
+        var state = new SwappedGroup.State(row(columns), row(words), row(words));
         return new Counted(state, row(columns));
     }
 

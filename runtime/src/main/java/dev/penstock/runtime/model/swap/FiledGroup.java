@@ -6,6 +6,7 @@ import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -23,13 +24,11 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     static final String GRADIENT = ".grad";
     private static final String NEXT = ".next";
 
-    /** Parameters and two moments. */
-    private static final int PARTS = 3;
-
     private static final int READ_BYTES = 1 << 23;
 
     private final Path path;
     private final long elements;
+    private final OptimizerState form;
     private final Tensor room;
     private final Executor loads;
     private final Consumer<String> beforeWrite;
@@ -39,17 +38,19 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     FiledGroup(
             Path path,
             long elements,
+            OptimizerState form,
             Tensor room,
             Executor loads,
             Consumer<String> beforeWrite,
             boolean kept) {
         this.path = path;
         this.elements = elements;
+        this.form = form;
         this.room = room;
         this.loads = loads;
         this.beforeWrite = beforeWrite;
         long bytes = elements * Float.BYTES;
-        state = file(STATE, PARTS * bytes, kept);
+        state = file(STATE, bytes + 2 * form.bytes(elements), kept);
         try {
             gradient = file(GRADIENT, bytes, kept);
         } catch (RuntimeException e) {
@@ -95,12 +96,28 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
 
     @Override
     public State state() {
-        return new State(row(state, 0), row(state, 1), row(state, 2));
+        return stateIn(state);
     }
 
-    private Tensor row(SwapFile file, int part) {
+    private State stateIn(SwapFile file) {
+        long parameters = elements * Float.BYTES;
+        return new State(
+                row(file, 0),
+                moment(file, parameters),
+                moment(file, parameters + form.bytes(elements)));
+    }
+
+    private Tensor row(SwapFile file, long at) {
         int columns = Math.toIntExact(elements);
-        return new Tensor(file, part * elements * Float.BYTES, DType.F32, 1, columns, columns);
+        return new Tensor(file, at, DType.F32, 1, columns, columns);
+    }
+
+    private Tensor moment(SwapFile file, long at) {
+        if (form == OptimizerState.FLOAT32) {
+            return row(file, at);
+        }
+        int bytes = Math.toIntExact(form.bytes(elements));
+        return new Tensor(file, at, DType.I8, 1, bytes, bytes);
     }
 
     @Override
@@ -176,7 +193,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
             beforeWrite.accept(next.toString());
             SwapFile renewed = state.copy(next);
             try {
-                State changed = new State(row(renewed, 0), row(renewed, 1), row(renewed, 2));
+                State changed = stateIn(renewed);
                 for (long first = 0; first < elements; first += SwapFolder.STRETCH) {
                     int count = (int) Math.min(SwapFolder.STRETCH, elements - first);
                     Tensor copy = room.columns(0, count);

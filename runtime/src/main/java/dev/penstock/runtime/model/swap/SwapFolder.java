@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -112,9 +113,11 @@ public final class SwapFolder implements SwapSpace {
     }
 
     @Override
-    public SwappedGroup group(String name, long elements) {
+    public SwappedGroup group(String name, long elements, OptimizerState form) {
         String file = groups.size() + "-" + name.replaceAll("[^A-Za-z0-9._-]", "_");
-        var group = new FiledGroup(folder.resolve(file), elements, room, loads, beforeWrite, kept);
+        var group =
+                new FiledGroup(
+                        folder.resolve(file), elements, form, room, loads, beforeWrite, kept);
         groups.add(group);
         return group;
     }

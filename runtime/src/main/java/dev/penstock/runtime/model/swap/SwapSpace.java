@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.swap;
 
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
 
 /**
@@ -11,8 +12,9 @@ public interface SwapSpace extends AutoCloseable {
      * Makes room for a group, zero, or finds what an earlier process left of it.
      *
      * @param name of the group, the only one in the stage
+     * @param form of its moments
      */
-    SwappedGroup group(String name, long elements);
+    SwappedGroup group(String name, long elements, OptimizerState form);
 
     /** All groups have their first values: from now on the next process may find them. */
     void complete();

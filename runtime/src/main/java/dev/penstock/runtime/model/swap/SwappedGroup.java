@@ -5,8 +5,9 @@ import dev.penstock.cuda.device.Tensor;
 import java.util.function.Consumer;
 
 /**
- * A group of parameters with its optimizer state and gradient, in files. All tensors are dense F32
- * rows of the group's elements; the processor may read them where they are, at a disk's speed.
+ * A group of parameters with its optimizer state and gradient, in files. All tensors are dense rows
+ * of the group's elements, F32 but for moments that are coded, which are I8; the processor may read
+ * them where they are, at a disk's speed.
  */
 public interface SwappedGroup {
     /** Parameters and optimizer state, all of one step. */

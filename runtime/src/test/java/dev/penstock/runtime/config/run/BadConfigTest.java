@@ -86,6 +86,7 @@ device.swap = disk, pipeline { stages = 1, chunks = 4 }, schedule.kind = breadth
 device.swap = disk, pipeline { stages = 1, chunks = 4 }, schedule.kind = breadth-first, parallel { data = 2, outer.every = 4 } | device.swap | none where replicas take steps alone | disk | leave parallel.outer out
 device.swap = disk, pipeline { stages = 1, chunks = 4 }, schedule.kind = breadth-first, optimizer.gradient-sum = fixed-point | device.swap | none where gradients are summed exactly | disk | leave optimizer.gradient-sum out
 device.swap = disk, pipeline { stages = 1, chunks = 4 }, schedule.kind = breadth-first, fine-tune.freeze = ["h.0.*"] | device.swap | none where only some of the model is trained | disk | train all of it
+device.kind = cuda, optimizer.state = int8 | optimizer.state | float32 where device.kind = cuda | int8 | parallel.zero.stage = 1
 device.kind = cuda, parallel.zero { stage = 1, offload = disk } | parallel.zero.offload | none where device.kind = cuda | disk | zero.stage = 1
 parallel.collectives = nccl               | parallel.collectives      | ordered or auto where device.kind = auto | nccl | try device.kind = cuda
 device.kind = "cuda:1", parallel.collectives = nccl | parallel.collectives | ordered or auto where all ranks share one GPU | nccl | try device.kind = cuda

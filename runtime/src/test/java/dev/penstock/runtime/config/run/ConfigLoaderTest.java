@@ -13,6 +13,7 @@ import dev.penstock.runtime.evaluation.TaskKind;
 import dev.penstock.runtime.evaluation.TaskRequest;
 import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.schedules.generate.base.SliceBalance;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -115,6 +116,7 @@ class ConfigLoaderTest {
                                         false,
                                         1.0,
                                         GradientSum.FLOAT32,
+                                        OptimizerState.FLOAT32,
                                         new OptimizerSection.LossScale("none"),
                                         1L << 32,
                                         1000,
@@ -218,7 +220,7 @@ class ConfigLoaderTest {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
               schedule = wsd, decay-steps = 5, beta1 = 0.8, beta2 = 0.99, epsilon = 1e-6
               weight-decay = 0, decay-all = true, clip-norm = 0
-              gradient-sum = fixed-point, loss-scale = dynamic
+              gradient-sum = fixed-point, state = int8, loss-scale = dynamic
               loss-scale-initial = 65536, loss-scale-window = 500, loss-scale-hysteresis = 3
             }
             device {
@@ -332,6 +334,7 @@ class ConfigLoaderTest {
                                         true,
                                         0,
                                         GradientSum.FIXED_POINT,
+                                        OptimizerState.INT8,
                                         new OptimizerSection.LossScale("dynamic"),
                                         1 << 16,
                                         500,

@@ -8,6 +8,7 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
@@ -74,7 +75,7 @@ class SwapFolderTest {
                             kept.isPresent(),
                             beforeWrite);
             for (int g = 0; g < GROUPS; g++) {
-                groups.add(folder.group("h." + g, ELEMENTS));
+                groups.add(folder.group("h." + g, ELEMENTS, OptimizerState.FLOAT32));
             }
             if (kept.isEmpty()) {
                 groups.forEach(group -> group.state().master().segment().fill((byte) 1));
