@@ -15,6 +15,7 @@ import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.SwapCommit;
+import dev.penstock.runtime.model.shape.SwapSettings;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.runtime.model.stage.GptStageFactory;
@@ -54,7 +55,7 @@ class SwapTest {
         GptSettings settings = settings(tied ? TinyRuns.TIED : WIDE, order, precision);
 
         try (var resident = driver(settings, order, replicas, ZeroSettings.OFF);
-                var swapped = driver(settings, order, replicas, ZeroSettings.swappedTo(folder))) {
+                var swapped = driver(settings, order, replicas, swapped())) {
             for (int step = 1; step <= 3; step++) {
                 resident.train(step, CLIP);
                 swapped.train(step, CLIP);
@@ -73,7 +74,7 @@ class SwapTest {
         Schedule order = order(3, 4);
         GptSettings settings =
                 settings(TinyRuns.TIED, order, Precision.FLOAT32)
-                        .onGrid(RankGrid.pipeline(1), ZeroSettings.swappedTo(folder));
+                        .onGrid(RankGrid.pipeline(1), swapped());
         var state = new SwapState(folder, 1, 3);
         state.own("run");
         Map<String, List<Integer>> calm;
@@ -110,6 +111,10 @@ class SwapTest {
         }
     }
 
+    private ZeroSettings swapped() {
+        return ZeroSettings.swapped(new SwapSettings(folder, true));
+    }
+
     private static ParameterSource kept(SwapCommit commit) {
         return new ParameterSource() {
             @Override
@@ -144,7 +149,7 @@ class SwapTest {
         Schedule order = order(10, 2);
         GptSettings settings =
                 settings(ModelShape.gpt2(37, 16, 32, 10, 2, true), order, Precision.FLOAT32)
-                        .onGrid(RankGrid.pipeline(1), ZeroSettings.swappedTo(folder));
+                        .onGrid(RankGrid.pipeline(1), swapped());
         var lowered = new ReplicatedOrder(settings, order);
         List<Integer> stages = IntStream.range(0, 10).boxed().toList();
         StageMemory planned =

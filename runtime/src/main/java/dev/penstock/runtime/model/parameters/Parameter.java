@@ -143,10 +143,10 @@ public record Parameter(
     /** Returns what such an update changes of this parameter. */
     public AdamWParameter update(SwappedGroup.Stretch stretch, boolean decays) {
         Sharding.Part part = part(stretch);
-        long first = offset + part.from();
+        long first = offset + part.from() - stretch.first();
         return new AdamWParameter(
                 Stretches.of(stretch.state().master(), first, part.count()),
-                Stretches.of(stretch.gradient(), first - stretch.first(), part.count()),
+                Stretches.of(stretch.gradient(), first, part.count()),
                 Stretches.of(stretch.state().m(), first, part.count()),
                 Stretches.of(stretch.state().v(), first, part.count()),
                 null,

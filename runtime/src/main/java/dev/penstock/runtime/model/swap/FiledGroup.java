@@ -1,17 +1,14 @@
 package dev.penstock.runtime.model.swap;
 
-import static java.nio.file.StandardOpenOption.READ;
-
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Tensor;
-import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.Collections;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
@@ -26,42 +23,51 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     /** Parameters and two moments. */
     private static final int PARTS = 3;
 
-    private static final int READ_BYTES = 1 << 23;
+    /**
+     * What the groups of a folder share.
+     *
+     * @param room what an update works in
+     * @param loads reads files beside what computes
+     * @param beforeWrite told what is about to be written
+     * @param dropsPages see {@link dev.penstock.runtime.model.shape.SwapSettings}
+     */
+    record Shared(
+            UpdateRoom room, Executor loads, Consumer<String> beforeWrite, boolean dropsPages) {}
 
     private final Path path;
     private final long elements;
-    private final Tensor room;
-    private final Executor loads;
-    private final Consumer<String> beforeWrite;
+    private final Shared shared;
     private final SwapFile gradient;
     private SwapFile state;
 
-    FiledGroup(
-            Path path,
-            long elements,
-            Tensor room,
-            Executor loads,
-            Consumer<String> beforeWrite,
-            boolean kept) {
+    /**
+     * @param kept whether the files are those of an earlier process
+     */
+    FiledGroup(Path path, long elements, Shared shared, boolean kept) {
         this.path = path;
         this.elements = elements;
-        this.room = room;
-        this.loads = loads;
-        this.beforeWrite = beforeWrite;
-        long bytes = elements * Float.BYTES;
-        state = file(STATE, PARTS * bytes, kept);
+        this.shared = shared;
+        state = file(STATE, stateParts(), kept);
         try {
-            gradient = file(GRADIENT, bytes, kept);
+            gradient = file(GRADIENT, List.of(elements * Float.BYTES), kept);
         } catch (RuntimeException e) {
             state.close();
             throw e;
         }
     }
 
-    private SwapFile file(String suffix, long bytes, boolean kept) {
+    private List<Long> stateParts() {
+        return Collections.nCopies(PARTS, elements * Float.BYTES);
+    }
+
+    private SwapFile file(String suffix, List<Long> parts, boolean kept) {
         Path file = with(suffix);
+        long bytes = parts.stream().mapToLong(Long::longValue).sum();
         try {
-            SwapFile opened = kept ? SwapFile.open(file) : SwapFile.create(file, bytes);
+            SwapFile opened =
+                    kept
+                            ? SwapFile.open(file, shared.dropsPages())
+                            : SwapFile.create(file, parts, shared.dropsPages());
             if (opened.bytes() != bytes) {
                 opened.close();
                 throw new DeviceException(
@@ -89,8 +95,16 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
 
     /** The first values are there. */
     void sealFirst() {
-        beforeWrite.accept(path + STATE);
-        state.seal(SwapState.FIRST);
+        seal(state, STATE, SwapState.FIRST);
+    }
+
+    private void seal(SwapFile file, String suffix, long step) {
+        shared.beforeWrite().accept(path + suffix);
+        try {
+            file.seal(step);
+        } catch (IOException e) {
+            throw SwapFolder.failure("write", with(suffix), e);
+        }
     }
 
     @Override
@@ -109,15 +123,19 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     }
 
     @Override
+    public void gradientIsComplete() {
+        shared.loads().execute(gradient::leave);
+    }
+
+    @Override
     public long step() {
         return state.step();
     }
 
     @Override
     public Collective load(Tensor into) {
-        MemorySegment target = into.segment();
-        Path from = with(STATE);
-        var done = CompletableFuture.runAsync(() -> read(from, target), loads);
+        SwapFile from = state;
+        var done = CompletableFuture.runAsync(() -> read(from, into.segment()), shared.loads());
         return new Collective() {
             @Override
             public boolean advance() {
@@ -129,7 +147,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
 
             @Override
             public String describe() {
-                return "load of " + from;
+                return "load of " + from.name();
             }
         };
     }
@@ -143,58 +161,61 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         }
     }
 
-    private static void read(Path from, MemorySegment target) {
-        try (FileChannel channel = FileChannel.open(from, READ)) {
-            for (long at = 0; at < target.byteSize(); at += READ_BYTES) {
-                long count = Math.min(READ_BYTES, target.byteSize() - at);
-                ByteBuffer block = target.asSlice(at, count).asByteBuffer();
-                while (block.hasRemaining()) {
-                    long position = SwapFile.HEADER_BYTES + at + block.position();
-                    if (channel.read(block, position) < 0) {
-                        throw new EOFException("it ends at byte %,d".formatted(position));
-                    }
-                }
-            }
+    private static void read(SwapFile from, MemorySegment target) {
+        try {
+            from.load(0, target);
+            from.drop();
         } catch (IOException e) {
             throw new DeviceException(
                     "swap: expected to read %s, got '%s'; go on with --resume"
-                            .formatted(from, e.getMessage()),
+                            .formatted(from.name(), e.getMessage()),
                     e);
         }
     }
 
     @Override
     public void sealGradient(long step) {
-        beforeWrite.accept(path + GRADIENT);
-        gradient.seal(step);
+        seal(gradient, GRADIENT, step);
     }
 
     @Override
     public void renew(long step, Consumer<Stretch> update) {
         Path next = with(NEXT);
         try {
-            beforeWrite.accept(next.toString());
-            SwapFile renewed = state.copy(next);
-            try {
-                State changed = new State(row(renewed, 0), row(renewed, 1), row(renewed, 2));
-                for (long first = 0; first < elements; first += SwapFolder.STRETCH) {
-                    int count = (int) Math.min(SwapFolder.STRETCH, elements - first);
-                    Tensor copy = room.columns(0, count);
-                    copy.write(gradient.segment().asSlice(first * 4, (long) count * Float.BYTES));
-                    update.accept(new Stretch(changed, first, copy));
+            shared.beforeWrite().accept(next.toString());
+            SwapFile renewed = SwapFile.create(next, stateParts(), shared.dropsPages());
+            try (SwapFile.Writing writing = renewed.new Writing()) {
+                for (long first = 0; first < elements; first += UpdateRoom.STRETCH) {
+                    int count = (int) Math.min(UpdateRoom.STRETCH, elements - first);
+                    renew(first, shared.room().first(count), update, writing);
                 }
-                beforeWrite.accept("seal " + next);
-                renewed.seal(step);
-                beforeWrite.accept("rename " + next);
-                SwapText.move(next, with(STATE));
+                shared.beforeWrite().accept("seal " + next);
+                writing.seal(step);
+                shared.beforeWrite().accept("rename " + next);
+                renewed.replace(with(STATE));
             } catch (IOException | RuntimeException e) {
                 renewed.close();
                 throw e;
             }
             state.close();
             state = renewed;
+            gradient.drop();
         } catch (IOException e) {
             throw SwapFolder.failure("update", next, e);
+        }
+    }
+
+    private void renew(
+            long first, UpdateRoom room, Consumer<Stretch> update, SwapFile.Writing writing)
+            throws IOException {
+        List<Tensor> parts = List.of(room.state().master(), room.state().m(), room.state().v());
+        for (int part = 0; part < PARTS; part++) {
+            state.load(state.start(part) + first * Float.BYTES, parts.get(part).segment());
+        }
+        gradient.load(first * Float.BYTES, room.gradient().segment());
+        update.accept(new Stretch(room.state(), first, room.gradient()));
+        for (int part = 0; part < PARTS; part++) {
+            writing.write(part, parts.get(part).segment());
         }
     }
 

@@ -6,6 +6,7 @@ import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.penstock.cuda.device.DeviceBuffer;
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -13,32 +14,43 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * A file whose content is valid only if its header says so.
+ * A file of parts that are valid only if its header says so.
  *
  * <pre>
- *   byte 0   magic   step   bytes of the content   CRC-32C of the content
- *     4096   content
+ *   byte 0   magic   step   number of parts   (bytes   CRC-32C) of each
+ *     4096   the parts, one after another
  * </pre>
+ *
+ * <p>The parts are mapped, for those who need memory. What goes through them from end to end reads
+ * and writes the file instead, so that no more of it is in memory than one block.
  */
 final class SwapFile implements DeviceBuffer, AutoCloseable {
-    /** A page, so that the content can be read without the page cache. */
+    /** A page. */
     static final int HEADER_BYTES = 4096;
 
-    private static final long MAGIC = 0x50415753_4B4E5450L;
+    private static final long MAGIC = 0x50415753_324B4E50L;
+    private static final int MOST_PARTS = 100;
     private static final int BLOCK_BYTES = 1 << 20;
-    private static final int CHECKED_BYTES = 1 << 28;
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG;
+    private static final long STEP_AT = 8;
+    private static final long COUNT_AT = 16;
+    private static final long PARTS_AT = 24;
 
-    private final Path path;
+    private Path path;
+    private final boolean dropsPages;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment whole;
     private final MemorySegment content;
 
-    private SwapFile(Path path, FileChannel channel, long bytes) throws IOException {
+    private SwapFile(Path path, boolean dropsPages, FileChannel channel, long bytes)
+            throws IOException {
         this.path = path;
+        this.dropsPages = dropsPages;
         try {
             whole = channel.map(FileChannel.MapMode.READ_WRITE, 0, HEADER_BYTES + bytes, arena);
         } catch (IOException | RuntimeException e) {
@@ -48,77 +60,204 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         content = whole.asSlice(HEADER_BYTES);
     }
 
-    /** Creates a file of zeros, every byte of it written: the disk has room for all of it. */
-    static SwapFile create(Path path, long bytes) throws IOException {
+    /**
+     * Creates a file of zeros for which the disk has room. Where that can be had without writing
+     * them, they are not written.
+     *
+     * @param parts their bytes
+     * @param dropsPages whether the page cache keeps nothing of what is done with
+     */
+    static SwapFile create(Path path, List<Long> parts, boolean dropsPages) throws IOException {
+        long bytes = parts.stream().mapToLong(Long::longValue).sum();
         try (FileChannel channel = FileChannel.open(path, CREATE, TRUNCATE_EXISTING, READ, WRITE)) {
-            ByteBuffer zeros = ByteBuffer.allocateDirect(BLOCK_BYTES);
-            for (long at = 0; at < HEADER_BYTES + bytes; ) {
-                zeros.clear().limit((int) Math.min(BLOCK_BYTES, HEADER_BYTES + bytes - at));
-                at += channel.write(zeros, at);
+            if (!FilePages.reserve(path, HEADER_BYTES + bytes)) {
+                writeZeros(channel, HEADER_BYTES + bytes);
             }
-            return new SwapFile(path, channel, bytes);
+            var file = new SwapFile(path, dropsPages, channel, bytes);
+            file.whole.set(WORD, COUNT_AT, parts.size());
+            for (int part = 0; part < parts.size(); part++) {
+                file.whole.set(WORD, PARTS_AT + 16L * part, parts.get(part));
+            }
+            return file;
         }
     }
 
-    /** Creates a file with the same content and a header that says nothing. */
-    SwapFile copy(Path to) throws IOException {
-        try (FileChannel channel = FileChannel.open(to, CREATE, TRUNCATE_EXISTING, READ, WRITE)) {
-            write(channel, MemorySegment.ofArray(new byte[HEADER_BYTES]), 0);
-            for (long at = 0; at < content.byteSize(); at += BLOCK_BYTES) {
-                long count = Math.min(BLOCK_BYTES, content.byteSize() - at);
-                write(channel, content.asSlice(at, count), HEADER_BYTES + at);
-            }
-            return new SwapFile(to, channel, content.byteSize());
-        }
-    }
-
-    private static void write(FileChannel channel, MemorySegment bytes, long at)
-            throws IOException {
-        ByteBuffer buffer = bytes.asByteBuffer();
-        while (buffer.hasRemaining()) {
-            channel.write(buffer, at + buffer.position());
+    private static void writeZeros(FileChannel channel, long bytes) throws IOException {
+        ByteBuffer zeros = ByteBuffer.allocateDirect(BLOCK_BYTES);
+        for (long at = 0; at < bytes; ) {
+            zeros.clear().limit((int) Math.min(BLOCK_BYTES, bytes - at));
+            at += channel.write(zeros, at);
         }
     }
 
     /** Opens what an earlier process left. */
-    static SwapFile open(Path path) throws IOException {
+    static SwapFile open(Path path, boolean dropsPages) throws IOException {
         try (FileChannel channel = FileChannel.open(path, READ, WRITE)) {
             long bytes = channel.size() - HEADER_BYTES;
             if (bytes < 0) {
                 throw new IOException("expected a header of %,d bytes".formatted(HEADER_BYTES));
             }
-            return new SwapFile(path, channel, bytes);
+            return new SwapFile(path, dropsPages, channel, bytes);
         }
     }
 
-    /** Declares the content valid after a step; durable when this returns. */
-    void seal(long step) {
-        whole.set(WORD, 8, step);
-        whole.set(WORD, 16, content.byteSize());
-        whole.set(WORD, 24, sum());
-        whole.set(WORD, 0, MAGIC);
-        whole.force();
+    /**
+     * Copies bytes of the parts from the file; any thread may call it.
+     *
+     * @param at counted from the beginning of the first part
+     */
+    void load(long at, MemorySegment target) throws IOException {
+        try (FileChannel channel = FileChannel.open(path, READ)) {
+            read(channel, at, target);
+        }
     }
 
-    /** Whether the content is what was sealed. */
-    boolean isWhole() {
-        return whole.get(WORD, 0) == MAGIC
-                && whole.get(WORD, 16) == content.byteSize()
-                && whole.get(WORD, 24) == sum();
+    private static void read(FileChannel channel, long at, MemorySegment target)
+            throws IOException {
+        for (long done = 0; done < target.byteSize(); done += BLOCK_BYTES) {
+            long count = Math.min(BLOCK_BYTES, target.byteSize() - done);
+            ByteBuffer block = target.asSlice(done, count).asByteBuffer();
+            while (block.hasRemaining()) {
+                long position = HEADER_BYTES + at + done + block.position();
+                if (channel.read(block, position) < 0) {
+                    throw new EOFException("it ends at byte %,d".formatted(position));
+                }
+            }
+        }
+    }
+
+    /** Takes the place of another file of the folder; durable when this returns. */
+    void replace(Path other) throws IOException {
+        SwapText.move(path, other);
+        path = other;
+    }
+
+    /** Takes note that what was read is not needed soon. */
+    void drop() {
+        if (dropsPages) {
+            content.unload();
+            FilePages.drop(path);
+        }
+    }
+
+    /** Lets mapped parts that were written leave the memory, and begins to write them to disk. */
+    void leave() {
+        content.unload();
+        FilePages.writeBack(path);
+    }
+
+    /** Declares what was mapped and written valid after a step; durable when this returns. */
+    void seal(long step) throws IOException {
+        stamp(step, sums());
+        whole.force();
+        drop();
+    }
+
+    private void stamp(long step, List<Long> sums) {
+        whole.set(WORD, STEP_AT, step);
+        for (int part = 0; part < sums.size(); part++) {
+            whole.set(WORD, PARTS_AT + 16L * part + 8, sums.get(part));
+        }
+        whole.set(WORD, 0, MAGIC);
+    }
+
+    /** Writes all parts in turns, from beginning to end, and sums them up on the way. */
+    final class Writing implements AutoCloseable {
+        private final FileChannel channel;
+        private final List<CRC32C> sums = new ArrayList<>();
+        private final List<Long> written = new ArrayList<>();
+
+        Writing() throws IOException {
+            channel = FileChannel.open(path, WRITE);
+            for (int part = 0; part < parts(); part++) {
+                sums.add(new CRC32C());
+                written.add(0L);
+            }
+        }
+
+        /** Writes the next bytes of a part. */
+        void write(int part, MemorySegment bytes) throws IOException {
+            sums.get(part).update(bytes.asByteBuffer());
+            ByteBuffer buffer = bytes.asByteBuffer();
+            long at = HEADER_BYTES + start(part) + written.get(part);
+            while (buffer.hasRemaining()) {
+                channel.write(buffer, at + buffer.position());
+            }
+            written.set(part, written.get(part) + bytes.byteSize());
+        }
+
+        /** Declares the parts, all written, valid after a step; durable when this returns. */
+        void seal(long step) throws IOException {
+            stamp(step, sums.stream().map(CRC32C::getValue).toList());
+            whole.asSlice(0, HEADER_BYTES).force();
+            channel.force(true);
+            drop();
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
+        }
+    }
+
+    private int parts() {
+        return (int) whole.get(WORD, COUNT_AT);
+    }
+
+    private long bytesOf(int part) {
+        return whole.get(WORD, PARTS_AT + 16L * part);
+    }
+
+    /** Returns where a part begins, counted from the beginning of the first one. */
+    long start(int part) {
+        long start = 0;
+        for (int before = 0; before < part; before++) {
+            start += bytesOf(before);
+        }
+        return start;
+    }
+
+    /** Whether the parts are what was sealed. */
+    boolean isWhole() throws IOException {
+        long count = whole.get(WORD, COUNT_AT);
+        if (whole.get(WORD, 0) != MAGIC || count < 0 || count > MOST_PARTS) {
+            return false;
+        }
+        if (start(parts()) != content.byteSize()) {
+            return false;
+        }
+        List<Long> sums = sums();
+        drop();
+        for (int part = 0; part < sums.size(); part++) {
+            if (whole.get(WORD, PARTS_AT + 16L * part + 8) != sums.get(part)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** The step that was sealed. */
     long step() {
-        return whole.get(WORD, 8);
+        return whole.get(WORD, STEP_AT);
     }
 
-    private long sum() {
-        var sum = new CRC32C();
-        for (long at = 0; at < content.byteSize(); at += CHECKED_BYTES) {
-            long count = Math.min(CHECKED_BYTES, content.byteSize() - at);
-            sum.update(content.asSlice(at, count).asByteBuffer());
+    private List<Long> sums() throws IOException {
+        List<Long> sums = new ArrayList<>();
+        try (FileChannel channel = FileChannel.open(path, READ);
+                Arena blocks = Arena.ofConfined()) {
+            MemorySegment block = blocks.allocate(BLOCK_BYTES);
+            for (int part = 0; part < parts(); part++) {
+                var sum = new CRC32C();
+                for (long at = 0; at < bytesOf(part); at += BLOCK_BYTES) {
+                    MemorySegment next =
+                            block.asSlice(0, Math.min(BLOCK_BYTES, bytesOf(part) - at));
+                    read(channel, start(part) + at, next);
+                    sum.update(next.asByteBuffer());
+                }
+                sums.add(sum.getValue());
+            }
         }
-        return sum.getValue();
+        return sums;
     }
 
     @Override

@@ -149,7 +149,7 @@ public final class SwapState {
     }
 
     private static long wholeStep(Path file) throws IOException {
-        try (SwapFile opened = SwapFile.open(file)) {
+        try (SwapFile opened = SwapFile.open(file, false)) {
             if (!opened.isWhole()) {
                 throw new IOException(file + " is torn");
             }

@@ -43,11 +43,10 @@ class SwapFolderTest {
                 commit.step(),
                 stretch -> {
                     for (int i = 0; i < stretch.gradient().columns(); i++) {
-                        int at = (int) stretch.first() + i;
-                        float old = get(stretch.state().master(), at);
+                        float old = get(stretch.state().master(), i);
                         float by = (float) commit.clipFactor() * get(stretch.gradient(), i);
-                        set(stretch.state().master(), at, 2 * old + by);
-                        set(stretch.state().m(), at, old);
+                        set(stretch.state().master(), i, 2 * old + by);
+                        set(stretch.state().m(), i, old);
                     }
                     stretch.gradient().segment().fill((byte) 0);
                 });
@@ -72,6 +71,7 @@ class SwapFolderTest {
                             SwapState.folder(root, 0, 0),
                             device.memory(),
                             kept.isPresent(),
+                            true,
                             beforeWrite);
             for (int g = 0; g < GROUPS; g++) {
                 groups.add(folder.group("h." + g, ELEMENTS));
