@@ -95,12 +95,20 @@ final class FilePages {
                                                 fd, 0L, 0L, SYNC_FILE_RANGE_WRITE));
     }
 
-    /** Takes the file's pages out of the page cache, those that are on the disk and not mapped. */
-    static void drop(Path file) {
+    /**
+     * Takes pages of a file out of the page cache, those that are on the disk and not mapped.
+     *
+     * @param from the first byte
+     * @param bytes how many; 0: all from there on
+     */
+    static void drop(Path file, long from, long bytes) {
         int _ =
                 on(
                         file,
-                        fd -> (int) Functions.ADVISE.invokeExact(fd, 0L, 0L, POSIX_FADV_DONTNEED));
+                        fd ->
+                                (int)
+                                        Functions.ADVISE.invokeExact(
+                                                fd, from, bytes, POSIX_FADV_DONTNEED));
     }
 
     /** Returns the call's answer, -1 where it cannot be made. */

@@ -32,7 +32,15 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
      * @param dropsPages see {@link dev.penstock.runtime.model.shape.SwapSettings}
      */
     record Shared(
-            UpdateRoom room, Executor loads, Consumer<String> beforeWrite, boolean dropsPages) {}
+            UpdateRoom room, Executor loads, Consumer<String> beforeWrite, boolean dropsPages) {
+        SwapFile.Use ofState() {
+            return new SwapFile.Use(false, dropsPages);
+        }
+
+        SwapFile.Use ofGradient() {
+            return new SwapFile.Use(true, dropsPages);
+        }
+    }
 
     private final Path path;
     private final long elements;
@@ -47,9 +55,14 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         this.path = path;
         this.elements = elements;
         this.shared = shared;
-        state = file(STATE, stateParts(), kept);
+        state = file(STATE, stateParts(), shared.ofState(), kept);
         try {
-            gradient = file(GRADIENT, List.of(elements * Float.BYTES), kept);
+            gradient =
+                    file(
+                            GRADIENT,
+                            List.of(elements * Float.BYTES),
+                            shared.ofGradient(),
+                            kept);
         } catch (RuntimeException e) {
             state.close();
             throw e;
@@ -60,14 +73,13 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         return Collections.nCopies(PARTS, elements * Float.BYTES);
     }
 
-    private SwapFile file(String suffix, List<Long> parts, boolean kept) {
+    private SwapFile file(
+            String suffix, List<Long> parts, SwapFile.Use use, boolean kept) {
         Path file = with(suffix);
         long bytes = parts.stream().mapToLong(Long::longValue).sum();
         try {
             SwapFile opened =
-                    kept
-                            ? SwapFile.open(file, shared.dropsPages())
-                            : SwapFile.create(file, parts, shared.dropsPages());
+                    kept ? SwapFile.open(file, use) : SwapFile.create(file, parts, use);
             if (opened.bytes() != bytes) {
                 opened.close();
                 throw new DeviceException(
@@ -135,7 +147,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     @Override
     public Collective load(Tensor into) {
         SwapFile from = state;
-        var done = CompletableFuture.runAsync(() -> read(from, into.segment()), shared.loads());
+        var done = CompletableFuture.runAsync(() -> from.read(0, into.segment()), shared.loads());
         return new Collective() {
             @Override
             public boolean advance() {
@@ -161,18 +173,6 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         }
     }
 
-    private static void read(SwapFile from, MemorySegment target) {
-        try {
-            from.load(0, target);
-            from.drop();
-        } catch (IOException e) {
-            throw new DeviceException(
-                    "swap: expected to read %s, got '%s'; go on with --resume"
-                            .formatted(from.name(), e.getMessage()),
-                    e);
-        }
-    }
-
     @Override
     public void sealGradient(long step) {
         seal(gradient, GRADIENT, step);
@@ -183,7 +183,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         Path next = with(NEXT);
         try {
             shared.beforeWrite().accept(next.toString());
-            SwapFile renewed = SwapFile.create(next, stateParts(), shared.dropsPages());
+            SwapFile renewed = SwapFile.create(next, stateParts(), shared.ofState());
             try (SwapFile.Writing writing = renewed.new Writing()) {
                 for (long first = 0; first < elements; first += UpdateRoom.STRETCH) {
                     int count = (int) Math.min(UpdateRoom.STRETCH, elements - first);
@@ -199,7 +199,6 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
             }
             state.close();
             state = renewed;
-            gradient.drop();
         } catch (IOException e) {
             throw SwapFolder.failure("update", next, e);
         }
@@ -210,9 +209,9 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
             throws IOException {
         List<Tensor> parts = List.of(room.state().master(), room.state().m(), room.state().v());
         for (int part = 0; part < PARTS; part++) {
-            state.load(state.start(part) + first * Float.BYTES, parts.get(part).segment());
+            state.read(state.start(part) + first * Float.BYTES, parts.get(part).segment());
         }
-        gradient.load(first * Float.BYTES, room.gradient().segment());
+        gradient.read(first * Float.BYTES, room.gradient().segment());
         update.accept(new Stretch(room.state(), first, room.gradient()));
         for (int part = 0; part < PARTS; part++) {
             writing.write(part, parts.get(part).segment());

@@ -6,6 +6,7 @@ import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.penstock.cuda.device.DeviceBuffer;
+import dev.penstock.cuda.device.DeviceException;
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -26,8 +27,8 @@ import java.util.zip.CRC32C;
  *     4096   the parts, one after another
  * </pre>
  *
- * <p>The parts are mapped, for those who need memory. What goes through them from end to end reads
- * and writes the file instead, so that no more of it is in memory than one block.
+ * <p>Kernels compute only in parts that are mapped; whoever else reads and writes goes through the
+ * file, so that no more of it is in memory than a block.
  */
 final class SwapFile implements DeviceBuffer, AutoCloseable {
     /** A page. */
@@ -42,22 +43,35 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
     private static final long PARTS_AT = 24;
 
     private Path path;
-    private final boolean dropsPages;
+    private final long bytes;
+    private final Use use;
     private final Arena arena = Arena.ofShared();
-    private final MemorySegment whole;
-    private final MemorySegment content;
+    private final MemorySegment header;
+    private final MemorySegment mapped;
 
-    private SwapFile(Path path, boolean dropsPages, FileChannel channel, long bytes)
-            throws IOException {
+    /**
+     * What a file is for.
+     *
+     * @param maps whether kernels compute in the parts
+     * @param dropsPages whether the page cache keeps nothing of what is done with
+     */
+    record Use(boolean maps, boolean dropsPages) {}
+
+    private SwapFile(Path path, Use use, FileChannel channel, long bytes) throws IOException {
         this.path = path;
-        this.dropsPages = dropsPages;
+        this.use = use;
+        this.bytes = bytes;
         try {
-            whole = channel.map(FileChannel.MapMode.READ_WRITE, 0, HEADER_BYTES + bytes, arena);
+            header = map(channel, 0, HEADER_BYTES);
+            mapped = use.maps() ? map(channel, HEADER_BYTES, bytes) : MemorySegment.NULL;
         } catch (IOException | RuntimeException e) {
             arena.close();
             throw e;
         }
-        content = whole.asSlice(HEADER_BYTES);
+    }
+
+    private MemorySegment map(FileChannel channel, long at, long count) throws IOException {
+        return channel.map(FileChannel.MapMode.READ_WRITE, at, count, arena);
     }
 
     /**
@@ -65,18 +79,17 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
      * them, they are not written.
      *
      * @param parts their bytes
-     * @param dropsPages whether the page cache keeps nothing of what is done with
      */
-    static SwapFile create(Path path, List<Long> parts, boolean dropsPages) throws IOException {
+    static SwapFile create(Path path, List<Long> parts, Use use) throws IOException {
         long bytes = parts.stream().mapToLong(Long::longValue).sum();
         try (FileChannel channel = FileChannel.open(path, CREATE, TRUNCATE_EXISTING, READ, WRITE)) {
             if (!FilePages.reserve(path, HEADER_BYTES + bytes)) {
                 writeZeros(channel, HEADER_BYTES + bytes);
             }
-            var file = new SwapFile(path, dropsPages, channel, bytes);
-            file.whole.set(WORD, COUNT_AT, parts.size());
+            var file = new SwapFile(path, use, channel, bytes);
+            file.header.set(WORD, COUNT_AT, parts.size());
             for (int part = 0; part < parts.size(); part++) {
-                file.whole.set(WORD, PARTS_AT + 16L * part, parts.get(part));
+                file.header.set(WORD, PARTS_AT + 16L * part, parts.get(part));
             }
             return file;
         }
@@ -91,37 +104,61 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
     }
 
     /** Opens what an earlier process left. */
-    static SwapFile open(Path path, boolean dropsPages) throws IOException {
+    static SwapFile open(Path path, Use use) throws IOException {
         try (FileChannel channel = FileChannel.open(path, READ, WRITE)) {
             long bytes = channel.size() - HEADER_BYTES;
             if (bytes < 0) {
                 throw new IOException("expected a header of %,d bytes".formatted(HEADER_BYTES));
             }
-            return new SwapFile(path, dropsPages, channel, bytes);
+            return new SwapFile(path, use, channel, bytes);
         }
     }
 
-    /**
-     * Copies bytes of the parts from the file; any thread may call it.
-     *
-     * @param at counted from the beginning of the first part
-     */
-    void load(long at, MemorySegment target) throws IOException {
+    @Override
+    public void read(long offset, MemorySegment target) {
         try (FileChannel channel = FileChannel.open(path, READ)) {
-            read(channel, at, target);
+            read(channel, offset, target);
+        } catch (IOException e) {
+            throw new DeviceException(
+                    "swap: expected to read %s, got '%s'; go on with --resume"
+                            .formatted(path, e.getMessage()),
+                    e);
+        }
+        if (use.dropsPages()) {
+            FilePages.drop(path, HEADER_BYTES + offset, target.byteSize());
         }
     }
 
-    private static void read(FileChannel channel, long at, MemorySegment target)
+    private static void read(FileChannel channel, long offset, MemorySegment target)
             throws IOException {
         for (long done = 0; done < target.byteSize(); done += BLOCK_BYTES) {
             long count = Math.min(BLOCK_BYTES, target.byteSize() - done);
             ByteBuffer block = target.asSlice(done, count).asByteBuffer();
             while (block.hasRemaining()) {
-                long position = HEADER_BYTES + at + done + block.position();
+                long position = HEADER_BYTES + offset + done + block.position();
                 if (channel.read(block, position) < 0) {
                     throw new EOFException("it ends at byte %,d".formatted(position));
                 }
+            }
+        }
+    }
+
+    @Override
+    public void write(long offset, MemorySegment source) {
+        try (FileChannel channel = FileChannel.open(path, WRITE)) {
+            write(channel, offset, source);
+        } catch (IOException e) {
+            throw SwapFolder.failure("write", path, e);
+        }
+    }
+
+    private static void write(FileChannel channel, long offset, MemorySegment source)
+            throws IOException {
+        for (long done = 0; done < source.byteSize(); done += BLOCK_BYTES) {
+            long count = Math.min(BLOCK_BYTES, source.byteSize() - done);
+            ByteBuffer block = source.asSlice(done, count).asByteBuffer();
+            while (block.hasRemaining()) {
+                channel.write(block, HEADER_BYTES + offset + done + block.position());
             }
         }
     }
@@ -132,33 +169,38 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         path = other;
     }
 
-    /** Takes note that what was read is not needed soon. */
-    void drop() {
-        if (dropsPages) {
-            content.unload();
-            FilePages.drop(path);
-        }
-    }
-
     /** Lets mapped parts that were written leave the memory, and begins to write them to disk. */
     void leave() {
-        content.unload();
+        mapped.unload();
         FilePages.writeBack(path);
     }
 
-    /** Declares what was mapped and written valid after a step; durable when this returns. */
+    /** Declares what was written valid after a step; durable when this returns. */
     void seal(long step) throws IOException {
         stamp(step, sums());
-        whole.force();
-        drop();
+        force();
     }
 
     private void stamp(long step, List<Long> sums) {
-        whole.set(WORD, STEP_AT, step);
+        header.set(WORD, STEP_AT, step);
         for (int part = 0; part < sums.size(); part++) {
-            whole.set(WORD, PARTS_AT + 16L * part + 8, sums.get(part));
+            header.set(WORD, PARTS_AT + 16L * part + 8, sums.get(part));
         }
-        whole.set(WORD, 0, MAGIC);
+        header.set(WORD, 0, MAGIC);
+    }
+
+    private void force() throws IOException {
+        header.force();
+        if (use.maps()) {
+            mapped.force();
+            mapped.unload();
+        }
+        try (FileChannel channel = FileChannel.open(path, WRITE)) {
+            channel.force(true);
+        }
+        if (use.dropsPages()) {
+            FilePages.drop(path, 0, 0);
+        }
     }
 
     /** Writes all parts in turns, from beginning to end, and sums them up on the way. */
@@ -178,20 +220,14 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         /** Writes the next bytes of a part. */
         void write(int part, MemorySegment bytes) throws IOException {
             sums.get(part).update(bytes.asByteBuffer());
-            ByteBuffer buffer = bytes.asByteBuffer();
-            long at = HEADER_BYTES + start(part) + written.get(part);
-            while (buffer.hasRemaining()) {
-                channel.write(buffer, at + buffer.position());
-            }
+            SwapFile.write(channel, start(part) + written.get(part), bytes);
             written.set(part, written.get(part) + bytes.byteSize());
         }
 
         /** Declares the parts, all written, valid after a step; durable when this returns. */
         void seal(long step) throws IOException {
             stamp(step, sums.stream().map(CRC32C::getValue).toList());
-            whole.asSlice(0, HEADER_BYTES).force();
-            channel.force(true);
-            drop();
+            force();
         }
 
         @Override
@@ -201,11 +237,11 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
     }
 
     private int parts() {
-        return (int) whole.get(WORD, COUNT_AT);
+        return (int) header.get(WORD, COUNT_AT);
     }
 
     private long bytesOf(int part) {
-        return whole.get(WORD, PARTS_AT + 16L * part);
+        return header.get(WORD, PARTS_AT + 16L * part);
     }
 
     /** Returns where a part begins, counted from the beginning of the first one. */
@@ -219,17 +255,16 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
 
     /** Whether the parts are what was sealed. */
     boolean isWhole() throws IOException {
-        long count = whole.get(WORD, COUNT_AT);
-        if (whole.get(WORD, 0) != MAGIC || count < 0 || count > MOST_PARTS) {
+        long count = header.get(WORD, COUNT_AT);
+        if (header.get(WORD, 0) != MAGIC || count < 0 || count > MOST_PARTS) {
             return false;
         }
-        if (start(parts()) != content.byteSize()) {
+        if (start(parts()) != bytes) {
             return false;
         }
         List<Long> sums = sums();
-        drop();
         for (int part = 0; part < sums.size(); part++) {
-            if (whole.get(WORD, PARTS_AT + 16L * part + 8) != sums.get(part)) {
+            if (header.get(WORD, PARTS_AT + 16L * part + 8) != sums.get(part)) {
                 return false;
             }
         }
@@ -238,7 +273,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
 
     /** The step that was sealed. */
     long step() {
-        return whole.get(WORD, STEP_AT);
+        return header.get(WORD, STEP_AT);
     }
 
     private List<Long> sums() throws IOException {
@@ -257,6 +292,9 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
                 sums.add(sum.getValue());
             }
         }
+        if (use.dropsPages()) {
+            FilePages.drop(path, 0, 0);
+        }
         return sums;
     }
 
@@ -267,17 +305,32 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
 
     @Override
     public long bytes() {
-        return content.byteSize();
+        return bytes;
+    }
+
+    @Override
+    public boolean isHostMemory() {
+        return use.maps();
     }
 
     @Override
     public long address() {
-        return content.address();
+        return segment().address();
     }
 
     @Override
     public MemorySegment segment() {
-        return content;
+        if (!use.maps()) {
+            throw new DeviceException(path + " is not in memory");
+        }
+        return mapped;
+    }
+
+    @Override
+    public MemorySegment contents(long offset, long count) {
+        MemorySegment copy = Arena.ofAuto().allocate(count);
+        read(offset, copy);
+        return copy;
     }
 
     @Override

@@ -6,16 +6,19 @@ import java.util.function.Consumer;
 
 /**
  * A group of parameters with its optimizer state and gradient, in files. All tensors are dense F32
- * rows of the group's elements; the processor may read them where they are, at a disk's speed.
+ * rows of the group's elements.
  */
 public interface SwappedGroup {
     /** Parameters and optimizer state, all of one step. */
     record State(Tensor master, Tensor m, Tensor v) {}
 
-    /** The newest whole state: another after every {@link #renew}. */
+    /**
+     * The newest whole state: another after every {@link #renew}. It is not in memory: to be read
+     * and written by copies, at a disk's speed.
+     */
     State state();
 
-    /** The gradient of the step under way; the same tensor throughout. */
+    /** The gradient of the step under way; the same tensor throughout, in mapped memory. */
     Tensor gradient();
 
     /** The step after which {@link #state} is; {@link SwapState#FIRST} before the first update. */

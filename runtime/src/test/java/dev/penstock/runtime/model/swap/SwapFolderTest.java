@@ -8,8 +8,10 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.disk.SmallDisk;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -17,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -77,7 +80,9 @@ class SwapFolderTest {
                 groups.add(folder.group("h." + g, ELEMENTS));
             }
             if (kept.isEmpty()) {
-                groups.forEach(group -> group.state().master().segment().fill((byte) 1));
+                byte[] ones = new byte[ELEMENTS * Float.BYTES];
+                Arrays.fill(ones, (byte) 1);
+                groups.forEach(group -> group.state().master().write(MemorySegment.ofArray(ones)));
             }
             for (SwappedGroup group : groups) {
                 if (kept.isPresent() && group.step() != kept.get().step()) {
@@ -101,7 +106,7 @@ class SwapFolderTest {
 
         List<Integer> sums() {
             return groups.stream()
-                    .map(g -> g.state().master().segment().asByteBuffer().hashCode())
+                    .map(g -> g.state().master().contents().asByteBuffer().hashCode())
                     .toList();
         }
 
@@ -181,6 +186,33 @@ class SwapFolderTest {
         assertThat(found()).isPresent();
         Files.delete(SwapState.folder(root, 0, 0).resolve("groups"));
         assertThat(found()).isEmpty();
+    }
+
+    @Test
+    void aDiskWithoutRoomForAllFilesIsNamedBeforeAnythingIsWritten(@TempDir Path below)
+            throws Exception {
+        try (SmallDisk disk = SmallDisk.below(below, "size=64k");
+                Device device = Devices.open(DeviceSettings.DEFAULTS);
+                var full = new SwapFolder(disk.path(), device.memory(), false, true)) {
+            assertThatThrownBy(() -> full.group("h", 100_000))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("No space left")
+                    .hasMessageContaining("device.swap");
+        }
+    }
+
+    @Test
+    void newGroupsAreZeroAndFilesCanBeRemoved() throws IOException {
+        try (var stage = new Stage(Optional.empty(), _ -> {})) {
+            SwappedGroup group = stage.groups.getFirst();
+            assertThat(group.state().v().contents().toArray(ValueLayout.JAVA_BYTE))
+                    .containsOnly(0);
+            assertThat(group.gradient().contents().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
+        }
+
+        new SwapState(root, 1, 1).remove();
+
+        assertThat(root).isEmptyDirectory();
     }
 
     @Test
