@@ -22,6 +22,7 @@ import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.model.swap.SwapState;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.lang.foreign.MemorySegment;
@@ -108,6 +109,23 @@ class SwapTest {
             resident.update(2, CLIP);
             resident.train(3);
             assertThat(bits(resident.state())).isEqualTo(calm);
+        }
+    }
+
+    @Test
+    void backwardsDoNotLoadTheEmbeddingWhichTheyDoNotNeed() {
+        Schedule order = order(3, 1);
+        GptSettings settings =
+                settings(TinyRuns.TIED, order, Precision.FLOAT32)
+                        .onGrid(RankGrid.pipeline(1), swapped());
+
+        try (var run = pipeline(settings, order, ParameterSource.none())) {
+            GptStage first = run.stages().getFirst();
+
+            assertThat(first.gather(LayerRange.ALL, true).describe()).contains("wte");
+            first.release(LayerRange.ALL);
+            assertThat(first.gather(LayerRange.ALL, false).describe()).contains("h.0");
+            first.release(LayerRange.ALL);
         }
     }
 

@@ -11,7 +11,6 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
@@ -37,17 +36,19 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
     private static final long MAGIC = 0x50415753_324B4E50L;
     private static final int MOST_PARTS = 100;
     private static final int BLOCK_BYTES = 1 << 20;
-    private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG;
-    private static final long STEP_AT = 8;
-    private static final long COUNT_AT = 16;
-    private static final long PARTS_AT = 24;
+    private static final int STEP_AT = 8;
+    private static final int COUNT_AT = 16;
+    private static final int PARTS_AT = 24;
+    private static final long UNSEALED = Long.MIN_VALUE;
 
     private Path path;
     private final long bytes;
     private final Use use;
+    private final List<Long> parts;
     private final Arena arena = Arena.ofShared();
-    private final MemorySegment header;
     private final MemorySegment mapped;
+    private long step = UNSEALED;
+    private List<Long> sealed = List.of();
 
     /**
      * What a file is for.
@@ -57,21 +58,22 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
      */
     record Use(boolean maps, boolean dropsPages) {}
 
-    private SwapFile(Path path, Use use, FileChannel channel, long bytes) throws IOException {
+    private SwapFile(Path path, Use use, FileChannel channel, long bytes, List<Long> parts)
+            throws IOException {
         this.path = path;
         this.use = use;
         this.bytes = bytes;
+        this.parts = parts;
         try {
-            header = map(channel, 0, HEADER_BYTES);
-            mapped = use.maps() ? map(channel, HEADER_BYTES, bytes) : MemorySegment.NULL;
+            mapped =
+                    use.maps()
+                            ? channel.map(
+                                    FileChannel.MapMode.READ_WRITE, HEADER_BYTES, bytes, arena)
+                            : MemorySegment.NULL;
         } catch (IOException | RuntimeException e) {
             arena.close();
             throw e;
         }
-    }
-
-    private MemorySegment map(FileChannel channel, long at, long count) throws IOException {
-        return channel.map(FileChannel.MapMode.READ_WRITE, at, count, arena);
     }
 
     /**
@@ -86,12 +88,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
             if (!FilePages.reserve(path, HEADER_BYTES + bytes)) {
                 writeZeros(channel, HEADER_BYTES + bytes);
             }
-            var file = new SwapFile(path, use, channel, bytes);
-            file.header.set(WORD, COUNT_AT, parts.size());
-            for (int part = 0; part < parts.size(); part++) {
-                file.header.set(WORD, PARTS_AT + 16L * part, parts.get(part));
-            }
-            return file;
+            return new SwapFile(path, use, channel, bytes, List.copyOf(parts));
         }
     }
 
@@ -110,7 +107,21 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
             if (bytes < 0) {
                 throw new IOException("expected a header of %,d bytes".formatted(HEADER_BYTES));
             }
-            return new SwapFile(path, use, channel, bytes);
+            ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
+            while (header.hasRemaining() && channel.read(header, header.position()) >= 0) {}
+            List<Long> parts = new ArrayList<>();
+            List<Long> sums = new ArrayList<>();
+            long count = header.getLong(COUNT_AT);
+            if (header.getLong(0) == MAGIC && count >= 0 && count <= MOST_PARTS) {
+                for (int part = 0; part < count; part++) {
+                    parts.add(header.getLong(PARTS_AT + 16 * part));
+                    sums.add(header.getLong(PARTS_AT + 16 * part + 8));
+                }
+            }
+            var file = new SwapFile(path, use, channel, bytes, parts);
+            file.step = header.getLong(STEP_AT);
+            file.sealed = sums;
+            return file;
         }
     }
 
@@ -176,31 +187,32 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
     }
 
     /** Declares what was written valid after a step; durable when this returns. */
-    void seal(long step) throws IOException {
-        stamp(step, sums());
-        force();
-    }
-
-    private void stamp(long step, List<Long> sums) {
-        header.set(WORD, STEP_AT, step);
-        for (int part = 0; part < sums.size(); part++) {
-            header.set(WORD, PARTS_AT + 16L * part + 8, sums.get(part));
+    void seal(long newStep) throws IOException {
+        try (FileChannel channel = FileChannel.open(path, WRITE)) {
+            seal(channel, newStep, sums());
         }
-        header.set(WORD, 0, MAGIC);
     }
 
-    private void force() throws IOException {
-        header.force();
+    private void seal(FileChannel channel, long newStep, List<Long> sums) throws IOException {
+        ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
+        header.putLong(0, MAGIC).putLong(STEP_AT, newStep).putLong(COUNT_AT, parts.size());
+        for (int part = 0; part < parts.size(); part++) {
+            header.putLong(PARTS_AT + 16 * part, parts.get(part));
+            header.putLong(PARTS_AT + 16 * part + 8, sums.get(part));
+        }
+        while (header.hasRemaining()) {
+            channel.write(header, header.position());
+        }
         if (use.maps()) {
             mapped.force();
             mapped.unload();
         }
-        try (FileChannel channel = FileChannel.open(path, WRITE)) {
-            channel.force(true);
-        }
+        channel.force(true);
         if (use.dropsPages()) {
             FilePages.drop(path, 0, 0);
         }
+        step = newStep;
+        sealed = sums;
     }
 
     /** Writes all parts in turns, from beginning to end, and sums them up on the way. */
@@ -211,7 +223,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
 
         Writing() throws IOException {
             channel = FileChannel.open(path, WRITE);
-            for (int part = 0; part < parts(); part++) {
+            for (int part = 0; part < parts.size(); part++) {
                 sums.add(new CRC32C());
                 written.add(0L);
             }
@@ -225,9 +237,8 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         }
 
         /** Declares the parts, all written, valid after a step; durable when this returns. */
-        void seal(long step) throws IOException {
-            stamp(step, sums.stream().map(CRC32C::getValue).toList());
-            force();
+        void seal(long newStep) throws IOException {
+            SwapFile.this.seal(channel, newStep, sums.stream().map(CRC32C::getValue).toList());
         }
 
         @Override
@@ -236,44 +247,19 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         }
     }
 
-    private int parts() {
-        return (int) header.get(WORD, COUNT_AT);
-    }
-
-    private long bytesOf(int part) {
-        return header.get(WORD, PARTS_AT + 16L * part);
-    }
-
     /** Returns where a part begins, counted from the beginning of the first one. */
     long start(int part) {
-        long start = 0;
-        for (int before = 0; before < part; before++) {
-            start += bytesOf(before);
-        }
-        return start;
+        return parts.subList(0, part).stream().mapToLong(Long::longValue).sum();
     }
 
     /** Whether the parts are what was sealed. */
     boolean isWhole() throws IOException {
-        long count = header.get(WORD, COUNT_AT);
-        if (header.get(WORD, 0) != MAGIC || count < 0 || count > MOST_PARTS) {
-            return false;
-        }
-        if (start(parts()) != bytes) {
-            return false;
-        }
-        List<Long> sums = sums();
-        for (int part = 0; part < sums.size(); part++) {
-            if (header.get(WORD, PARTS_AT + 16L * part + 8) != sums.get(part)) {
-                return false;
-            }
-        }
-        return true;
+        return !sealed.isEmpty() && start(parts.size()) == bytes && sums().equals(sealed);
     }
 
     /** The step that was sealed. */
     long step() {
-        return header.get(WORD, STEP_AT);
+        return step;
     }
 
     private List<Long> sums() throws IOException {
@@ -281,11 +267,11 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         try (FileChannel channel = FileChannel.open(path, READ);
                 Arena blocks = Arena.ofConfined()) {
             MemorySegment block = blocks.allocate(BLOCK_BYTES);
-            for (int part = 0; part < parts(); part++) {
+            for (int part = 0; part < parts.size(); part++) {
                 var sum = new CRC32C();
-                for (long at = 0; at < bytesOf(part); at += BLOCK_BYTES) {
+                for (long at = 0; at < parts.get(part); at += BLOCK_BYTES) {
                     MemorySegment next =
-                            block.asSlice(0, Math.min(BLOCK_BYTES, bytesOf(part) - at));
+                            block.asSlice(0, Math.min(BLOCK_BYTES, parts.get(part) - at));
                     read(channel, start(part) + at, next);
                     sum.update(next.asByteBuffer());
                 }
