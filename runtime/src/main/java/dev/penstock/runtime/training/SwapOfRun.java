@@ -52,12 +52,13 @@ final class SwapOfRun {
     /**
      * The update from which the run can go on.
      *
-     * @param checkpoint step of the newest checkpoint, which is as good
+     * @param checkpoint step of the newest checkpoint: one of the same step would have to be read
+     *     and written once more
      * @param notes told what it goes on from, or why not
      */
     Optional<SwapCommit> committed(long checkpoint, Consumer<String> notes) {
         Optional<SwapCommit> found =
-                swapped.committed(notes).filter(update -> update.step() > checkpoint);
+                swapped.committed(notes).filter(update -> update.step() >= checkpoint);
         found.ifPresent(
                 update ->
                         notes.accept(
@@ -79,7 +80,8 @@ final class SwapOfRun {
      */
     void end(RunDirectory directory, long lastStep, Consumer<String> notes) {
         try {
-            Optional<SavedCheckpoint> newest = CheckpointFolders.newestOf(directory.path(), _ -> {});
+            Optional<SavedCheckpoint> newest =
+                    CheckpointFolders.newestOf(directory.path(), _ -> {});
             if (newest.isPresent() && newest.get().step() == lastStep) {
                 swapped.remove();
                 notes.accept(

@@ -32,6 +32,7 @@ public final class ParameterStream {
     private final boolean streams;
     private final boolean loads;
     private final int ahead;
+
     /** What ops have gathered and not released yet. */
     private final Map<LayerRange, List<ParameterGatherer.Group>> stays = new HashMap<>();
 
@@ -75,8 +76,7 @@ public final class ParameterStream {
         if (!sharding.gathers()) {
             return resident();
         }
-        var stream =
-                new ParameterStream(new ParameterUnits(parameters, lowest), sharding, ahead);
+        var stream = new ParameterStream(new ParameterUnits(parameters, lowest), sharding, ahead);
         for (ParameterGroup group : parameters.groups()) {
             SwappedGroup files = group.files();
             if (files != null) {
@@ -108,10 +108,7 @@ public final class ParameterStream {
     public Collective gather(LayerRange layers, boolean rising) {
         if (units != null) {
             List<ParameterGatherer.Group> groups =
-                    divided(
-                            loads && !rising
-                                    ? units.ofBackward(layers)
-                                    : units.of(layers, rising));
+                    divided(loads && !rising ? units.ofBackward(layers) : units.of(layers, rising));
             groups.forEach(gatherer::hold);
             stays.put(layers, groups);
         }

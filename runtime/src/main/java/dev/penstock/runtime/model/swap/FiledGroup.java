@@ -5,7 +5,6 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Tensor;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
@@ -57,12 +56,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         this.shared = shared;
         state = file(STATE, stateParts(), shared.ofState(), kept);
         try {
-            gradient =
-                    file(
-                            GRADIENT,
-                            List.of(elements * Float.BYTES),
-                            shared.ofGradient(),
-                            kept);
+            gradient = file(GRADIENT, List.of(elements * Float.BYTES), shared.ofGradient(), kept);
         } catch (RuntimeException e) {
             state.close();
             throw e;
@@ -73,13 +67,11 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         return Collections.nCopies(PARTS, elements * Float.BYTES);
     }
 
-    private SwapFile file(
-            String suffix, List<Long> parts, SwapFile.Use use, boolean kept) {
+    private SwapFile file(String suffix, List<Long> parts, SwapFile.Use use, boolean kept) {
         Path file = with(suffix);
         long bytes = parts.stream().mapToLong(Long::longValue).sum();
         try {
-            SwapFile opened =
-                    kept ? SwapFile.open(file, use) : SwapFile.create(file, parts, use);
+            SwapFile opened = kept ? SwapFile.open(file, use) : SwapFile.create(file, parts, use);
             if (opened.bytes() != bytes) {
                 opened.close();
                 throw new DeviceException(
@@ -184,10 +176,22 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         try {
             shared.beforeWrite().accept(next.toString());
             SwapFile renewed = SwapFile.create(next, stateParts(), shared.ofState());
-            try (SwapFile.Writing writing = renewed.new Writing()) {
+            try (SwapFile.Reading master = state.new Reading(0);
+                    SwapFile.Reading m = state.new Reading(1);
+                    SwapFile.Reading v = state.new Reading(2);
+                    SwapFile.Reading sum = gradient.new Reading(0);
+                    SwapFile.Writing writing = renewed.new Writing()) {
                 for (long first = 0; first < elements; first += UpdateRoom.STRETCH) {
                     int count = (int) Math.min(UpdateRoom.STRETCH, elements - first);
-                    renew(first, shared.room().first(count), update, writing);
+                    UpdateRoom room = shared.room().first(count);
+                    master.read(room.state().master().segment());
+                    m.read(room.state().m().segment());
+                    v.read(room.state().v().segment());
+                    sum.read(room.gradient().segment());
+                    update.accept(new Stretch(room.state(), first, room.gradient()));
+                    writing.write(0, room.state().master().segment());
+                    writing.write(1, room.state().m().segment());
+                    writing.write(2, room.state().v().segment());
                 }
                 shared.beforeWrite().accept("seal " + next);
                 writing.seal(step);
@@ -201,20 +205,6 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
             state = renewed;
         } catch (IOException e) {
             throw SwapFolder.failure("update", next, e);
-        }
-    }
-
-    private void renew(
-            long first, UpdateRoom room, Consumer<Stretch> update, SwapFile.Writing writing)
-            throws IOException {
-        List<Tensor> parts = List.of(room.state().master(), room.state().m(), room.state().v());
-        for (int part = 0; part < PARTS; part++) {
-            state.read(state.start(part) + first * Float.BYTES, parts.get(part).segment());
-        }
-        gradient.read(first * Float.BYTES, room.gradient().segment());
-        update.accept(new Stretch(room.state(), first, room.gradient()));
-        for (int part = 0; part < PARTS; part++) {
-            writing.write(part, parts.get(part).segment());
         }
     }
 

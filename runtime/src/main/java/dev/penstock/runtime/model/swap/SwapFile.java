@@ -215,6 +215,34 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         sealed = sums;
     }
 
+    /**
+     * Reads a part from beginning to end, ahead of whom it serves: the operating system sees that
+     * an open file is read in order.
+     */
+    final class Reading implements AutoCloseable {
+        private final FileChannel channel;
+        private long at;
+
+        Reading(int part) throws IOException {
+            channel = FileChannel.open(path, READ);
+            at = start(part);
+        }
+
+        /** Reads the next bytes. */
+        void read(MemorySegment target) throws IOException {
+            SwapFile.read(channel, at, target);
+            if (use.dropsPages()) {
+                FilePages.drop(path, HEADER_BYTES + at, target.byteSize());
+            }
+            at += target.byteSize();
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
+        }
+    }
+
     /** Writes all parts in turns, from beginning to end, and sums them up on the way. */
     final class Writing implements AutoCloseable {
         private final FileChannel channel;

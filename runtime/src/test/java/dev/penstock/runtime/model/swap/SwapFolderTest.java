@@ -205,8 +205,7 @@ class SwapFolderTest {
     void newGroupsAreZeroAndFilesCanBeRemoved() throws IOException {
         try (var stage = new Stage(Optional.empty(), _ -> {})) {
             SwappedGroup group = stage.groups.getFirst();
-            assertThat(group.state().v().contents().toArray(ValueLayout.JAVA_BYTE))
-                    .containsOnly(0);
+            assertThat(group.state().v().contents().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
             assertThat(group.gradient().contents().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
         }
 
