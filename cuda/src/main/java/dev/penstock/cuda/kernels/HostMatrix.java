@@ -224,7 +224,8 @@ public final class HostMatrix {
             return offset(row, column);
         }
         if (kept != row) {
-            memory = tensor.rows(row, 1).contents();
+            int rowBytes = tensor.type().isScaled() ? tensor.stride() : tensor.columns() * bytes;
+            memory = tensor.buffer().contents(offset(row, 0), rowBytes);
             kept = row;
         }
         return (long) column * bytes;

@@ -1,11 +1,14 @@
 package dev.penstock.runtime.training;
 
+import dev.penstock.runtime.checkpoint.CheckpointFolders;
+import dev.penstock.runtime.checkpoint.SavedCheckpoint;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.metrics.RunDirectory;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.SwappedRun;
+import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -49,12 +52,13 @@ final class SwapOfRun {
     /**
      * The update from which the run can go on.
      *
-     * @param checkpoint step of the newest checkpoint, which is as good
+     * @param checkpoint step of the newest checkpoint: one of the same step would have to be read
+     *     and written once more
      * @param notes told what it goes on from, or why not
      */
     Optional<SwapCommit> committed(long checkpoint, Consumer<String> notes) {
         Optional<SwapCommit> found =
-                swapped.committed(notes).filter(update -> update.step() > checkpoint);
+                swapped.committed(notes).filter(update -> update.step() >= checkpoint);
         found.ifPresent(
                 update ->
                         notes.accept(
@@ -66,5 +70,28 @@ final class SwapOfRun {
     /** Takes the folder for the run. */
     void begin() throws IOException {
         swapped.begin();
+    }
+
+    /**
+     * Removes the files if the newest checkpoint is that of the run's last step: it has all of it.
+     * Of a run that ended before, they stay for {@code --resume}.
+     *
+     * @param notes told what was removed, or why not
+     */
+    void end(RunDirectory directory, long lastStep, Consumer<String> notes) {
+        try {
+            Optional<SavedCheckpoint> newest =
+                    CheckpointFolders.newestOf(directory.path(), _ -> {});
+            if (newest.isPresent() && newest.get().step() == lastStep) {
+                swapped.remove();
+                notes.accept(
+                        "device.swap: removed the files in %s: %s has all of them"
+                                .formatted(swapped.root(), newest.get().path()));
+            }
+        } catch (IOException | StoredFileException e) {
+            notes.accept(
+                    "device.swap: the files in %s are left: %s; delete them when the run has ended"
+                            .formatted(swapped.root(), e.getMessage()));
+        }
     }
 }

@@ -380,6 +380,8 @@ public final class TrainingStart {
             Trainer<T> trainer, RunDirectory directory, RunParts parts, RunStart start) {
         trainer.onBegin(directory);
         RunOptions options = start.in(directory.path(), section.name());
+        Optional<SwapOfRun> swap = SwapOfRun.of(parts.config(), directory);
+        T trained;
         try (RunAssembly assembly = new RunAssembly(parts, options)) {
             Files.createDirectories(directory.checkpoints());
             DurableFiles.write(directory.resolvedConfiguration(), parts.config().resolved());
@@ -388,16 +390,17 @@ public final class TrainingStart {
                 GivenTokensOfRun.write(directory, request.tokens().get());
             }
             options.write();
-            Optional<SwapOfRun> swap = SwapOfRun.of(parts.config(), directory);
             if (swap.isPresent() && start.swapped().isEmpty()) {
                 swap.get().begin();
             }
-            return trainer.train(directory, assembly);
+            trained = trainer.train(directory, assembly);
         } catch (IOException e) {
             throw new RunFailedException(
                     "cannot write into %s: %s; make room, or give it back its permissions, and try again"
                             .formatted(directory.path(), FileCause.of(e)));
         }
+        swap.ifPresent(files -> files.end(directory, parts.config().run().steps(), notes));
+        return trained;
     }
 
     private void problem(String option, String expected, String got, String advice) {

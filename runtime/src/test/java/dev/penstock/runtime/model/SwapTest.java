@@ -15,12 +15,14 @@ import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.SwapCommit;
+import dev.penstock.runtime.model.shape.SwapSettings;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.model.swap.SwapState;
 import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.GenerateOptions;
+import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
 import java.lang.foreign.MemorySegment;
@@ -60,7 +62,7 @@ class SwapTest {
         GptSettings settings = coded ? TinyRuns.coded(floats) : floats;
 
         try (var resident = driver(settings, order, replicas, ZeroSettings.OFF);
-                var swapped = driver(settings, order, replicas, ZeroSettings.swappedTo(folder))) {
+                var swapped = driver(settings, order, replicas, swapped())) {
             for (int step = 1; step <= 3; step++) {
                 resident.train(step, CLIP);
                 swapped.train(step, CLIP);
@@ -79,7 +81,7 @@ class SwapTest {
         Schedule order = order(3, 4);
         GptSettings settings =
                 settings(TinyRuns.TIED, order, Precision.FLOAT32)
-                        .onGrid(RankGrid.pipeline(1), ZeroSettings.swappedTo(folder));
+                        .onGrid(RankGrid.pipeline(1), swapped());
         var state = new SwapState(folder, 1, 3);
         state.own("run");
         Map<String, List<Integer>> calm;
@@ -114,6 +116,27 @@ class SwapTest {
             resident.train(3);
             assertThat(bits(resident.state())).isEqualTo(calm);
         }
+    }
+
+    @Test
+    void backwardsDoNotLoadTheEmbeddingWhichTheyDoNotNeed() {
+        Schedule order = order(3, 1);
+        GptSettings settings =
+                settings(TinyRuns.TIED, order, Precision.FLOAT32)
+                        .onGrid(RankGrid.pipeline(1), swapped());
+
+        try (var run = pipeline(settings, order, ParameterSource.none())) {
+            GptStage first = run.stages().getFirst();
+
+            assertThat(first.gather(LayerRange.ALL, true).describe()).contains("wte");
+            first.release(LayerRange.ALL);
+            assertThat(first.gather(LayerRange.ALL, false).describe()).contains("h.0");
+            first.release(LayerRange.ALL);
+        }
+    }
+
+    private ZeroSettings swapped() {
+        return ZeroSettings.swapped(new SwapSettings(folder, true));
     }
 
     private static ParameterSource kept(SwapCommit commit) {
@@ -154,7 +177,7 @@ class SwapTest {
                                         ModelShape.gpt2(37, 16, 32, 10, 2, true),
                                         order,
                                         Precision.FLOAT32))
-                        .onGrid(RankGrid.pipeline(1), ZeroSettings.swappedTo(folder));
+                        .onGrid(RankGrid.pipeline(1), swapped());
         var lowered = new ReplicatedOrder(settings, order);
         List<Integer> stages = IntStream.range(0, 10).boxed().toList();
         StageMemory planned =

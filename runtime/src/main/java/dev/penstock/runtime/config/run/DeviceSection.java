@@ -5,6 +5,7 @@ import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
 import dev.penstock.runtime.model.shape.GradientSum;
+import dev.penstock.runtime.model.shape.SwapSettings;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,6 +21,7 @@ import java.util.stream.Stream;
  * @param memoryLimit most bytes a rank may hold; empty: no limit
  * @param swap where everything that a rank holds of the model lies while it is not in memory;
  *     empty: it is in memory throughout
+ * @param swapCache whether what is swapped may stay in memory that nothing else needs
  * @param swapIntensity decides how layers are cut where a rank swaps, and nothing else
  * @param offload a folder for activations that leave the device; empty: the host's memory
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
@@ -72,6 +74,13 @@ public record DeviceSection(
                                         + " pipeline.stages = 1 and several pipeline.chunks")
                 Optional<Path> swap,
         @Setting(
+                        is = "keep",
+                        doc =
+                                "with device.swap: whether the page cache keeps what it has room"
+                                        + " for of the files, or drops all pages that are done"
+                                        + " with (Linux)")
+                SwapCache swapCache,
+        @Setting(
                         is = "" + DeviceSection.SWAP_INTENSITY,
                         range = "[1, )",
                         doc =
@@ -118,6 +127,17 @@ public record DeviceSection(
         FLOAT32,
         BF16,
         FP16
+    }
+
+    /** What the operating system's page cache does with files in which a rank swaps. */
+    public enum SwapCache {
+        KEEP,
+        DROP
+    }
+
+    /** Returns where a rank swaps; empty where all of it stays in memory. */
+    Optional<SwapSettings> swapSettings() {
+        return swap.map(folder -> new SwapSettings(folder, swapCache == SwapCache.DROP));
     }
 
     /** Returns what a configuration has with which nothing can be swapped. */

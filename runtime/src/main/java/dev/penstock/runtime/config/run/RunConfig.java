@@ -115,7 +115,7 @@ public record RunConfig(
 
     /** What ranks divide, or swap whole. */
     public ZeroSettings zero() {
-        return device.swap().map(ZeroSettings::swappedTo).orElseGet(parallel::zero);
+        return device.swapSettings().map(ZeroSettings::swapped).orElseGet(parallel::zero);
     }
 
     /** Whether devices sum and gather by themselves; auto gives way to what equal bits need. */

@@ -5,8 +5,8 @@ import dev.penstock.cuda.device.DeviceScope;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Memory of the host that counts against no device. */
-final class HostScope implements DeviceScope {
+/** Memory of the host that counts against no device; for one thread, but for what is allocated. */
+public final class HostScope implements DeviceScope {
     private static final int LINE_BYTES = 64;
 
     private final String name;
@@ -14,7 +14,7 @@ final class HostScope implements DeviceScope {
     private long liveBytes;
     private boolean closed;
 
-    HostScope(String name) {
+    public HostScope(String name) {
         this.name = name;
     }
 

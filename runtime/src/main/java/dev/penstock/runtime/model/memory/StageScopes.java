@@ -4,6 +4,7 @@ import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.shape.SwapSettings;
 import dev.penstock.runtime.model.swap.CountedSwap;
 import dev.penstock.runtime.model.swap.SwapFolder;
 import dev.penstock.runtime.model.swap.SwapSpace;
@@ -73,13 +74,14 @@ public final class StageScopes implements AutoCloseable {
         if (settings.zero().swap().isEmpty()) {
             return of(settings, parent, name);
         }
-        Path folder = SwapState.folder(settings.zero().swap().get(), replica, stage);
+        SwapSettings swap = settings.zero().swap().get();
+        Path folder = SwapState.folder(swap.folder(), replica, stage);
         return new StageScopes(
                 parent,
                 name,
                 null,
                 host(settings),
-                scratch -> new SwapFolder(folder, scratch, kept));
+                scratch -> new SwapFolder(folder, scratch, kept, swap.dropsPages()));
     }
 
     /** Scopes that allocate nothing and only count. */

@@ -2,10 +2,12 @@ package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.kernels.BFloat16;
 import dev.penstock.cuda.kernels.HostMatrix;
 import dev.penstock.cuda.kernels.Int8;
+import dev.penstock.runtime.model.memory.HostScope;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -73,6 +75,19 @@ final class FillingRoom implements AutoCloseable {
         if (!filler.test(room.asSlice(0, bytes))) {
             return false;
         }
+        try (var codes = new HostScope("codes")) {
+            long coded = (long) tensor.rows() * tensor.stride();
+            DeviceBuffer here = codes.allocate("codes", coded);
+            code(
+                    new Tensor(
+                            here, 0, tensor.type(), tensor.rows(), tensor.columns(), tensor.stride()),
+                    piece);
+            tensor.buffer().write(tensor.offsetBytes(), here.segment());
+        }
+        return true;
+    }
+
+    private void code(Tensor tensor, TensorPiece piece) {
         HostMatrix blocks = HostMatrix.of(tensor);
         IntStream.range(0, tensor.rows())
                 .parallel()
@@ -90,7 +105,6 @@ final class FillingRoom implements AutoCloseable {
                                     count);
                             blocks.setRow(block, values);
                         });
-        return true;
     }
 
     /**

@@ -24,6 +24,7 @@ public final class GroupGradient {
     private final Sharding sharding;
     private final long elements;
     private final @Nullable ExactSum exact;
+    private final Runnable afterSum;
 
     /** The room that is always there; null where gradients are sharded. */
     private final @Nullable Tensor own;
@@ -33,15 +34,18 @@ public final class GroupGradient {
     /**
      * @param part the elements of {@link Sharding#held}
      * @param exact where gradients of micro-batches are added up exactly
+     * @param afterSum told whenever a sum is in the part
      */
     GroupGradient(
             GroupBuffer accumulator,
             Tensor part,
             Sharding sharding,
             long elements,
-            @Nullable ExactSum exact) {
+            @Nullable ExactSum exact,
+            Runnable afterSum) {
         this.accumulator = accumulator;
         this.exact = exact;
+        this.afterSum = afterSum;
         this.own = accumulator.isBound() ? accumulator.whole() : null;
         this.part = part;
         this.sharding = sharding;
@@ -182,6 +186,7 @@ public final class GroupGradient {
                 if (exact != null) {
                     unfold(kernels, scale);
                 }
+                afterSum.run();
             }
         };
     }

@@ -153,11 +153,11 @@ public record Parameter(
     /** Returns what such an update changes of this parameter. */
     public AdamWParameter update(SwappedGroup.Stretch stretch, boolean decays) {
         Sharding.Part part = part(stretch);
-        long first = offset + part.from();
+        long first = offset + part.from() - stretch.first();
         var moments = new Moments(stretch.state().m(), stretch.state().v(), formOfMoments());
         return new AdamWParameter(
                 Stretches.of(stretch.state().master(), first, part.count()),
-                Stretches.of(stretch.gradient(), first - stretch.first(), part.count()),
+                Stretches.of(stretch.gradient(), first, part.count()),
                 moments.first(first, part.count()),
                 moments.second(first, part.count()),
                 null,

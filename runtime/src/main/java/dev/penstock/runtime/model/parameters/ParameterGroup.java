@@ -149,7 +149,14 @@ public final class ParameterGroup {
 
     private void allocateSwapped(SwapSpace swap) {
         SwappedGroup files = swap.group(name, elements, sharding.state());
-        var gradient = new GroupGradient(gradients, files.gradient(), sharding, elements, null);
+        var gradient =
+                new GroupGradient(
+                        gradients,
+                        files.gradient(),
+                        sharding,
+                        elements,
+                        null,
+                        files::gradientIsComplete);
         swapped = new Swapped(files, gradient);
     }
 
@@ -187,7 +194,7 @@ public final class ParameterGroup {
                 sharding.exact() && accumulates
                         ? ExactSum.allocate(scopes.gradients(), into.name(), sharding, elements)
                         : null;
-        return new GroupGradient(into, part, sharding, elements, exact);
+        return new GroupGradient(into, part, sharding, elements, exact, () -> {});
     }
 
     /** Returns a dense row; memory cannot allocate empty tensors. */

@@ -42,8 +42,8 @@ public final class ParameterInit {
                 }
                 room.fill(p.heldMaster(), p.piece(), weight -> fillWeight(p, p.piece(), weight));
                 if (p.isTrained()) {
-                    moment("optimizer.m." + p.name(), p.piece(), p.heldM(), room, kernels);
-                    moment("optimizer.v." + p.name(), p.piece(), p.heldV(), room, kernels);
+                    moment("optimizer.m.", p, p.heldM(), room, kernels);
+                    moment("optimizer.v.", p, p.heldV(), room, kernels);
                 }
             }
         }
@@ -84,10 +84,16 @@ public final class ParameterInit {
 
     /**
      * Moments that start as zeros are zeroed on the device: the host would have to transfer them.
+     * New files are zeros already, and have no need to be written.
      */
     private void moment(
-            String name, TensorPiece piece, Tensor moment, FillingRoom room, Kernels kernels) {
-        if (!room.fill(moment, piece, memory -> source.fill(name, piece, memory))) {
+            String prefix, Parameter p, Tensor moment, FillingRoom room, Kernels kernels) {
+        boolean filled =
+                room.fill(
+                        moment,
+                        p.piece(),
+                        memory -> source.fill(prefix + p.name(), p.piece(), memory));
+        if (!filled && p.group().files() == null) {
             kernels.zero(Moments.bits(moment));
         }
     }

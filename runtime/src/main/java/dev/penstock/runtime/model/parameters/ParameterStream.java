@@ -1,11 +1,14 @@
 package dev.penstock.runtime.model.parameters;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.swap.SwappedGroup;
 import dev.penstock.schedules.ir.LayerRange;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,7 +30,12 @@ public final class ParameterStream {
     private final @Nullable ParameterUnits units;
     private final ParameterGatherer gatherer = new ParameterGatherer();
     private final boolean streams;
+    private final boolean loads;
     private final int ahead;
+
+    /** What ops have gathered and not released yet. */
+    private final Map<LayerRange, List<ParameterGatherer.Group>> stays = new HashMap<>();
+
     private final List<Integer> forward;
     private final List<Integer> backward;
     private final List<Integer> backwardWeight;
@@ -36,9 +44,10 @@ public final class ParameterStream {
     private int at;
     private int held;
 
-    private ParameterStream(@Nullable ParameterUnits units, boolean streams, int ahead) {
+    private ParameterStream(@Nullable ParameterUnits units, Sharding sharding, int ahead) {
         this.units = units;
-        this.streams = streams;
+        this.streams = sharding.parameters();
+        this.loads = sharding.swapped();
         this.ahead = ahead;
         forward = units == null ? List.of() : units.forward();
         backward = units == null ? List.of() : units.backward();
@@ -48,7 +57,7 @@ public final class ParameterStream {
 
     /** A stream of a stage whose parameters are all resident. */
     public static ParameterStream resident() {
-        return new ParameterStream(null, false, 0);
+        return new ParameterStream(null, Sharding.NONE, 0);
     }
 
     /**
@@ -67,14 +76,12 @@ public final class ParameterStream {
         if (!sharding.gathers()) {
             return resident();
         }
-        var stream =
-                new ParameterStream(
-                        new ParameterUnits(parameters, lowest), sharding.parameters(), ahead);
+        var stream = new ParameterStream(new ParameterUnits(parameters, lowest), sharding, ahead);
         for (ParameterGroup group : parameters.groups()) {
             SwappedGroup files = group.files();
             if (files != null) {
                 stream.gathers.put(
-                        group, new GroupLoad(group, files, kernels, Objects.requireNonNull(pool)));
+                        group, new GroupLoad(group, files, kernels, requireNonNull(pool)));
             } else if (group.sharding().moments()) {
                 stream.gathers.put(group, new GroupGather(group, kernels, pool));
             }
@@ -84,18 +91,26 @@ public final class ParameterStream {
 
     /** An epoch begins. */
     public void connect(CollectiveGroup replicas) {
+        stays.clear();
         gatherer.connect(replicas);
     }
 
     /** A pass begins, in which nothing is gathered yet. */
     public void beginPass() {
+        stays.clear();
         gatherer.dropAll();
     }
 
-    /** Starts to gather layers that stay until their {@link #release} or the end of the pass. */
+    /**
+     * Starts to gather layers that stay until their {@link #release} or the end of the pass. What
+     * is swapped is not loaded for backwards that do not need it; replicas gather in one order.
+     */
     public Collective gather(LayerRange layers, boolean rising) {
         if (units != null) {
-            divided(units.of(layers, rising)).forEach(gatherer::hold);
+            List<ParameterGatherer.Group> groups =
+                    divided(loads && !rising ? units.ofBackward(layers) : units.of(layers, rising));
+            groups.forEach(gatherer::hold);
+            stays.put(layers, groups);
         }
         return gatherer;
     }
@@ -107,7 +122,7 @@ public final class ParameterStream {
 
     public void release(LayerRange layers) {
         if (units != null) {
-            divided(units.of(layers, true)).forEach(gatherer::drop);
+            requireNonNull(stays.remove(layers), "not gathered").forEach(gatherer::drop);
         }
     }
 

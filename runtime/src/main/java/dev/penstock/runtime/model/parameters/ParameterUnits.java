@@ -94,8 +94,18 @@ public final class ParameterUnits {
      * the head to the last.
      */
     public List<ParameterGroup> of(LayerRange layers, boolean rising) {
+        List<ParameterGroup> rise = rising(layers, true);
+        return rising ? rise : rise.reversed();
+    }
+
+    /** Returns those that backwards of the layers need, in order of use. */
+    List<ParameterGroup> ofBackward(LayerRange layers) {
+        return rising(layers, false).reversed();
+    }
+
+    private List<ParameterGroup> rising(LayerRange layers, boolean embeds) {
         var groups = new LinkedHashSet<ParameterGroup>();
-        if (layers.first() == 0) {
+        if (embeds && layers.first() == 0) {
             groups.addAll(units.getFirst());
         }
         int end = Math.min(blocks - 1, layers.last());
@@ -105,8 +115,7 @@ public final class ParameterUnits {
         if (layers.last() >= blocks - 1) {
             groups.addAll(units.get(head()));
         }
-        List<ParameterGroup> rise = List.copyOf(groups);
-        return rising ? rise : rise.reversed();
+        return List.copyOf(groups);
     }
 
     /**

@@ -26,7 +26,7 @@ public record ZeroSettings(
         int prefetchLayers,
         Reduction reduction,
         Optional<Path> offload,
-        Optional<Path> swap) {
+        Optional<SwapSettings> swap) {
     /** Nothing divided. */
     public static final ZeroSettings OFF = new ZeroSettings(0, Residency.PASS, 1);
 
@@ -81,10 +81,10 @@ public record ZeroSettings(
         return new ZeroSettings(stage, residency, prefetchLayers, reduction, Optional.of(folder));
     }
 
-    /** Returns settings that divide nothing and swap everything to a folder. */
-    public static ZeroSettings swappedTo(Path folder) {
+    /** Returns settings that divide nothing and swap everything. */
+    public static ZeroSettings swapped(SwapSettings swap) {
         return new ZeroSettings(
-                0, Residency.PASS, 1, Reduction.PER_STEP, Optional.empty(), Optional.of(folder));
+                0, Residency.PASS, 1, Reduction.PER_STEP, Optional.empty(), Optional.of(swap));
     }
 
     /** Returns these settings with gradients summed at another time. */

@@ -291,7 +291,7 @@ public final class GptStage implements StageProgram {
                 if (turns != null) {
                     turns.fill(settings.shape(), settings.tokens(place).runs());
                 }
-                stages.add(
+                var stage =
                         new GptStage(
                                 settings,
                                 roles.get(i),
@@ -300,10 +300,11 @@ public final class GptStage implements StageProgram {
                                 buffers,
                                 allocated.pools(),
                                 place,
-                                batches));
+                                batches);
+                stages.add(stage);
+                stage.beginSwap(source);
             }
             for (GptStage stage : stages) {
-                stage.beginSwap(source);
                 if (stage.outer != null) {
                     stage.outer.fill(source);
                 }
@@ -838,8 +839,8 @@ public final class GptStage implements StageProgram {
             }
         }
         gradients.complete();
-        gradients.seal(begun);
         List<TensorNorm> norms = speaks() ? norms() : List.of();
+        gradients.seal(begun);
         return new StepResult(loss, norms, overflow(loss, norms));
     }
 

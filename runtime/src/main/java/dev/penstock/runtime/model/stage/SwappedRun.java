@@ -34,6 +34,11 @@ public record SwappedRun(Path root, int replicas, int stages, String run) {
         return state().committed(run, note);
     }
 
+    /** Removes the files of the stages, which are closed, and nothing else. */
+    public void remove() throws IOException {
+        state().remove();
+    }
+
     private SwapState state() {
         return new SwapState(root, replicas, stages);
     }

@@ -19,7 +19,7 @@ public final class CountedSwap implements SwapSpace {
      */
     public CountedSwap(DeviceScope counting, DeviceScope scratch) {
         this.counting = counting;
-        Tensor _ = SwapFolder.room(scratch);
+        UpdateRoom _ = UpdateRoom.allocate(scratch);
     }
 
     @Override
@@ -58,6 +58,9 @@ public final class CountedSwap implements SwapSpace {
         public Collective load(Tensor into) {
             return SoloGroup.DONE;
         }
+
+        @Override
+        public void gradientIsComplete() {}
 
         @Override
         public void sealGradient(long step) {}

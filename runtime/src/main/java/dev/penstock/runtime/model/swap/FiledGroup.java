@@ -1,18 +1,13 @@
 package dev.penstock.runtime.model.swap;
 
-import static java.nio.file.StandardOpenOption.READ;
-
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.OptimizerState;
-import java.io.EOFException;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
@@ -24,45 +19,60 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     static final String GRADIENT = ".grad";
     private static final String NEXT = ".next";
 
-    private static final int READ_BYTES = 1 << 23;
+    /**
+     * What the groups of a folder share.
+     *
+     * @param room what an update works in
+     * @param loads reads files beside what computes
+     * @param beforeWrite told what is about to be written
+     * @param dropsPages see {@link dev.penstock.runtime.model.shape.SwapSettings}
+     */
+    record Shared(
+            UpdateRoom room, Executor loads, Consumer<String> beforeWrite, boolean dropsPages) {
+        SwapFile.Use ofState() {
+            return new SwapFile.Use(false, dropsPages);
+        }
+
+        SwapFile.Use ofGradient() {
+            return new SwapFile.Use(true, dropsPages);
+        }
+    }
 
     private final Path path;
     private final long elements;
     private final OptimizerState form;
-    private final Tensor room;
-    private final Executor loads;
-    private final Consumer<String> beforeWrite;
+    private final Shared shared;
     private final SwapFile gradient;
     private SwapFile state;
 
-    FiledGroup(
-            Path path,
-            long elements,
-            OptimizerState form,
-            Tensor room,
-            Executor loads,
-            Consumer<String> beforeWrite,
-            boolean kept) {
+    /**
+     * @param kept whether the files are those of an earlier process
+     */
+    FiledGroup(Path path, long elements, OptimizerState form, Shared shared, boolean kept) {
         this.path = path;
         this.elements = elements;
         this.form = form;
-        this.room = room;
-        this.loads = loads;
-        this.beforeWrite = beforeWrite;
-        long bytes = elements * Float.BYTES;
-        state = file(STATE, bytes + 2 * form.bytes(elements), kept);
+        this.shared = shared;
+        state = file(STATE, stateParts(), shared.ofState(), kept);
         try {
-            gradient = file(GRADIENT, bytes, kept);
+            gradient = file(GRADIENT, List.of(elements * Float.BYTES), shared.ofGradient(), kept);
         } catch (RuntimeException e) {
             state.close();
             throw e;
         }
     }
 
-    private SwapFile file(String suffix, long bytes, boolean kept) {
+    /** Parameters and two moments. */
+    private List<Long> stateParts() {
+        long moments = form.bytes(elements);
+        return List.of(elements * Float.BYTES, moments, moments);
+    }
+
+    private SwapFile file(String suffix, List<Long> parts, SwapFile.Use use, boolean kept) {
         Path file = with(suffix);
+        long bytes = parts.stream().mapToLong(Long::longValue).sum();
         try {
-            SwapFile opened = kept ? SwapFile.open(file) : SwapFile.create(file, bytes);
+            SwapFile opened = kept ? SwapFile.open(file, use) : SwapFile.create(file, parts, use);
             if (opened.bytes() != bytes) {
                 opened.close();
                 throw new DeviceException(
@@ -90,8 +100,16 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
 
     /** The first values are there. */
     void sealFirst() {
-        beforeWrite.accept(path + STATE);
-        state.seal(SwapState.FIRST);
+        seal(state, STATE, SwapState.FIRST);
+    }
+
+    private void seal(SwapFile file, String suffix, long step) {
+        shared.beforeWrite().accept(path + suffix);
+        try {
+            file.seal(step);
+        } catch (IOException e) {
+            throw SwapFolder.failure("write", with(suffix), e);
+        }
     }
 
     @Override
@@ -126,15 +144,19 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     }
 
     @Override
+    public void gradientIsComplete() {
+        shared.loads().execute(gradient::leave);
+    }
+
+    @Override
     public long step() {
         return state.step();
     }
 
     @Override
     public Collective load(Tensor into) {
-        MemorySegment target = into.segment();
-        Path from = with(STATE);
-        var done = CompletableFuture.runAsync(() -> read(from, target), loads);
+        SwapFile from = state;
+        var done = CompletableFuture.runAsync(() -> from.read(0, into.segment()), shared.loads());
         return new Collective() {
             @Override
             public boolean advance() {
@@ -146,7 +168,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
 
             @Override
             public String describe() {
-                return "load of " + from;
+                return "load of " + from.name();
             }
         };
     }
@@ -160,50 +182,38 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         }
     }
 
-    private static void read(Path from, MemorySegment target) {
-        try (FileChannel channel = FileChannel.open(from, READ)) {
-            for (long at = 0; at < target.byteSize(); at += READ_BYTES) {
-                long count = Math.min(READ_BYTES, target.byteSize() - at);
-                ByteBuffer block = target.asSlice(at, count).asByteBuffer();
-                while (block.hasRemaining()) {
-                    long position = SwapFile.HEADER_BYTES + at + block.position();
-                    if (channel.read(block, position) < 0) {
-                        throw new EOFException("it ends at byte %,d".formatted(position));
-                    }
-                }
-            }
-        } catch (IOException e) {
-            throw new DeviceException(
-                    "swap: expected to read %s, got '%s'; go on with --resume"
-                            .formatted(from, e.getMessage()),
-                    e);
-        }
-    }
-
     @Override
     public void sealGradient(long step) {
-        beforeWrite.accept(path + GRADIENT);
-        gradient.seal(step);
+        seal(gradient, GRADIENT, step);
     }
 
     @Override
     public void renew(long step, Consumer<Stretch> update) {
         Path next = with(NEXT);
         try {
-            beforeWrite.accept(next.toString());
-            SwapFile renewed = state.copy(next);
-            try {
-                State changed = stateIn(renewed);
-                for (long first = 0; first < elements; first += SwapFolder.STRETCH) {
-                    int count = (int) Math.min(SwapFolder.STRETCH, elements - first);
-                    Tensor copy = room.columns(0, count);
-                    copy.write(gradient.segment().asSlice(first * 4, (long) count * Float.BYTES));
-                    update.accept(new Stretch(changed, first, copy));
+            shared.beforeWrite().accept(next.toString());
+            SwapFile renewed = SwapFile.create(next, stateParts(), shared.ofState());
+            try (SwapFile.Reading master = state.new Reading(0);
+                    SwapFile.Reading m = state.new Reading(1);
+                    SwapFile.Reading v = state.new Reading(2);
+                    SwapFile.Reading sum = gradient.new Reading(0);
+                    SwapFile.Writing writing = renewed.new Writing()) {
+                for (long first = 0; first < elements; first += UpdateRoom.STRETCH) {
+                    int count = (int) Math.min(UpdateRoom.STRETCH, elements - first);
+                    UpdateRoom room = shared.room().first(count, form);
+                    master.read(room.state().master().segment());
+                    m.read(room.state().m().segment());
+                    v.read(room.state().v().segment());
+                    sum.read(room.gradient().segment());
+                    update.accept(new Stretch(room.state(), first, room.gradient()));
+                    writing.write(0, room.state().master().segment());
+                    writing.write(1, room.state().m().segment());
+                    writing.write(2, room.state().v().segment());
                 }
-                beforeWrite.accept("seal " + next);
-                renewed.seal(step);
-                beforeWrite.accept("rename " + next);
-                SwapText.move(next, with(STATE));
+                shared.beforeWrite().accept("seal " + next);
+                writing.seal(step);
+                shared.beforeWrite().accept("rename " + next);
+                renewed.replace(with(STATE));
             } catch (IOException | RuntimeException e) {
                 renewed.close();
                 throw e;

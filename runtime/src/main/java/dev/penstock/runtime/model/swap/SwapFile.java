@@ -6,119 +6,310 @@ import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.penstock.cuda.device.DeviceBuffer;
+import dev.penstock.cuda.device.DeviceException;
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * A file whose content is valid only if its header says so.
+ * A file of parts that are valid only if its header says so.
  *
  * <pre>
- *   byte 0   magic   step   bytes of the content   CRC-32C of the content
- *     4096   content
+ *   byte 0   magic   step   number of parts   (bytes   CRC-32C) of each
+ *     4096   the parts, one after another
  * </pre>
+ *
+ * <p>Kernels compute only in parts that are mapped; whoever else reads and writes goes through the
+ * file, so that no more of it is in memory than a block.
  */
 final class SwapFile implements DeviceBuffer, AutoCloseable {
-    /** A page, so that the content can be read without the page cache. */
+    /** A page. */
     static final int HEADER_BYTES = 4096;
 
-    private static final long MAGIC = 0x50415753_4B4E5450L;
+    private static final long MAGIC = 0x50415753_324B4E50L;
+    private static final int MOST_PARTS = 100;
     private static final int BLOCK_BYTES = 1 << 20;
-    private static final int CHECKED_BYTES = 1 << 28;
-    private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG;
+    private static final int STEP_AT = 8;
+    private static final int COUNT_AT = 16;
+    private static final int PARTS_AT = 24;
+    private static final long UNSEALED = Long.MIN_VALUE;
 
-    private final Path path;
+    private Path path;
+    private final long bytes;
+    private final Use use;
+    private final List<Long> parts;
     private final Arena arena = Arena.ofShared();
-    private final MemorySegment whole;
-    private final MemorySegment content;
+    private final MemorySegment mapped;
+    private long step = UNSEALED;
+    private List<Long> sealed = List.of();
 
-    private SwapFile(Path path, FileChannel channel, long bytes) throws IOException {
+    /**
+     * What a file is for.
+     *
+     * @param maps whether kernels compute in the parts
+     * @param dropsPages whether the page cache keeps nothing of what is done with
+     */
+    record Use(boolean maps, boolean dropsPages) {}
+
+    private SwapFile(Path path, Use use, FileChannel channel, long bytes, List<Long> parts)
+            throws IOException {
         this.path = path;
+        this.use = use;
+        this.bytes = bytes;
+        this.parts = parts;
         try {
-            whole = channel.map(FileChannel.MapMode.READ_WRITE, 0, HEADER_BYTES + bytes, arena);
+            mapped =
+                    use.maps()
+                            ? channel.map(
+                                    FileChannel.MapMode.READ_WRITE, HEADER_BYTES, bytes, arena)
+                            : MemorySegment.NULL;
         } catch (IOException | RuntimeException e) {
             arena.close();
             throw e;
         }
-        content = whole.asSlice(HEADER_BYTES);
     }
 
-    /** Creates a file of zeros, every byte of it written: the disk has room for all of it. */
-    static SwapFile create(Path path, long bytes) throws IOException {
+    /**
+     * Creates a file of zeros for which the disk has room. Where that can be had without writing
+     * them, they are not written.
+     *
+     * @param parts their bytes
+     */
+    static SwapFile create(Path path, List<Long> parts, Use use) throws IOException {
+        long bytes = parts.stream().mapToLong(Long::longValue).sum();
         try (FileChannel channel = FileChannel.open(path, CREATE, TRUNCATE_EXISTING, READ, WRITE)) {
-            ByteBuffer zeros = ByteBuffer.allocateDirect(BLOCK_BYTES);
-            for (long at = 0; at < HEADER_BYTES + bytes; ) {
-                zeros.clear().limit((int) Math.min(BLOCK_BYTES, HEADER_BYTES + bytes - at));
-                at += channel.write(zeros, at);
+            if (!FilePages.reserve(path, HEADER_BYTES + bytes)) {
+                writeZeros(channel, HEADER_BYTES + bytes);
             }
-            return new SwapFile(path, channel, bytes);
+            return new SwapFile(path, use, channel, bytes, List.copyOf(parts));
         }
     }
 
-    /** Creates a file with the same content and a header that says nothing. */
-    SwapFile copy(Path to) throws IOException {
-        try (FileChannel channel = FileChannel.open(to, CREATE, TRUNCATE_EXISTING, READ, WRITE)) {
-            write(channel, MemorySegment.ofArray(new byte[HEADER_BYTES]), 0);
-            for (long at = 0; at < content.byteSize(); at += BLOCK_BYTES) {
-                long count = Math.min(BLOCK_BYTES, content.byteSize() - at);
-                write(channel, content.asSlice(at, count), HEADER_BYTES + at);
-            }
-            return new SwapFile(to, channel, content.byteSize());
-        }
-    }
-
-    private static void write(FileChannel channel, MemorySegment bytes, long at)
-            throws IOException {
-        ByteBuffer buffer = bytes.asByteBuffer();
-        while (buffer.hasRemaining()) {
-            channel.write(buffer, at + buffer.position());
+    private static void writeZeros(FileChannel channel, long bytes) throws IOException {
+        ByteBuffer zeros = ByteBuffer.allocateDirect(BLOCK_BYTES);
+        for (long at = 0; at < bytes; ) {
+            zeros.clear().limit((int) Math.min(BLOCK_BYTES, bytes - at));
+            at += channel.write(zeros, at);
         }
     }
 
     /** Opens what an earlier process left. */
-    static SwapFile open(Path path) throws IOException {
+    static SwapFile open(Path path, Use use) throws IOException {
         try (FileChannel channel = FileChannel.open(path, READ, WRITE)) {
             long bytes = channel.size() - HEADER_BYTES;
             if (bytes < 0) {
                 throw new IOException("expected a header of %,d bytes".formatted(HEADER_BYTES));
             }
-            return new SwapFile(path, channel, bytes);
+            ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
+            while (header.hasRemaining() && channel.read(header, header.position()) >= 0) {}
+            List<Long> parts = new ArrayList<>();
+            List<Long> sums = new ArrayList<>();
+            long count = header.getLong(COUNT_AT);
+            if (header.getLong(0) == MAGIC && count >= 0 && count <= MOST_PARTS) {
+                for (int part = 0; part < count; part++) {
+                    parts.add(header.getLong(PARTS_AT + 16 * part));
+                    sums.add(header.getLong(PARTS_AT + 16 * part + 8));
+                }
+            }
+            var file = new SwapFile(path, use, channel, bytes, parts);
+            file.step = header.getLong(STEP_AT);
+            file.sealed = sums;
+            return file;
         }
     }
 
-    /** Declares the content valid after a step; durable when this returns. */
-    void seal(long step) {
-        whole.set(WORD, 8, step);
-        whole.set(WORD, 16, content.byteSize());
-        whole.set(WORD, 24, sum());
-        whole.set(WORD, 0, MAGIC);
-        whole.force();
+    @Override
+    public void read(long offset, MemorySegment target) {
+        try (FileChannel channel = FileChannel.open(path, READ)) {
+            read(channel, offset, target);
+        } catch (IOException e) {
+            throw new DeviceException(
+                    "swap: expected to read %s, got '%s'; go on with --resume"
+                            .formatted(path, e.getMessage()),
+                    e);
+        }
+        if (use.dropsPages()) {
+            FilePages.drop(path, HEADER_BYTES + offset, target.byteSize());
+        }
     }
 
-    /** Whether the content is what was sealed. */
-    boolean isWhole() {
-        return whole.get(WORD, 0) == MAGIC
-                && whole.get(WORD, 16) == content.byteSize()
-                && whole.get(WORD, 24) == sum();
+    private static void read(FileChannel channel, long offset, MemorySegment target)
+            throws IOException {
+        for (long done = 0; done < target.byteSize(); done += BLOCK_BYTES) {
+            long count = Math.min(BLOCK_BYTES, target.byteSize() - done);
+            ByteBuffer block = target.asSlice(done, count).asByteBuffer();
+            while (block.hasRemaining()) {
+                long position = HEADER_BYTES + offset + done + block.position();
+                if (channel.read(block, position) < 0) {
+                    throw new EOFException("it ends at byte %,d".formatted(position));
+                }
+            }
+        }
+    }
+
+    @Override
+    public void write(long offset, MemorySegment source) {
+        try (FileChannel channel = FileChannel.open(path, WRITE)) {
+            write(channel, offset, source);
+        } catch (IOException e) {
+            throw SwapFolder.failure("write", path, e);
+        }
+    }
+
+    private static void write(FileChannel channel, long offset, MemorySegment source)
+            throws IOException {
+        for (long done = 0; done < source.byteSize(); done += BLOCK_BYTES) {
+            long count = Math.min(BLOCK_BYTES, source.byteSize() - done);
+            ByteBuffer block = source.asSlice(done, count).asByteBuffer();
+            while (block.hasRemaining()) {
+                channel.write(block, HEADER_BYTES + offset + done + block.position());
+            }
+        }
+    }
+
+    /** Takes the place of another file of the folder; durable when this returns. */
+    void replace(Path other) throws IOException {
+        SwapText.move(path, other);
+        path = other;
+    }
+
+    /** Lets mapped parts that were written leave the memory, and begins to write them to disk. */
+    void leave() {
+        mapped.unload();
+        FilePages.writeBack(path);
+    }
+
+    /** Declares what was written valid after a step; durable when this returns. */
+    void seal(long newStep) throws IOException {
+        try (FileChannel channel = FileChannel.open(path, WRITE)) {
+            seal(channel, newStep, sums());
+        }
+    }
+
+    private void seal(FileChannel channel, long newStep, List<Long> sums) throws IOException {
+        ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
+        header.putLong(0, MAGIC).putLong(STEP_AT, newStep).putLong(COUNT_AT, parts.size());
+        for (int part = 0; part < parts.size(); part++) {
+            header.putLong(PARTS_AT + 16 * part, parts.get(part));
+            header.putLong(PARTS_AT + 16 * part + 8, sums.get(part));
+        }
+        while (header.hasRemaining()) {
+            channel.write(header, header.position());
+        }
+        if (use.maps()) {
+            mapped.force();
+            mapped.unload();
+        }
+        channel.force(true);
+        if (use.dropsPages()) {
+            FilePages.drop(path, 0, 0);
+        }
+        step = newStep;
+        sealed = sums;
+    }
+
+    /**
+     * Reads a part from beginning to end, ahead of whom it serves: the operating system sees that
+     * an open file is read in order.
+     */
+    final class Reading implements AutoCloseable {
+        private final FileChannel channel;
+        private long at;
+
+        Reading(int part) throws IOException {
+            channel = FileChannel.open(path, READ);
+            at = start(part);
+        }
+
+        /** Reads the next bytes. */
+        void read(MemorySegment target) throws IOException {
+            SwapFile.read(channel, at, target);
+            if (use.dropsPages()) {
+                FilePages.drop(path, HEADER_BYTES + at, target.byteSize());
+            }
+            at += target.byteSize();
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
+        }
+    }
+
+    /** Writes all parts in turns, from beginning to end, and sums them up on the way. */
+    final class Writing implements AutoCloseable {
+        private final FileChannel channel;
+        private final List<CRC32C> sums = new ArrayList<>();
+        private final List<Long> written = new ArrayList<>();
+
+        Writing() throws IOException {
+            channel = FileChannel.open(path, WRITE);
+            for (int part = 0; part < parts.size(); part++) {
+                sums.add(new CRC32C());
+                written.add(0L);
+            }
+        }
+
+        /** Writes the next bytes of a part. */
+        void write(int part, MemorySegment bytes) throws IOException {
+            sums.get(part).update(bytes.asByteBuffer());
+            SwapFile.write(channel, start(part) + written.get(part), bytes);
+            written.set(part, written.get(part) + bytes.byteSize());
+        }
+
+        /** Declares the parts, all written, valid after a step; durable when this returns. */
+        void seal(long newStep) throws IOException {
+            SwapFile.this.seal(channel, newStep, sums.stream().map(CRC32C::getValue).toList());
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
+        }
+    }
+
+    /** Returns where a part begins, counted from the beginning of the first one. */
+    long start(int part) {
+        return parts.subList(0, part).stream().mapToLong(Long::longValue).sum();
+    }
+
+    /** Whether the parts are what was sealed. */
+    boolean isWhole() throws IOException {
+        return !sealed.isEmpty() && start(parts.size()) == bytes && sums().equals(sealed);
     }
 
     /** The step that was sealed. */
     long step() {
-        return whole.get(WORD, 8);
+        return step;
     }
 
-    private long sum() {
-        var sum = new CRC32C();
-        for (long at = 0; at < content.byteSize(); at += CHECKED_BYTES) {
-            long count = Math.min(CHECKED_BYTES, content.byteSize() - at);
-            sum.update(content.asSlice(at, count).asByteBuffer());
+    private List<Long> sums() throws IOException {
+        List<Long> sums = new ArrayList<>();
+        try (FileChannel channel = FileChannel.open(path, READ);
+                Arena blocks = Arena.ofConfined()) {
+            MemorySegment block = blocks.allocate(BLOCK_BYTES);
+            for (int part = 0; part < parts.size(); part++) {
+                var sum = new CRC32C();
+                for (long at = 0; at < parts.get(part); at += BLOCK_BYTES) {
+                    MemorySegment next =
+                            block.asSlice(0, Math.min(BLOCK_BYTES, parts.get(part) - at));
+                    read(channel, start(part) + at, next);
+                    sum.update(next.asByteBuffer());
+                }
+                sums.add(sum.getValue());
+            }
         }
-        return sum.getValue();
+        if (use.dropsPages()) {
+            FilePages.drop(path, 0, 0);
+        }
+        return sums;
     }
 
     @Override
@@ -128,17 +319,32 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
 
     @Override
     public long bytes() {
-        return content.byteSize();
+        return bytes;
+    }
+
+    @Override
+    public boolean isHostMemory() {
+        return use.maps();
     }
 
     @Override
     public long address() {
-        return content.address();
+        return segment().address();
     }
 
     @Override
     public MemorySegment segment() {
-        return content;
+        if (!use.maps()) {
+            throw new DeviceException(path + " is not in memory");
+        }
+        return mapped;
+    }
+
+    @Override
+    public MemorySegment contents(long offset, long count) {
+        MemorySegment copy = Arena.ofAuto().allocate(count);
+        read(offset, copy);
+        return copy;
     }
 
     @Override

@@ -3,10 +3,8 @@ package dev.penstock.runtime.model.swap;
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.WRITE;
 
-import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
-import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import java.io.IOException;
@@ -33,15 +31,12 @@ import java.util.function.Consumer;
  * <p>A kill at any time leaves files from which {@link SwapState} finds the newest committed step.
  */
 public final class SwapFolder implements SwapSpace {
-    /** The elements of a gradient that an update changes at a time. */
-    static final int STRETCH = 1 << 16;
-
     static final String GROUPS = "groups";
     static final String COMMIT = "commit";
 
     private final Path folder;
     private final boolean kept;
-    private final Tensor room;
+    private final FiledGroup.Shared shared;
     private final Consumer<String> beforeWrite;
     private final List<FiledGroup> groups = new ArrayList<>();
     private final ExecutorService loads =
@@ -53,16 +48,22 @@ public final class SwapFolder implements SwapSpace {
      *
      * @param scratch for what an update works in
      * @param kept whether groups go on with what is there
+     * @param dropsPages see {@link dev.penstock.runtime.model.shape.SwapSettings}
      * @throws DeviceException if it cannot be written or another process has it
      */
-    public SwapFolder(Path folder, DeviceScope scratch, boolean kept) {
-        this(folder, scratch, kept, _ -> {});
+    public SwapFolder(Path folder, DeviceScope scratch, boolean kept, boolean dropsPages) {
+        this(folder, scratch, kept, dropsPages, _ -> {});
     }
 
     /**
      * @param beforeWrite told what is about to be written, for tests
      */
-    SwapFolder(Path folder, DeviceScope scratch, boolean kept, Consumer<String> beforeWrite) {
+    SwapFolder(
+            Path folder,
+            DeviceScope scratch,
+            boolean kept,
+            boolean dropsPages,
+            Consumer<String> beforeWrite) {
         this.folder = folder;
         this.kept = kept;
         this.beforeWrite = beforeWrite;
@@ -74,7 +75,9 @@ public final class SwapFolder implements SwapSpace {
         }
         try {
             take();
-            room = room(scratch);
+            shared =
+                    new FiledGroup.Shared(
+                            UpdateRoom.allocate(scratch), loads, beforeWrite, dropsPages);
         } catch (RuntimeException e) {
             close();
             throw e;
@@ -100,11 +103,6 @@ public final class SwapFolder implements SwapSpace {
         }
     }
 
-    /** What an update works in. */
-    static Tensor room(DeviceScope scratch) {
-        return scratch.tensor("gradient of an update", DType.F32, 1, STRETCH);
-    }
-
     static DeviceException failure(String what, Path file, IOException e) {
         return new DeviceException(
                 "swap %s: expected room and permission to write %s, got '%s'; free some space, or name another folder as device.swap"
@@ -115,9 +113,7 @@ public final class SwapFolder implements SwapSpace {
     @Override
     public SwappedGroup group(String name, long elements, OptimizerState form) {
         String file = groups.size() + "-" + name.replaceAll("[^A-Za-z0-9._-]", "_");
-        var group =
-                new FiledGroup(
-                        folder.resolve(file), elements, form, room, loads, beforeWrite, kept);
+        var group = new FiledGroup(folder.resolve(file), elements, form, shared, kept);
         groups.add(group);
         return group;
     }

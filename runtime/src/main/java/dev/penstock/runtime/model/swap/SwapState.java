@@ -110,6 +110,31 @@ public final class SwapState {
         }
     }
 
+    /** Removes what the stages of a run have written; their files are not open any more. */
+    public void remove() throws IOException {
+        for (int replica = 0; replica < replicas; replica++) {
+            for (int stage = 0; stage < stages; stage++) {
+                removeFolder(folder(root, replica, stage));
+            }
+            Files.deleteIfExists(root.resolve("replica-" + replica));
+        }
+        Files.deleteIfExists(root.resolve(OWNER));
+    }
+
+    private static void removeFolder(Path folder) throws IOException {
+        if (!Files.isDirectory(folder)) {
+            return;
+        }
+        List<Path> files;
+        try (Stream<Path> there = Files.list(folder)) {
+            files = there.toList();
+        }
+        for (Path file : files) {
+            Files.delete(file);
+        }
+        Files.delete(folder);
+    }
+
     private static Optional<SwapCommit> newest(List<Path> folders) throws IOException {
         List<SwapCommit> found = new ArrayList<>();
         for (Path folder : folders) {
@@ -149,7 +174,7 @@ public final class SwapState {
     }
 
     private static long wholeStep(Path file) throws IOException {
-        try (SwapFile opened = SwapFile.open(file)) {
+        try (SwapFile opened = SwapFile.open(file, new SwapFile.Use(false, false))) {
             if (!opened.isWhole()) {
                 throw new IOException(file + " is torn");
             }

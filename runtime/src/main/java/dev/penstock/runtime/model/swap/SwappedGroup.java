@@ -6,17 +6,19 @@ import java.util.function.Consumer;
 
 /**
  * A group of parameters with its optimizer state and gradient, in files. All tensors are dense rows
- * of the group's elements, F32 but for moments that are coded, which are I8; the processor may read
- * them where they are, at a disk's speed.
+ * of the group's elements, F32 but for moments that are coded, which are I8.
  */
 public interface SwappedGroup {
     /** Parameters and optimizer state, all of one step. */
     record State(Tensor master, Tensor m, Tensor v) {}
 
-    /** The newest whole state: another after every {@link #renew}. */
+    /**
+     * The newest whole state: another after every {@link #renew}. It is not in memory: to be read
+     * and written by copies, at a disk's speed.
+     */
     State state();
 
-    /** The gradient of the step under way; the same tensor throughout. */
+    /** The gradient of the step under way; the same tensor throughout, in mapped memory. */
     Tensor gradient();
 
     /** The step after which {@link #state} is; {@link SwapState#FIRST} before the first update. */
@@ -29,23 +31,29 @@ public interface SwappedGroup {
      */
     Collective load(Tensor into);
 
-    /** The gradient of a step is complete; durable when this returns. */
+    /**
+     * The sum of the step's gradients is in {@link #gradient}, which may leave the memory: whoever
+     * touches it brings it back.
+     */
+    void gradientIsComplete();
+
+    /** The gradient of a step is what the update is to use; durable when this returns. */
     void sealGradient(long step);
 
     /**
      * Replaces the state by that after a step: the old one stays until the new one is whole and
      * durable.
      *
-     * @param update is given a copy of the old state, which it changes, and a copy of a stretch of
-     *     the gradient at a time, which it may change
+     * @param update is given a stretch at a time, from the first elements to the last
      */
     void renew(long step, Consumer<Stretch> update);
 
     /**
      * Some elements of an update.
      *
+     * @param state a copy of them, which the update changes
      * @param first the first of them, counted in the group
-     * @param gradient a copy of so many elements
+     * @param gradient a copy of theirs, which the update may change
      */
     record Stretch(State state, long first, Tensor gradient) {}
 }

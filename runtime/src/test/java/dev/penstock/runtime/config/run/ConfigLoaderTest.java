@@ -139,6 +139,7 @@ class ConfigLoaderTest {
                                         DeviceSection.VectorBits.AUTO,
                                         Optional.empty(),
                                         Optional.empty(),
+                                        DeviceSection.SwapCache.KEEP,
                                         50,
                                         Optional.empty(),
                                         false),
@@ -225,8 +226,8 @@ class ConfigLoaderTest {
             }
             device {
               kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
-              vector-bits = 256, memory-limit = 1.5 GiB, swap-intensity = 51,
-              offload = activations, graphs = on
+              vector-bits = 256, memory-limit = 1.5 GiB, swap-cache = drop
+              swap-intensity = 51, offload = activations, graphs = on
             }
             evaluation {
               every = 14, batches = 1
@@ -357,6 +358,7 @@ class ConfigLoaderTest {
                                         DeviceSection.VectorBits.BITS_256,
                                         Optional.of(new Bytes(3L << 29)),
                                         Optional.empty(),
+                                        DeviceSection.SwapCache.DROP,
                                         51,
                                         Optional.of(Path.of("activations")),
                                         true),

@@ -72,7 +72,8 @@ class AccumulatorPoolTest {
                 device.memory().tensor("part of " + name, DType.F32, 1, Math.toIntExact(part)),
                 FIRST_OF_TWO,
                 elements,
-                null);
+                null,
+                () -> {});
     }
 
     private OpenGroup member(int index, Kernels kernels) {

@@ -8,9 +8,11 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.Tensor;
+import dev.penstock.runtime.disk.SmallDisk;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -18,6 +20,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -44,11 +47,10 @@ class SwapFolderTest {
                 commit.step(),
                 stretch -> {
                     for (int i = 0; i < stretch.gradient().columns(); i++) {
-                        int at = (int) stretch.first() + i;
-                        float old = get(stretch.state().master(), at);
+                        float old = get(stretch.state().master(), i);
                         float by = (float) commit.clipFactor() * get(stretch.gradient(), i);
-                        set(stretch.state().master(), at, 2 * old + by);
-                        set(stretch.state().m(), at, old);
+                        set(stretch.state().master(), i, 2 * old + by);
+                        set(stretch.state().m(), i, old);
                     }
                     stretch.gradient().segment().fill((byte) 0);
                 });
@@ -73,12 +75,15 @@ class SwapFolderTest {
                             SwapState.folder(root, 0, 0),
                             device.memory(),
                             kept.isPresent(),
+                            true,
                             beforeWrite);
             for (int g = 0; g < GROUPS; g++) {
                 groups.add(folder.group("h." + g, ELEMENTS, OptimizerState.FLOAT32));
             }
             if (kept.isEmpty()) {
-                groups.forEach(group -> group.state().master().segment().fill((byte) 1));
+                byte[] ones = new byte[ELEMENTS * Float.BYTES];
+                Arrays.fill(ones, (byte) 1);
+                groups.forEach(group -> group.state().master().write(MemorySegment.ofArray(ones)));
             }
             for (SwappedGroup group : groups) {
                 if (kept.isPresent() && group.step() != kept.get().step()) {
@@ -102,7 +107,7 @@ class SwapFolderTest {
 
         List<Integer> sums() {
             return groups.stream()
-                    .map(g -> g.state().master().segment().asByteBuffer().hashCode())
+                    .map(g -> g.state().master().contents().asByteBuffer().hashCode())
                     .toList();
         }
 
@@ -182,6 +187,32 @@ class SwapFolderTest {
         assertThat(found()).isPresent();
         Files.delete(SwapState.folder(root, 0, 0).resolve("groups"));
         assertThat(found()).isEmpty();
+    }
+
+    @Test
+    void aDiskWithoutRoomForAllFilesIsNamedBeforeAnythingIsWritten(@TempDir Path below)
+            throws Exception {
+        try (SmallDisk disk = SmallDisk.below(below, "size=64k");
+                Device device = Devices.open(DeviceSettings.DEFAULTS);
+                var full = new SwapFolder(disk.path(), device.memory(), false, true)) {
+            assertThatThrownBy(() -> full.group("h", 100_000, OptimizerState.FLOAT32))
+                    .isInstanceOf(DeviceException.class)
+                    .hasMessageContaining("No space left")
+                    .hasMessageContaining("device.swap");
+        }
+    }
+
+    @Test
+    void newGroupsAreZeroAndFilesCanBeRemoved() throws IOException {
+        try (var stage = new Stage(Optional.empty(), _ -> {})) {
+            SwappedGroup group = stage.groups.getFirst();
+            assertThat(group.state().v().contents().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
+            assertThat(group.gradient().contents().toArray(ValueLayout.JAVA_BYTE)).containsOnly(0);
+        }
+
+        new SwapState(root, 1, 1).remove();
+
+        assertThat(root).isEmptyDirectory();
     }
 
     @Test
