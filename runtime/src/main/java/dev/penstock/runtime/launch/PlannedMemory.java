@@ -7,6 +7,8 @@ import dev.penstock.actors.rank.BoundaryMemory;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.launch.devices.KernelMemory;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageMemory;
@@ -43,6 +45,38 @@ record PlannedMemory(
         CollectiveLibrary library,
         List<Integer> homes,
         List<Integer> meeting) {
+
+    /**
+     * Of a run's order.
+     *
+     * @param settings of the model, of which sizes matter
+     * @param evaluateOnly whether nothing is trained
+     */
+    static PlannedMemory of(
+            RunConfig config, GptSettings settings, ProvedSchedule proved, boolean evaluateOnly) {
+        var stages =
+                new GptStageFactory(
+                                settings,
+                                proved.budgets(),
+                                (_, _, _, _) -> {},
+                                ParameterSource.none())
+                        .following(proved.passes());
+        boolean keepsSent =
+                ConfiguredDataPlane.keepsSentTensors(
+                        config.dataPlane(), ConfiguredFaults.harmFrames(config));
+        RunPlan plan = ConfiguredPlan.forMemory(config, proved, evaluateOnly);
+        List<Integer> homes = ConfiguredPlan.homes(config);
+        return new PlannedMemory(
+                plan,
+                settings,
+                stages,
+                KernelMemory.of(config, plan, stages),
+                keepsSent,
+                config.device().kind().isCuda(),
+                config.library(),
+                homes,
+                ConfiguredPlan.meeting(config, homes));
+    }
 
     /** As the run begins; entry r is rank r's. */
     List<MemoryPlan> ofAllRanks() {
