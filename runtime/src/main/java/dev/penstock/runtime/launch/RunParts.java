@@ -169,7 +169,8 @@ public record RunParts(
         return ConfigLoader.loadOfRun(config.run().name(), config.resolved(), settings);
     }
 
-    private static long memoryOfThisMachine() {
+    /** Bytes of memory that this process may use. */
+    public static long memoryOfThisMachine() {
         return ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class)
                 .getTotalMemorySize();
     }

@@ -69,8 +69,9 @@ final class StepCosts implements CostModel {
                     case Op.GatherParameters(int stage, var layers) -> {
                         var bytes = proof.held().units().gatheredBytes().get(stage);
                         long sum = 0;
-                        for (int layer = layers.first(); layer <= layers.last(); layer++) {
-                            sum += layer < bytes.size() ? bytes.get(layer) : 0;
+                        for (int layer = 0; layer < bytes.size(); layer++) {
+                            boolean gathered = layers.first() <= layer && layer <= layers.last();
+                            sum += gathered ? bytes.get(layer) : 0;
                         }
                         yield nanos(sum, ways);
                     }
