@@ -12,6 +12,7 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.launch.devices.KernelMemory;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import java.util.ArrayList;
@@ -96,8 +97,38 @@ record PlannedMemory(
         StageMemory memory = stages.predictedMemory(own, place);
         List<MemoryUse> uses = uses(rank, layout, layout.heldBy(rank));
         uses.add(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, memory.onHost()));
-        return new MemoryPlan(
-                stages.formula(parameters, trained, rounded, integers), uses, memory.offloaded());
+        uses.add(new MemoryUse(MemoryUse.ON_DISK, memory.offloaded()));
+        return new MemoryPlan(planned(stages.formula(parameters, trained, rounded, integers)), uses);
+    }
+
+    /** What is on disk is planned there, and not on the device. */
+    private List<MemoryUse> planned(List<MemoryUse> formula) {
+        Set<String> onDisk = onDisk();
+        List<MemoryUse> planned =
+                new ArrayList<>(
+                        formula.stream().filter(use -> !onDisk.contains(use.use())).toList());
+        long bytes =
+                formula.stream()
+                        .filter(use -> onDisk.contains(use.use()))
+                        .mapToLong(MemoryUse::peakBytes)
+                        .sum();
+        if (bytes > 0) {
+            planned.add(new MemoryUse(MemoryUse.ON_DISK, bytes));
+        }
+        return planned;
+    }
+
+    private Set<String> onDisk() {
+        ZeroSettings zero = model.zero();
+        if (zero.swap().isPresent()) {
+            return Set.of(MemoryUse.PARAMETERS, MemoryUse.GRADIENTS, MemoryUse.OPTIMIZER);
+        }
+        if (zero.offload().isEmpty()) {
+            return Set.of();
+        }
+        return zero.stage() >= 3
+                ? Set.of(MemoryUse.PARAMETERS, MemoryUse.OPTIMIZER)
+                : Set.of(MemoryUse.OPTIMIZER);
     }
 
     /**

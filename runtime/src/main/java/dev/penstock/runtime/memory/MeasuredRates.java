@@ -4,16 +4,15 @@ import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.links.NominalCosts;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
-import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import java.util.function.Function;
 
-/** The rates that a run measured. */
+/** The rate of computing that a run measured. */
 public final class MeasuredRates {
     private MeasuredRates() {}
 
     /**
-     * Returns the rates of a finished run. Of what it did not do the usual rate holds.
+     * Returns the rate of computing of a finished run, with the usual rates of ways.
      *
      * @param loaded the run's configuration
      * @param profile that it left behind
@@ -29,8 +28,6 @@ public final class MeasuredRates {
         var nominal = new NominalCosts(proof.order(), proof.sizes(), usual.flops());
         double took = 0;
         double expected = 0;
-        double moved = 0;
-        double moving = 0;
         for (RankProgram program : proof.order().programs()) {
             for (int i = 0; i < program.ops().size(); i++) {
                 Op op = program.ops().get(i);
@@ -38,20 +35,8 @@ public final class MeasuredRates {
                     took += profile.computing().nanos(program.rank(), i, op);
                     expected += nominal.nanos(program.rank(), i, op);
                 }
-                if (op instanceof Op.ActivationOp move) {
-                    WorkUnit unit = move.unit();
-                    moving += profile.backgroundNanos(program.rank(), op);
-                    moved +=
-                            proof.held()
-                                    .units()
-                                    .activationBytes()
-                                    .get(unit.stage())
-                                    .get(unit.slice());
-                }
             }
         }
-        double flops = usual.flops() * expected / took;
-        double bytes = moving == 0 ? usual.hostBytes() : 1e9 * moved / moving;
-        return new Rates(flops, bytes, usual.diskBytes());
+        return new Rates(usual.flops() * expected / took, usual.hostBytes(), usual.diskBytes());
     }
 }

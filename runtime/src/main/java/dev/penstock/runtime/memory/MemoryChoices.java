@@ -110,6 +110,15 @@ public record MemoryChoices(
                 .min((a, b) -> Long.compare(a.stepNanos(), b.stepNanos()));
     }
 
+    /** Whether no larger model was tried. */
+    public boolean isLargestTried(MemoryChoice choice) {
+        return choice.largestLayers() == most(layers);
+    }
+
+    private static int most(int layers) {
+        return (int) Math.min(MOST_LAYERS, (long) MOST_TIMES * layers);
+    }
+
     /** The one that holds least; empty if none is possible. */
     public Optional<MemoryChoice> least() {
         return choices.stream()
@@ -195,13 +204,12 @@ public record MemoryChoices(
      * that the answer follows from two models and is proved.
      */
     private static int largest(Work work, MemoryWay way, int layers, long held) {
-        int most = (int) Math.min(MOST_LAYERS, (long) MOST_TIMES * layers);
         if (held > work.limit) {
             return fewer(work, way, layers);
         }
         double ofLayer = Math.max(1, heldBytes(work, way, 2 * layers) - held) / (double) layers;
         long guess = layers + (long) ((work.limit - held) / ofLayer);
-        int at = (int) Math.min(most, guess);
+        int at = (int) Math.min(most(layers), guess);
         while (at > layers) {
             long excess = heldBytes(work, way, at) - work.limit;
             if (excess <= 0) {

@@ -48,7 +48,7 @@ public final class MemoryCommand extends PenstockCommand {
     @Option(
             names = "--profile",
             paramLabel = "RUN_DIR",
-            description = "A run whose times say how fast ranks compute and move activations.")
+            description = "A run whose times say how fast ranks compute.")
     private @Nullable Path profile;
 
     @Option(
@@ -193,10 +193,13 @@ public final class MemoryCommand extends PenstockCommand {
                             100 * choice.tokensPerSecond() / all,
                             choice.largestLayers() == 0
                                     ? "none"
-                                    : "%s (%d layers)"
+                                    : "%s (%d layers%s)"
                                             .formatted(
                                                     Quantities.count(choice.largestParameters()),
-                                                    choice.largestLayers()));
+                                                    choice.largestLayers(),
+                                                    choices.isLargestTried(choice)
+                                                            ? " or more"
+                                                            : ""));
             if (!choice.note().isEmpty()) {
                 out().println("    " + choice.note());
             }
