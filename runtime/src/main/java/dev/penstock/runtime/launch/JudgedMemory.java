@@ -37,13 +37,8 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
     /** The most that a rank holds, which runs a program that others may run as well. */
     private record Most(int rank, long calm, long bytes) {}
 
-    /** What keeps the order from running in the memory that ranks have, and with their layers. */
-    List<Problem> problems() {
-        return problems(Optional.empty());
-    }
-
     /**
-     * Same as {@link #problems()}.
+     * What keeps the order from running in the memory that ranks have, and with their layers.
      *
      * @param chosen what was chosen to fit, for the advice
      */

@@ -196,7 +196,7 @@ public final class ActivationFit {
                     longer.add(List.copyOf(more));
                 }
             }
-            product = longer;
+            product = List.copyOf(longer);
         }
         return product;
     }

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The order of a run, judged, and what its ranks hold in it, proved as for a run. What is held is
@@ -41,13 +42,12 @@ public final class MemoryProof {
     private final InFlight inFlight;
     private final GptSettings sizes;
     private final Supplier<Held> weigh;
-    private Held held;
+    private @Nullable Held held;
 
     /**
      * @param order of a training step, lowered
      * @param weigh works out what is held
      */
-    @SuppressWarnings("NullAway.Init") // held: worked out when it is asked for
     public MemoryProof(
             RunConfig config,
             Schedule order,
@@ -79,10 +79,12 @@ public final class MemoryProof {
 
     /** What the ranks hold. */
     public Held held() {
-        if (held == null) {
-            held = weigh.get();
+        Held known = held;
+        if (known == null) {
+            known = weigh.get();
+            held = known;
         }
-        return held;
+        return known;
     }
 
     /** Of the ranks that run the same program, the most that one holds; entry p is program p's. */

@@ -15,6 +15,9 @@ import java.util.stream.Stream;
  * @param settings for a model of so many layers
  */
 record MemoryWay(String name, IntFunction<List<String>> settings) {
+    /** What is chosen among the others. */
+    private static final String FIT = "fit: chosen stage by stage";
+
     private static final String KEEP = "schedule.activations=as-set";
 
     /** All that may suit a run, in the order in which they are shown. */
@@ -73,9 +76,6 @@ record MemoryWay(String name, IntFunction<List<String>> settings) {
         }
         return ways;
     }
-
-    /** What is chosen among the others. */
-    static final String FIT = "fit: chosen stage by stage";
 
     boolean isFit() {
         return name.equals(FIT);
