@@ -262,8 +262,7 @@ final class PartChecks {
             return;
         }
         ProvedSchedule proved = schedule.orElseThrow();
-        PlannedMemory planned =
-                PlannedMemory.of(config, sizes.get(), proved, asked.evaluateOnly());
+        PlannedMemory planned = PlannedMemory.of(config, sizes.get(), proved, asked.evaluateOnly());
         problems.addAll(new JudgedMemory(loaded, proved, planned).problems(activations));
         if (machineBytes.isEmpty()) {
             return;

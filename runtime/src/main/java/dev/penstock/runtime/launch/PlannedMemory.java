@@ -8,8 +8,8 @@ import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.runtime.config.run.RunConfig;
-import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.launch.devices.KernelMemory;
+import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.ZeroSettings;
@@ -98,7 +98,8 @@ record PlannedMemory(
         List<MemoryUse> uses = uses(rank, layout, layout.heldBy(rank));
         uses.add(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, memory.onHost()));
         uses.add(new MemoryUse(MemoryUse.ON_DISK, memory.offloaded()));
-        return new MemoryPlan(planned(stages.formula(parameters, trained, rounded, integers)), uses);
+        return new MemoryPlan(
+                planned(stages.formula(parameters, trained, rounded, integers)), uses);
     }
 
     /** What is on disk is planned there, and not on the device. */

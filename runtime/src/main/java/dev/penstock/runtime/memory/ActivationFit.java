@@ -42,7 +42,7 @@ public final class ActivationFit {
          * that run again move less.
          */
         boolean isBelow(OfStage other) {
-            return equals(other) || !offloaded && blocks <= other.blocks;
+            return equals(other) || (!offloaded && blocks <= other.blocks);
         }
     }
 
@@ -101,15 +101,12 @@ public final class ActivationFit {
     }
 
     private List<List<OfStage>> allKept() {
-        return stagesOf.stream()
-                .map(own -> own.stream().map(_ -> OfStage.KEPT).toList())
-                .toList();
+        return stagesOf.stream().map(own -> own.stream().map(_ -> OfStage.KEPT).toList()).toList();
     }
 
     /** By rank, those that fit; where none does, the one that needs least. */
     private List<List<List<OfStage>>> fittingChoices() {
-        List<List<List<OfStage>>> all =
-                stagesOf.stream().map(this::choicesOfRank).toList();
+        List<List<List<OfStage>>> all = stagesOf.stream().map(this::choicesOfRank).toList();
         int most = all.stream().mapToInt(List::size).max().orElse(0);
         List<Map<List<OfStage>, Long>> held = new ArrayList<>();
         all.forEach(_ -> held.add(new HashMap<>()));
@@ -148,8 +145,7 @@ public final class ActivationFit {
     }
 
     private static boolean isBelow(List<OfStage> choice, List<OfStage> other) {
-        return IntStream.range(0, choice.size())
-                .allMatch(i -> choice.get(i).isBelow(other.get(i)));
+        return IntStream.range(0, choice.size()).allMatch(i -> choice.get(i).isBelow(other.get(i)));
     }
 
     /** Every combination, with fewer numbers of blocks where there would be too many. */
@@ -282,8 +278,7 @@ public final class ActivationFit {
                         stage -> {
                             StageRole role = partition.role(stage.getKey());
                             int first = role.firstLayer();
-                            return IntStream.range(first, first + stage.getValue().blocks)
-                                    .boxed();
+                            return IntStream.range(first, first + stage.getValue().blocks).boxed();
                         })
                 .sorted()
                 .toList();

@@ -1,11 +1,11 @@
 package dev.penstock.runtime.memory;
 
+import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
-import dev.penstock.actors.spi.MemoryUse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

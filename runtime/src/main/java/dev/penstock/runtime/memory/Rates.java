@@ -14,7 +14,8 @@ public record Rates(double flops, double hostBytes, double diskBytes) {
     public Rates {
         if (!(flops > 0 && hostBytes > 0 && diskBytes > 0)) {
             throw new IllegalArgumentException(
-                    "expected rates above 0, got %s, %s, %s".formatted(flops, hostBytes, diskBytes));
+                    "expected rates above 0, got %s, %s, %s"
+                            .formatted(flops, hostBytes, diskBytes));
         }
     }
 
@@ -25,8 +26,7 @@ public record Rates(double flops, double hostBytes, double diskBytes) {
      */
     public static Rates nominal(DeviceSection device) {
         double flops = NominalCosts.FLOPS_PER_SECOND;
-        return new Rates(
-                flops, flops / device.offloadIntensity(), flops / device.swapIntensity());
+        return new Rates(flops, flops / device.offloadIntensity(), flops / device.swapIntensity());
     }
 
     /** Returns what moves a second of the activations that leave a device. */

@@ -63,9 +63,7 @@ final class StepCosts implements CostModel {
         return computing.backgroundNanos(rank, op)
                 + switch (op) {
                     case Op.ActivationOp move ->
-                            nanos(
-                                    unitBytes(move.unit()),
-                                    rates.activationBytes(config.device()));
+                            nanos(unitBytes(move.unit()), rates.activationBytes(config.device()));
                     case Op.GatherParameters(int stage, var layers) -> {
                         var bytes = proof.held().units().gatheredBytes().get(stage);
                         long sum = 0;

@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -87,11 +86,7 @@ class ActivationFitTest {
 
         for (long limit : limits) {
             ActivationChoice chosen =
-                    ActivationFit.of(
-                            run,
-                            asked -> proofs.get(choiceOf(asked)),
-                            rates,
-                            limit);
+                    ActivationFit.of(run, asked -> proofs.get(choiceOf(asked)), rates, limit);
 
             long least =
                     proofs.entrySet().stream()
@@ -138,8 +133,7 @@ class ActivationFitTest {
 
     @Test
     void aLimitIsNeededAndNothingIsAskedForTwice() {
-        assertThatThrownBy(
-                        () -> run("schedule.activations=fit", "schedule.recompute=blocks"))
+        assertThatThrownBy(() -> run("schedule.activations=fit", "schedule.recompute=blocks"))
                 .isInstanceOf(ConfigException.class)
                 .hasMessageContaining("set device.memory-limit")
                 .hasMessageContaining("leave those out: what fits is chosen");

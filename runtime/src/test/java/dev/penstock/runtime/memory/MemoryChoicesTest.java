@@ -39,7 +39,10 @@ class MemoryChoicesTest {
     private static long held(MemoryChoice choice, int layers) {
         List<String> settings = new ArrayList<>(choice.settings());
         settings.replaceAll(
-                each -> each.startsWith("pipeline.chunks") ? "pipeline.chunks=" + (layers + 2) : each);
+                each ->
+                        each.startsWith("pipeline.chunks")
+                                ? "pipeline.chunks=" + (layers + 2)
+                                : each);
         settings.add("model.layers=" + layers);
         return RunParts.proof(run(settings)).held().largest();
     }

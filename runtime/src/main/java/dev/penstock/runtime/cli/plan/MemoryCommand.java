@@ -111,8 +111,7 @@ public final class MemoryCommand extends PenstockCommand {
         if (profile != null) {
             LoadedConfig measured =
                     ConfigLoader.loadOfRun(profile.resolve("resolved.conf"), List.of());
-            return MeasuredRates.of(
-                    measured, ProfileFile.read(profile), RunParts::proof, nominal);
+            return MeasuredRates.of(measured, ProfileFile.read(profile), RunParts::proof, nominal);
         }
         return nominal;
     }
@@ -141,8 +140,7 @@ public final class MemoryCommand extends PenstockCommand {
                                                             Quantities.bytes(least.heldBytes()),
                                                             Quantities.bytes(
                                                                     least.heldBytes()
-                                                                            - choices
-                                                                                    .limitBytes()),
+                                                                            - choices.limitBytes()),
                                                             least.name())));
         }
         choices.choices().stream()
@@ -174,7 +172,13 @@ public final class MemoryCommand extends PenstockCommand {
                         ratesFrom());
         out().printf(
                         "%-30s %10s %10s %10s %9s %6s  %s%n",
-                        "", "rank holds", "on host", "on disk", "tokens/s", "", "largest that fits");
+                        "",
+                        "rank holds",
+                        "on host",
+                        "on disk",
+                        "tokens/s",
+                        "",
+                        "largest that fits");
         double all = choices.choices().getFirst().tokensPerSecond();
         for (MemoryChoice choice : choices.choices()) {
             if (!choice.isPossible()) {

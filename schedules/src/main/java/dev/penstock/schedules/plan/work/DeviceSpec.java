@@ -41,8 +41,7 @@ public record DeviceSpec(
     }
 
     /** One with usual ways to its host and to a disk. */
-    public DeviceSpec(
-            long memoryBytes, double peakFlops, double achieved, double bytesPerSecond) {
+    public DeviceSpec(long memoryBytes, double peakFlops, double achieved, double bytesPerSecond) {
         this(
                 memoryBytes,
                 peakFlops,

@@ -159,8 +159,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                                         work.slices() > 1);
                 long bytes =
                         work.keptBytes(rank, slice, partition.get(stage) - again, last) + inputs;
-                moves[stage][slice] =
-                        Math.round(1e9 * bytes / own.hardware().hostBytesPerSecond());
+                moves[stage][slice] = Math.round(1e9 * bytes / own.hardware().hostBytesPerSecond());
             }
         }
         return moves;

@@ -90,12 +90,17 @@ class HardwareTest {
                 .isEqualTo(new RankHardware(9e9, 3e9, 80, 4e9, 1e9, BIG_INSIDE, BIG_INSIDE));
         // replicas in different nodes: two shards share a node's network
         assertThat(RankHardware.of(CLUSTER, layout, 2))
-                .isEqualTo(new RankHardware(5e9, 4e9, 40, 4e9, 1e9, SMALL_INSIDE, new Link(11, 0.5e9)));
+                .isEqualTo(
+                        new RankHardware(
+                                5e9, 4e9, 40, 4e9, 1e9, SMALL_INSIDE, new Link(11, 0.5e9)));
         // devices 10 to 12 of a layout of four ranks with three each
         assertThat(RankHardware.of(CLUSTER, new Layout(4, 1, 3), 3))
-                .isEqualTo(new RankHardware(5e9, 4e9, 40, 4e9, 1e9, SMALL_INSIDE, new Link(11, 1e9)));
+                .isEqualTo(
+                        new RankHardware(5e9, 4e9, 40, 4e9, 1e9, SMALL_INSIDE, new Link(11, 1e9)));
         assertThat(RankHardware.of(CLUSTER, new Layout(1, 1, 13), 0))
-                .isEqualTo(new RankHardware(5e9, 2e9, 40, 4e9, 1e9, new Link(5, 4e9), new Link(11, 1e9)));
+                .isEqualTo(
+                        new RankHardware(
+                                5e9, 2e9, 40, 4e9, 1e9, new Link(5, 4e9), new Link(11, 1e9)));
     }
 
     /**
