@@ -278,14 +278,13 @@ public final class RankWork implements AutoCloseable {
     /** What the rank holds memory for: of its device, and of the host for its stages. */
     List<MemoryUse> usesOfMemory() {
         List<MemoryUse> uses = new ArrayList<>(MemoryUse.of(device.memory()));
-        long onHost =
-                stages.values().stream()
-                        .flatMap(stage -> stage.hostMemory().stream())
-                        .mapToLong(MemoryUse::peakBytes)
-                        .sum();
-        if (onHost > 0) {
-            uses.add(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, onHost));
+        Map<String, Long> elsewhere = new TreeMap<>();
+        for (StageProgram stage : stages.values()) {
+            for (MemoryUse use : stage.hostMemory()) {
+                elsewhere.merge(use.use(), use.peakBytes(), Long::sum);
+            }
         }
+        elsewhere.forEach((use, bytes) -> uses.add(new MemoryUse(use, bytes)));
         return uses;
     }
 

@@ -51,6 +51,9 @@ public record MemoryUse(String use, long peakBytes) {
     /** Activations that left the device, in the host's memory or in files. */
     public static final String HOST_ACTIVATIONS = "activations on the host";
 
+    /** Files of optimizer state and of parameters that are divided or swapped. */
+    public static final String ON_DISK = "state on disk";
+
     /** All of them, as they are shown. */
     public static final List<String> ALL =
             List.of(
@@ -66,13 +69,14 @@ public record MemoryUse(String use, long peakBytes) {
                     COLLECTIVES,
                     MIRRORS,
                     KERNELS,
-                    HOST_ACTIVATIONS);
+                    HOST_ACTIVATIONS,
+                    ON_DISK);
 
     private static final String MIRROR = "mirror";
 
     /** Whether it counts against no device. */
     public boolean isOnHost() {
-        return use.equals(HOST_ACTIVATIONS);
+        return use.equals(HOST_ACTIVATIONS) || use.equals(ON_DISK);
     }
 
     /**

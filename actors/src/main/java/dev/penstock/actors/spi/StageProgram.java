@@ -148,7 +148,7 @@ public interface StageProgram extends AutoCloseable {
      */
     default void reload(WorkUnit unit) {}
 
-    /** What this stage holds and ever held on the host instead of its device. */
+    /** What this stage holds and ever held on the host or on disk instead of its device. */
     default List<MemoryUse> hostMemory() {
         return List.of();
     }

@@ -16,6 +16,7 @@ import dev.penstock.runtime.cli.cluster.StopCommand;
 import dev.penstock.runtime.cli.data.DataCommand;
 import dev.penstock.runtime.cli.init.InitCommand;
 import dev.penstock.runtime.cli.model.ModelCommand;
+import dev.penstock.runtime.cli.plan.MemoryCommand;
 import dev.penstock.runtime.cli.plan.PlanCommand;
 import dev.penstock.runtime.cli.run.ExportCommand;
 import dev.penstock.runtime.cli.run.PruneCommand;
@@ -46,6 +47,7 @@ import picocli.CommandLine.Option;
             ServeCommand.class,
             ScheduleCommand.class,
             PlanCommand.class,
+            MemoryCommand.class,
             TokenizerCommand.class,
             DataCommand.class,
             CheckpointCommand.class,

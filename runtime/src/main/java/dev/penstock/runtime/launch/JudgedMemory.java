@@ -9,6 +9,8 @@ import dev.penstock.runtime.config.run.Offload;
 import dev.penstock.runtime.config.run.ParallelSection;
 import dev.penstock.runtime.config.run.Recompute;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.memory.ActivationChoice;
+import dev.penstock.runtime.memory.MemoryProof;
 import dev.penstock.runtime.model.stage.StageBytes;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.schedules.ir.OpText;
@@ -35,15 +37,19 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
     /** The most that a rank holds, which runs a program that others may run as well. */
     private record Most(int rank, long calm, long bytes) {}
 
-    /** What keeps the order from running in the memory that ranks have, and with their layers. */
-    List<Problem> problems() {
+    /**
+     * What keeps the order from running in the memory that ranks have, and with their layers.
+     *
+     * @param chosen what was chosen to fit, for the advice
+     */
+    List<Problem> problems(Optional<ActivationChoice> chosen) {
         Optional<Long> limit = config().device().memoryLimit().map(Bytes::bytes);
         List<Most> most = limit.isPresent() ? mostOfPrograms() : List.of();
         return ScheduleValidator.validate(
                         proved.training(), proved.conditions().withMemoryLimit(limit(limit, most)))
                 .violations()
                 .stream()
-                .map(violation -> problem(violation, most))
+                .map(violation -> problem(violation, most, chosen))
                 .toList();
     }
 
@@ -108,13 +114,32 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
         return most;
     }
 
-    private Problem problem(Violation violation, List<Most> most) {
+    /** The same as bytes alone. */
+    MemoryProof.Held held() {
+        boolean mayDie = ConfiguredRecovery.replacesDeadProcesses(config());
+        List<MemoryPlan> ranks = planned.ofAllRanks();
+        return new MemoryProof.Held(
+                ranks,
+                IntStream.range(0, ranks.size())
+                        .mapToObj(
+                                rank ->
+                                        mayDie
+                                                ? planned.afterADeath(rank)
+                                                : ranks.get(rank).total())
+                        .toList(),
+                model(new RankPlace(0, 0, 0, 0)));
+    }
+
+    private Problem problem(
+            Violation violation, List<Most> most, Optional<ActivationChoice> chosen) {
         if (violation instanceof Violation.MemoryExceeded exceeded) {
             return loaded.problem(
                     "device.memory-limit",
                     wanted(exceeded, most.get(exceeded.place().rank())),
                     "%,d bytes".formatted(exceeded.limitBytes()),
-                    advice(exceeded, most.get(exceeded.place().rank())));
+                    chosen.map(choice -> "of what fit may choose, " + choice.reason() + "; ")
+                                    .orElse("")
+                            + advice(exceeded, most.get(exceeded.place().rank())));
         }
         return loaded.problem(
                 config().schedule().file().isPresent() ? "schedule.file" : "schedule.kind",

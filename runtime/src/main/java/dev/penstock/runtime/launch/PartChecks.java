@@ -1,6 +1,5 @@
 package dev.penstock.runtime.launch;
 
-import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.runtime.checkpoint.PeftAdapter;
@@ -19,13 +18,11 @@ import dev.penstock.runtime.data.CountedTargets;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.launch.RunOptions.DumpRequest;
 import dev.penstock.runtime.launch.devices.ConfiguredDevices;
-import dev.penstock.runtime.launch.devices.KernelMemory;
 import dev.penstock.runtime.links.CodecChoice;
+import dev.penstock.runtime.memory.ActivationChoice;
 import dev.penstock.runtime.metrics.Quantities;
-import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.ZeroSettings;
-import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.model.stage.SwappedRun;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -55,6 +52,9 @@ final class PartChecks {
     /** Of the links, where it was left open. */
     private final Optional<CodecChoice> codec;
 
+    /** Where what fits is to be chosen. */
+    private final Optional<ActivationChoice> activations;
+
     private final Optional<ProvedSchedule> schedule;
     private final Optional<TrainingData> data;
     private final Optional<GptSettings> sizes;
@@ -66,8 +66,13 @@ final class PartChecks {
     PartChecks(DraftConfig draft, RunStart asked, List<Problem> others, OptionalLong machineBytes) {
         this.draft = draft;
         this.codec = draft.problems().isEmpty() ? codec(draft.draft()) : Optional.empty();
-        this.loaded =
+        LoadedConfig coded =
                 codec.map(chosen -> draft.draft().withCodec(chosen.codec())).orElse(draft.draft());
+        this.activations =
+                draft.problems().isEmpty() && !asked.evaluateOnly()
+                        ? activations(coded)
+                        : Optional.empty();
+        this.loaded = activations.map(chosen -> chosen.in(coded)).orElse(coded);
         this.config = loaded.config();
         this.asked = asked;
         this.machineBytes = machineBytes;
@@ -96,6 +101,14 @@ final class PartChecks {
         }
     }
 
+    private static Optional<ActivationChoice> activations(LoadedConfig loaded) {
+        try {
+            return RunParts.activations(loaded);
+        } catch (ConfigException e) {
+            return Optional.empty(); // what is wrong with it is told below
+        }
+    }
+
     /**
      * The parts, whose starting point is open.
      *
@@ -113,6 +126,7 @@ final class PartChecks {
                 resident(ConfiguredModel.settings(config, schedule.orElseThrow())),
                 start.orElseThrow(),
                 codec,
+                activations,
                 machineBytes);
     }
 
@@ -248,8 +262,8 @@ final class PartChecks {
             return;
         }
         ProvedSchedule proved = schedule.orElseThrow();
-        PlannedMemory planned = plannedMemory(sizes.get(), proved);
-        problems.addAll(new JudgedMemory(loaded, proved, planned).problems());
+        PlannedMemory planned = PlannedMemory.of(config, sizes.get(), proved, asked.evaluateOnly());
+        problems.addAll(new JudgedMemory(loaded, proved, planned).problems(activations));
         if (machineBytes.isEmpty()) {
             return;
         }
@@ -336,31 +350,6 @@ final class PartChecks {
                                                     Quantities.bytes(ranks.getMax())),
                             "try smaller micro-batches (more batch.micro-batches), a smaller model, or schedule.recompute = full"));
         }
-    }
-
-    private PlannedMemory plannedMemory(GptSettings settings, ProvedSchedule proved) {
-        var stages =
-                new GptStageFactory(
-                                settings,
-                                proved.budgets(),
-                                (_, _, _, _) -> {},
-                                ParameterSource.none())
-                        .following(proved.passes());
-        boolean keepsSent =
-                ConfiguredDataPlane.keepsSentTensors(
-                        config.dataPlane(), ConfiguredFaults.harmFrames(config));
-        RunPlan plan = ConfiguredPlan.forMemory(config, proved, asked.evaluateOnly());
-        List<Integer> homes = ConfiguredPlan.homes(config);
-        return new PlannedMemory(
-                plan,
-                settings,
-                stages,
-                KernelMemory.of(config, plan, stages),
-                keepsSent,
-                config.device().kind().isCuda(),
-                config.library(),
-                homes,
-                ConfiguredPlan.meeting(config, homes));
     }
 
     /** No other process has the tokens of this program. */

@@ -7,9 +7,12 @@ import dev.penstock.actors.rank.BoundaryMemory;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
+import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.launch.devices.KernelMemory;
+import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.StageMemory;
+import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
 import java.util.ArrayList;
@@ -44,6 +47,38 @@ record PlannedMemory(
         List<Integer> homes,
         List<Integer> meeting) {
 
+    /**
+     * Of a run's order.
+     *
+     * @param settings of the model, of which sizes matter
+     * @param evaluateOnly whether nothing is trained
+     */
+    static PlannedMemory of(
+            RunConfig config, GptSettings settings, ProvedSchedule proved, boolean evaluateOnly) {
+        var stages =
+                new GptStageFactory(
+                                settings,
+                                proved.budgets(),
+                                (_, _, _, _) -> {},
+                                ParameterSource.none())
+                        .following(proved.passes());
+        boolean keepsSent =
+                ConfiguredDataPlane.keepsSentTensors(
+                        config.dataPlane(), ConfiguredFaults.harmFrames(config));
+        RunPlan plan = ConfiguredPlan.forMemory(config, proved, evaluateOnly);
+        List<Integer> homes = ConfiguredPlan.homes(config);
+        return new PlannedMemory(
+                plan,
+                settings,
+                stages,
+                KernelMemory.of(config, plan, stages),
+                keepsSent,
+                config.device().kind().isCuda(),
+                config.library(),
+                homes,
+                ConfiguredPlan.meeting(config, homes));
+    }
+
     /** As the run begins; entry r is rank r's. */
     List<MemoryPlan> ofAllRanks() {
         MirrorLayout layout = MirrorLayout.atFirst(plan, homes);
@@ -63,10 +98,39 @@ record PlannedMemory(
         StageMemory memory = stages.predictedMemory(own, place);
         List<MemoryUse> uses = uses(rank, layout, layout.heldBy(rank));
         uses.add(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, memory.onHost()));
+        uses.add(new MemoryUse(MemoryUse.ON_DISK, memory.offloaded()));
         return new MemoryPlan(
-                stages.formula(parameters, trained, rounded, integers, coded),
-                uses,
-                memory.offloaded());
+                planned(stages.formula(parameters, trained, rounded, integers, coded)), uses);
+    }
+
+    /** What is on disk is planned there, and not on the device. */
+    private List<MemoryUse> planned(List<MemoryUse> formula) {
+        Set<String> onDisk = onDisk();
+        List<MemoryUse> planned =
+                new ArrayList<>(
+                        formula.stream().filter(use -> !onDisk.contains(use.use())).toList());
+        long bytes =
+                formula.stream()
+                        .filter(use -> onDisk.contains(use.use()))
+                        .mapToLong(MemoryUse::peakBytes)
+                        .sum();
+        if (bytes > 0) {
+            planned.add(new MemoryUse(MemoryUse.ON_DISK, bytes));
+        }
+        return planned;
+    }
+
+    private Set<String> onDisk() {
+        ZeroSettings zero = model.zero();
+        if (zero.swap().isPresent()) {
+            return Set.of(MemoryUse.PARAMETERS, MemoryUse.GRADIENTS, MemoryUse.OPTIMIZER);
+        }
+        if (zero.offload().isEmpty()) {
+            return Set.of();
+        }
+        return zero.stage() >= 3
+                ? Set.of(MemoryUse.PARAMETERS, MemoryUse.OPTIMIZER)
+                : Set.of(MemoryUse.OPTIMIZER);
     }
 
     /**

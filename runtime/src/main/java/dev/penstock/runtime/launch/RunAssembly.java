@@ -44,6 +44,7 @@ import dev.penstock.runtime.launch.devices.KernelMemory;
 import dev.penstock.runtime.launch.devices.LostGpus;
 import dev.penstock.runtime.launch.devices.RankGpus;
 import dev.penstock.runtime.links.LinkCosts;
+import dev.penstock.runtime.memory.ActivationChoice;
 import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.PipelineMeter;
@@ -389,6 +390,11 @@ public final class RunAssembly implements AutoCloseable {
 
     public RunConfig config() {
         return parts.config();
+    }
+
+    /** What was chosen to fit into memory, and why; empty where nothing was to be chosen. */
+    Optional<String> activationReason() {
+        return parts.activations().map(ActivationChoice::reason);
     }
 
     /** Why tensors travel in the form in which they do; empty where the configuration says it. */

@@ -14,6 +14,10 @@ import dev.penstock.runtime.config.run.ScheduleSection;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.lengths.UnequalSteps;
 import dev.penstock.runtime.links.CodecChoice;
+import dev.penstock.runtime.memory.ActivationChoice;
+import dev.penstock.runtime.memory.ActivationFit;
+import dev.penstock.runtime.memory.MemoryProof;
+import dev.penstock.runtime.memory.Rates;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.schedules.ir.PipelineShape;
@@ -30,6 +34,7 @@ import java.util.stream.IntStream;
  *
  * @param start where the run begins; open, closed by the assembly that takes these parts
  * @param codec what was chosen for the links, where the configuration left it open
+ * @param activations what was chosen to fit into memory, where it was to be chosen
  * @param machineBytes memory that all ranks share; empty: they live somewhere else
  */
 public record RunParts(
@@ -40,6 +45,7 @@ public record RunParts(
         GptSettings model,
         StartingPoint start,
         Optional<CodecChoice> codec,
+        Optional<ActivationChoice> activations,
         OptionalLong machineBytes) {
     /** Steps whose lengths stand for all. */
     private static final int SIMULATED_STEPS = 8;
@@ -79,6 +85,7 @@ public record RunParts(
                 ConfiguredModel.settings(loaded.config(), proved),
                 start,
                 codec,
+                activations,
                 machineBytes);
     }
 
@@ -162,7 +169,8 @@ public record RunParts(
         return ConfigLoader.loadOfRun(config.run().name(), config.resolved(), settings);
     }
 
-    private static long memoryOfThisMachine() {
+    /** Bytes of memory that this process may use. */
+    public static long memoryOfThisMachine() {
         return ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class)
                 .getTotalMemorySize();
     }
@@ -188,14 +196,52 @@ public record RunParts(
     }
 
     /**
-     * A configuration in which the codec of its links is decided, where it is to be chosen: as the
-     * simulated step says, by this configuration alone.
+     * Proves what the ranks of a configuration hold, whose data nobody looks at.
+     *
+     * @throws ConfigException if the judge refuses its order; what is too large is not refused
+     */
+    public static MemoryProof proof(LoadedConfig loaded) {
+        ProvedSchedule proved = ProvedSchedule.of(loaded);
+        GptSettings sizes = ConfiguredModel.sizes(loaded.config(), proved);
+        return new MemoryProof(
+                loaded.config(),
+                proved.training(),
+                proved.inFlight(),
+                sizes,
+                () ->
+                        new JudgedMemory(
+                                        loaded,
+                                        proved,
+                                        PlannedMemory.of(loaded.config(), sizes, proved, false))
+                                .held());
+    }
+
+    /** What becomes of activations where that is to be chosen; empty where it is set. */
+    static Optional<ActivationChoice> activations(LoadedConfig loaded) {
+        RunConfig config = loaded.config();
+        return config.device()
+                .memoryLimit()
+                .filter(_ -> config.schedule().activations() == ScheduleSection.Activations.FIT)
+                .map(
+                        limit ->
+                                ActivationFit.of(
+                                        loaded,
+                                        RunParts::proof,
+                                        Rates.nominal(config.device()),
+                                        limit.bytes()));
+    }
+
+    /**
+     * A configuration in which the codec of its links is decided, and what becomes of activations,
+     * where these are to be chosen: as the simulated step says, by this configuration alone.
      *
      * @param order that it asks for
      * @throws ConfigException if the judge refuses it
      */
     public static LoadedConfig decided(LoadedConfig loaded, ConfiguredSchedule order) {
-        return codec(loaded, order).map(chosen -> loaded.withCodec(chosen.codec())).orElse(loaded);
+        LoadedConfig coded =
+                codec(loaded, order).map(chosen -> loaded.withCodec(chosen.codec())).orElse(loaded);
+        return activations(coded).map(chosen -> chosen.in(coded)).orElse(coded);
     }
 
     /**
@@ -209,7 +255,7 @@ public record RunParts(
         }
     }
 
-    /** What {@link #decided} takes, and why; empty if nothing is open. */
+    /** The codec that {@link #decided} takes, and why; empty if nothing is open. */
     static Optional<CodecChoice> codec(LoadedConfig loaded, ConfiguredSchedule order) {
         if (loaded.config().dataPlane().codec().isPresent()) {
             return Optional.empty();

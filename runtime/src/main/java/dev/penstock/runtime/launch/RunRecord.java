@@ -215,6 +215,8 @@ public final class RunRecord implements AutoCloseable {
                 .codecWords(config.pipeline().stages(), config.chunks())
                 .ifPresent(words -> lines.add("links: " + words));
         assembly.codecReason().ifPresent(reason -> lines.add("chosen codec: " + reason));
+        assembly.activationReason()
+                .ifPresent(reason -> lines.add("chosen for the memory limit: " + reason));
         config.dataPlane()
                 .emulatedWords(config.grid().ranks())
                 .ifPresent(words -> lines.add("emulated links: " + words));

@@ -101,7 +101,13 @@ public final class HardwareModel {
                         shape.microBatches(),
                         trained.tokens(shape.sliceLengths()),
                         run.schedule().recompute().units());
-        HardwareCosts costs =
+        List<Integer> partition =
+                run.pipeline()
+                        .partition()
+                        .layers()
+                        .filter(_ -> modelText.isEmpty())
+                        .orElse(trained.evenPartition(shape.stages()));
+        HardwareCosts resident =
                 HardwareCosts.ofRun(
                         new PlanRequest(
                                 trained,
@@ -109,14 +115,12 @@ public final class HardwareModel {
                                 EmulatedHardware.of(devices.cluster(), links),
                                 run.batch().sequences()),
                         choice,
-                        run.pipeline()
-                                .partition()
-                                .layers()
-                                .filter(_ -> modelText.isEmpty())
-                                .orElse(trained.evenPartition(shape.stages())),
+                        partition,
                         schedule,
                         run.schedule().recompute().blocks(trained.layers()),
                         run.parallel().sequence() ? layout.tensor() : 1);
+        HardwareCosts costs =
+                run.device().swap().isPresent() ? resident.swapped(partition) : resident;
         ChannelCodecs codecs = run.codecs();
         return costs.coded(channel -> bytesOfToken(codecs, channel, trained.width()));
     }

@@ -112,7 +112,9 @@ public final class MeasuredHardware {
                         device.memoryBytes(),
                         device.peakFlops() * speed,
                         device.achieved(),
-                        device.bytesPerSecond() * speed),
+                        device.bytesPerSecond() * speed,
+                        device.hostBytesPerSecond(),
+                        device.diskBytesPerSecond()),
                 group.inside());
     }
 

@@ -9,11 +9,10 @@ import java.util.List;
  * @param planned by the general formula alone: bytes per parameter, gradient and optimizer state,
  *     each divided where it is sharded; uses without a formula are not in it
  * @param proved what the rank's programs need, as the judge proved them
- * @param offloaded bytes on disk instead, in neither of them
  */
-public record MemoryPlan(List<MemoryUse> planned, List<MemoryUse> proved, long offloaded) {
+public record MemoryPlan(List<MemoryUse> planned, List<MemoryUse> proved) {
     /** Of a rank that takes no part. */
-    public static final MemoryPlan NOTHING = new MemoryPlan(List.of(), List.of(), 0);
+    public static final MemoryPlan NOTHING = new MemoryPlan(List.of(), List.of());
 
     public MemoryPlan {
         planned = List.copyOf(planned);
@@ -23,6 +22,11 @@ public record MemoryPlan(List<MemoryUse> planned, List<MemoryUse> proved, long o
     /** Proved bytes of all uses of the device. */
     public long total() {
         return proved.stream().filter(use -> !use.isOnHost()).mapToLong(MemoryUse::peakBytes).sum();
+    }
+
+    /** Proved bytes of files instead. */
+    public long offloaded() {
+        return of(proved, MemoryUse.ON_DISK);
     }
 
     /** Whether it is known what for; of a run whose log is all that is left, it is not. */

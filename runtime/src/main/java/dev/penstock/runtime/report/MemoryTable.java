@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** What ranks hold device memory for: planned, proved and measured side by side. */
+/** What ranks hold memory and files for: planned, proved and measured side by side. */
 final class MemoryTable {
-    private static final MemoryPlan UNKNOWN = new MemoryPlan(List.of(), List.of(), 0);
+    private static final MemoryPlan UNKNOWN = new MemoryPlan(List.of(), List.of());
 
     private MemoryTable() {}
 
@@ -40,14 +40,6 @@ final class MemoryTable {
                         .append(ReportTables.cell(difference(proved, peak)))
                         .append("</tr>");
             }
-            if (plan.offloaded() > 0) {
-                table.append("<tr><td>%d</td>".formatted(rank))
-                        .append(ReportTables.cell("on disk instead (offloaded)"))
-                        .append(ReportTables.cell("-"))
-                        .append(ReportTables.cell(Quantities.bytes(plan.offloaded())))
-                        .append(ReportTables.cell("-").repeat(2))
-                        .append("</tr>");
-            }
         }
         return table.append("</table></div>").toString();
     }
@@ -76,12 +68,8 @@ final class MemoryTable {
                                                                 MemoryPlan.of(measured, use)),
                                                         proved(plan, use)))
                         .collect(Collectors.joining(", "));
-        String offloaded =
-                plan.offloaded() == 0
-                        ? ""
-                        : "; %s on disk instead".formatted(Quantities.bytes(plan.offloaded()));
         String beside = plan.isByUse() ? " (proved)" : "";
-        return Optional.of("rank %d, measured%s: %s%s".formatted(largest, beside, uses, offloaded));
+        return Optional.of("rank %d, measured%s: %s".formatted(largest, beside, uses));
     }
 
     private static String proved(MemoryPlan plan, String use) {

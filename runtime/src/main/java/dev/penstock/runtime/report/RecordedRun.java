@@ -162,7 +162,7 @@ public final class RecordedRun {
         List<MemoryPlan> memory =
                 began.plannedBytes().stream()
                         .map(bytes -> List.of(new MemoryUse(ALL_USES, bytes)))
-                        .map(proved -> new MemoryPlan(List.of(), proved, 0))
+                        .map(proved -> new MemoryPlan(List.of(), proved))
                         .toList();
         var facts =
                 new RunFacts(

@@ -46,23 +46,23 @@ class MemoryTableTest {
                                 new MemoryUse("parameters", 30 * MIB),
                                 new MemoryUse("activations", 20 * MIB),
                                 new MemoryUse("parameters", 10 * MIB),
-                                new MemoryUse("mirrors", 0)),
-                        7 * MIB);
+                                new MemoryUse("mirrors", 0),
+                                new MemoryUse("state on disk", 7 * MIB)));
 
         String summary = report(directory, run, List.of(plan, plan));
 
         assertThat(summary.replaceAll("\\s+", " ")) // long lines are folded
                 .contains(
                         "rank 1, measured (proved): parameters 42.0 MiB (40.0 MiB), activations"
-                                + " 19.0 MiB (20.0 MiB), kernels 1.0 MiB (0 B); 7.0 MiB on disk"
-                                + " instead")
+                                + " 19.0 MiB (20.0 MiB), kernels 1.0 MiB (0 B), state on disk"
+                                + " 0 B (7.0 MiB)")
                 .contains("rank 1 286.1 MiB (planned 60.0 MiB)");
         assertThat(Files.readString(directory.report()))
                 .contains(
                         row("0", "parameters", "39.0 MiB", "40.0 MiB", "42.0 MiB", "+5.0 %"),
                         row("0", "activations", "-", "20.0 MiB", "19.0 MiB", "-5.0 %"),
                         row("1", "kernels", "-", "0 B", "1.0 MiB", "-"),
-                        row("1", "on disk instead (offloaded)", "-", "7.0 MiB", "-", "-"))
+                        row("1", "state on disk", "-", "7.0 MiB", "0 B", "-100.0 %"))
                 .doesNotContain("mirrors");
     }
 

@@ -281,7 +281,7 @@ class RunReportTest {
 
     private RunFacts facts(String name) {
         MemoryPlan planned =
-                new MemoryPlan(List.of(), List.of(new MemoryUse("parameters", 280L << 20)), 0);
+                new MemoryPlan(List.of(), List.of(new MemoryUse("parameters", 280L << 20)));
         return new RunFacts(
                 name,
                 "run { name = " + name + " }",

@@ -38,6 +38,7 @@ public final class Generators {
                             "interleaved-1f1b",
                             ANY,
                             (s, o) -> Interleaved.schedule(s, o.groupSize())),
+                    whole("gis", ANY, (s, o) -> GeneralizedInterleaved.schedule(s, o.groupSize())),
                     sliced("breadth-first", ANY, (s, _) -> BreadthFirst.schedule(s)),
                     sliced("zb-h1", ONE, (s, _) -> ZeroBubbleH1.schedule(s)),
                     sliced("zb-h2", ONE, (s, _) -> ZeroBubbleH2.schedule(s)),

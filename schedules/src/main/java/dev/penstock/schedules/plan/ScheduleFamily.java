@@ -97,6 +97,7 @@ record ScheduleFamily(
                         int group = micro / Math.max(1, micro / ranks);
                         yield 2 * (ranks - rank - 1) + (shape.chunks() - 1) * group + 1;
                     }
+                    case "gis" -> Math.ceilDiv(2 * ranks, 3) * (shape.chunks() - 1) + ranks - rank;
                     default -> 1;
                 };
         return Math.min(least, perRank);

@@ -44,6 +44,10 @@ class JavadocPicturesTest {
                 Arguments.of("TeraPipe1F1B", TeraPipe1F1B.schedule(shape(1, 4, 2))),
                 Arguments.of("Seq1F1B", Seq1F1B.schedule(shape(1, 4, 2))),
                 Arguments.of("Interleaved", Interleaved.schedule(shape(2, 4, 1), none)),
+                Arguments.of(
+                        "GeneralizedInterleaved",
+                        GeneralizedInterleaved.schedule(
+                                new PipelineShape(3, 2, 4, List.of(1)), none)),
                 Arguments.of("BreadthFirst", BreadthFirst.schedule(shape(2, 4, 1))),
                 Arguments.of(
                         "Seq1F1BInterleaved", Seq1F1BInterleaved.schedule(shape(2, 2, 2), none)));

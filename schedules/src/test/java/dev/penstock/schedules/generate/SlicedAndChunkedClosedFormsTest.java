@@ -6,11 +6,17 @@ import dev.penstock.schedules.generate.base.BackwardOrder;
 import dev.penstock.schedules.ir.PassKind;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.InsertOffloads;
+import dev.penstock.schedules.lower.OffloadSettings;
 import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
+import java.util.Collections;
 import java.util.List;
 import java.util.OptionalInt;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -65,6 +71,63 @@ class SlicedAndChunkedClosedFormsTest {
                 }
             }
         }
+    }
+
+    @Test
+    void gisHoldsWhatItsDistanceSaysAndItsBubbleShrinksWithTheGroup() {
+        for (PipelineShape shape : LegalShapes.everySmallShape()) {
+            if (!LegalShapes.canRun("gis", shape)) {
+                continue;
+            }
+            int ranks = shape.ranks();
+            int further = shape.chunks() - 1;
+            for (int group = 1; group <= ranks; group++) {
+                Schedule schedule = GeneralizedInterleaved.schedule(shape, OptionalInt.of(group));
+                int all = shape.microBatches() * shape.chunks();
+                long place = GeneralizedInterleaved.places(shape, group)[further];
+                List<Integer> peaks = peaks(schedule);
+                for (int rank = 0; rank < ranks; rank++) {
+                    long held = place + ranks - rank;
+                    assertThat((long) peaks.get(rank))
+                            .as("rank %d of %s, groups of %d", rank, shape, group)
+                            .isLessThanOrEqualTo(Math.min(held, all));
+                    if (shape.microBatches() >= 2 * place + ranks) {
+                        assertThat((long) peaks.get(rank)).isEqualTo(held);
+                    }
+                }
+                boolean near = group == 1 || 3 * group >= 2 * ranks;
+                if (near && shape.microBatches() % group == 0) {
+                    int bubble = shape.chunks() * (ranks - 1) - (group - 1) * further;
+                    long time = makespan(schedule, 1, 2);
+                    assertThat(time).as("%s", shape).isLessThanOrEqualTo(3L * (all + bubble));
+                    if (shape.microBatches() >= ranks + place) {
+                        assertThat(time)
+                                .as("%s, groups of %d", shape, group)
+                                .isEqualTo(3L * (all + bubble));
+                    }
+                }
+            }
+        }
+    }
+
+    /** PO-H: the early half of the chunks waits three times as long as the late half. */
+    @Test
+    void halfOfTheStagesHoldThreeQuartersOfTheUnits() {
+        var shape = new PipelineShape(24, 8, 96, List.of(1));
+        Schedule gis = Generators.generate("gis", shape);
+        Schedule half =
+                InsertOffloads.into(
+                        gis,
+                        new OffloadSettings(
+                                IntStream.range(0, 96).boxed().collect(Collectors.toSet()), 1));
+        Schedule full = InsertOffloads.into(gis, new OffloadSettings(Set.of(), 1));
+
+        int kept = Collections.max(peaks(gis));
+        assertThat(kept).isEqualTo(16 * 7 + 7 + 24);
+        assertThat(Collections.max(peaks(half)) / (double) kept).isBetween(0.25, 0.3);
+        assertThat(Collections.max(peaks(full))).isLessThanOrEqualTo(6);
+        assertThat(Collections.max(peaks(Generators.generate("interleaved-1f1b", shape))))
+                .isEqualTo(2 * 23 + 7 * 24 + 1);
     }
 
     @Test

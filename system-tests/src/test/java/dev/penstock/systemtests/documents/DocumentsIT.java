@@ -58,6 +58,7 @@ class DocumentsIT {
                     "evaluate",
                     "generate",
                     "schedule",
+                    "memory",
                     "plan",
                     "tokenizer",
                     "data",

@@ -60,6 +60,7 @@ class SameBitsIT {
     @ValueSource(
             strings = {
                 "interleaved-1f1b",
+                "gis",
                 "zb-h1",
                 "zb-h2",
                 "zb-1p",

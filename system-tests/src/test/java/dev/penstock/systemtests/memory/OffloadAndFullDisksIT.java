@@ -34,10 +34,10 @@ class OffloadAndFullDisksIT {
         assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(refused.err()).contains("device.memory-limit", "at least ");
         assertThat(trained.lossBits()).isEqualTo(bits);
-        assertThat(trained.out()).containsPattern("[0-9.]+ [KM]iB on disk instead");
+        assertThat(trained.out()).containsPattern("state on disk [0-9.]+ [KM]iB");
         assertThat(trained.directory().resolve("report.html"))
                 .content()
-                .contains("on disk instead (offloaded)");
+                .contains("state on disk");
         try (Stream<Path> left = Files.list(folder.resolve("disk"))) {
             assertThat(left).isEmpty();
         }

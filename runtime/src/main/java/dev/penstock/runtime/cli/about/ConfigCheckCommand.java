@@ -62,6 +62,12 @@ final class ConfigCheckCommand extends PenstockCommand {
                                 parts.schedule().sliceTokens(),
                                 parts.config().device().reductionBlock())
                         .ifPresent(note -> err().println("note: " + note));
+                parts.activations()
+                        .ifPresent(
+                                chosen ->
+                                        err().println(
+                                                        "note: chosen for the memory limit: "
+                                                                + chosen.reason()));
                 parts.notes().forEach(note -> err().println("note: " + note));
                 parts.data().counted().stream()
                         .flatMap(counted -> counted.notes().stream())

@@ -43,7 +43,9 @@ public record HardwareConfig(
                         nodes.memory().bytes() - nodes.reserved().bytes(),
                         nodes.peakTflops() * 1e12,
                         nodes.achieved(),
-                        nodes.memoryBandwidth().bytes()),
+                        nodes.memoryBandwidth().bytes(),
+                        nodes.hostBandwidth().bytes(),
+                        nodes.diskBandwidth().bytes()),
                 new Link(nodes.linkLatency().toNanos(), nodes.linkBandwidth().bytes()));
     }
 }

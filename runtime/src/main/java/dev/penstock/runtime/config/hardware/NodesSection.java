@@ -15,6 +15,8 @@ import java.time.Duration;
  * @param peakTflops matrix products of a device on paper, 10^12 FLOP/s
  * @param achieved share of the peak that training reaches
  * @param memoryBandwidth of a device, per second
+ * @param hostBandwidth between a device and its host's memory, each way, per second
+ * @param diskBandwidth between a device and a folder, each way, per second
  * @param linkBandwidth between two devices of a node, each way, per second
  * @param linkLatency between them
  */
@@ -34,6 +36,18 @@ public record NodesSection(
                 double achieved,
         @Setting(range = "[1 MiB, )", doc = "what a device's memory moves in a second")
                 Bytes memoryBandwidth,
+        @Setting(
+                        is = "4 GB",
+                        range = "[1 KiB, )",
+                        doc =
+                                "what goes from a device to its host's memory in a second, or back:"
+                                        + " activations that leave it")
+                Bytes hostBandwidth,
+        @Setting(
+                        is = "1 GB",
+                        range = "[1 KiB, )",
+                        doc = "what goes to a folder in a second, or back: what is swapped")
+                Bytes diskBandwidth,
         @Setting(
                         is = "16 GB",
                         range = "[1 KiB, )",

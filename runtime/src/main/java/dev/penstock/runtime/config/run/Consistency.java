@@ -67,6 +67,7 @@ final class Consistency {
         consistency.slicesFillTheContext();
         consistency.recomputedBlocksExist();
         consistency.offloadedStagesExist();
+        consistency.whatFitsIsAskedForOnce();
         consistency.learningRateFalls();
         consistency.keysAreOfTheLearningRatesSchedule();
         consistency.warmUpAndDecayFitTheRun();
@@ -985,6 +986,29 @@ final class Consistency {
                 "try schedule.recompute = blocks, which keeps the blocks' inputs",
                 "schedule.offload",
                 "schedule.recompute");
+    }
+
+    private void whatFitsIsAskedForOnce() {
+        ScheduleSection schedule = config.schedule();
+        if (schedule.activations() != ScheduleSection.Activations.FIT) {
+            return;
+        }
+        require(
+                config.device().memoryLimit().isPresent(),
+                "as-set where there is no device.memory-limit to fit into",
+                "fit",
+                "set device.memory-limit, or leave schedule.activations out",
+                "schedule.activations",
+                "device.memory-limit");
+        require(
+                schedule.recompute() == Recompute.Rule.NONE
+                        && schedule.offload() == Offload.Rule.NONE,
+                "as-set where schedule.recompute or schedule.offload is given",
+                "fit",
+                "leave those out: what fits is chosen",
+                "schedule.activations",
+                "schedule.recompute",
+                "schedule.offload");
     }
 
     private void learningRateFalls() {

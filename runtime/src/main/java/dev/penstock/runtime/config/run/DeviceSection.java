@@ -24,6 +24,8 @@ import java.util.stream.Stream;
  * @param swapCache whether what is swapped may stay in memory that nothing else needs
  * @param swapIntensity decides how layers are cut where a rank swaps, and nothing else
  * @param offload a folder for activations that leave the device; empty: the host's memory
+ * @param offloadIntensity decides which activations leave the device where that is to be chosen,
+ *     and nothing else
  * @param graphs whether GPUs are given work that comes again as CUDA graphs, by one call each
  */
 public record DeviceSection(
@@ -96,6 +98,14 @@ public record DeviceSection(
                                 "where activations go that leave the device: the host's memory, or"
                                         + " files in a folder")
                 Optional<Path> offload,
+        @Setting(
+                        is = "" + DeviceSection.OFFLOAD_INTENSITY,
+                        range = "[1, )",
+                        doc =
+                                "with schedule.activations = fit: floating-point operations that"
+                                        + " take a rank as long as moving a byte to the host; for a"
+                                        + " folder device.swap-intensity counts where that is more")
+                int offloadIntensity,
         @Setting(is = "false", doc = "GPUs are given work that comes again as CUDA graphs")
                 boolean graphs) {
     /** Tokens of a block of summation, unless another number is given. */
@@ -103,6 +113,9 @@ public record DeviceSection(
 
     /** Two slow cores beside a disk of a gigabyte a second. */
     public static final int SWAP_INTENSITY = 50;
+
+    /** A copy of 4 GB/s beside a rank of 100 GFLOP/s. */
+    public static final int OFFLOAD_INTENSITY = 25;
 
     /** Who multiplies matrices. */
     public enum Gemm {

@@ -33,6 +33,11 @@ public final class LoadedConfig {
         return new LoadedConfig(config.withCodec(codec), written, places);
     }
 
+    /** Same as {@link RunConfig#withActivations}, wherever its other values were written. */
+    public LoadedConfig withActivations(List<Integer> blocks, List<Integer> offloaded) {
+        return new LoadedConfig(config.withActivations(blocks, offloaded), written, places);
+    }
+
     /** This configuration for checks beyond its text. */
     public DraftConfig asDraft() {
         return new DraftConfig(this, List.of(), Set.of(), false);

@@ -201,6 +201,30 @@ public record RunConfig(
                 fault);
     }
 
+    /**
+     * This configuration where some blocks run again and the activations of some stages leave the
+     * device.
+     *
+     * @param blocks and {@code offloaded} stages, counted over the whole model
+     */
+    public RunConfig withActivations(List<Integer> blocks, List<Integer> offloaded) {
+        return Keys.assemble(
+                key ->
+                        switch (key.path()) {
+                            case "schedule.activations" -> ScheduleSection.Activations.AS_SET;
+                            case "schedule.recompute" ->
+                                    blocks.isEmpty()
+                                            ? Recompute.Rule.NONE
+                                            : new Recompute.Given(blocks);
+                            case "schedule.offload" ->
+                                    offloaded.isEmpty()
+                                            ? Offload.Rule.NONE
+                                            : new Offload.Given(offloaded);
+                            default -> key.valueIn(this);
+                        },
+                fault);
+    }
+
     /** Rows that a rank has of each slice of a micro-batch. */
     public List<Integer> rowsOfUnits(List<Integer> sliceLengths) {
         return sliceLengths.stream()

@@ -24,6 +24,7 @@ import java.util.stream.Stream;
  * @param slices how many token slices a sequence is cut into, for a kind that can; empty: 4 for a
  *     kind that lives on them, else 1
  * @param sliceLengths how long they are; given lengths also say how many
+ * @param activations whether recompute and offload are chosen for a memory limit
  * @param recompute what backwards compute a second time instead of keeping it from the forward
  * @param offload whose activations leave the device in between
  * @param reloadAhead how many computations before its backward a unit comes back
@@ -51,6 +52,13 @@ public record ScheduleSection(
                         range = "[1, )",
                         doc = "of equal tokens, balanced FLOPs, or tokens such as [96, 88, 72]")
                 SliceLengths sliceLengths,
+        @Setting(
+                        is = "as-set",
+                        doc =
+                                "as-set: recompute and offload as they stand; fit: for each stage"
+                                        + " and its blocks what makes the step shortest within"
+                                        + " device.memory-limit")
+                Activations activations,
         @Setting(
                         is = "none",
                         range = "[0, )",
@@ -125,6 +133,7 @@ public record ScheduleSection(
         ONE_FORWARD_ONE_BACKWARD("1f1b"),
         GPIPE("gpipe"),
         INTERLEAVED("interleaved-1f1b"),
+        GIS("gis"),
         BREADTH_FIRST("breadth-first"),
         ZB_H1("zb-h1"),
         ZB_H2("zb-h2"),
@@ -175,6 +184,7 @@ public record ScheduleSection(
                 case ONE_FORWARD_ONE_BACKWARD,
                         GPIPE,
                         INTERLEAVED,
+                        GIS,
                         BREADTH_FIRST,
                         ZB_H1,
                         ZB_H2,
@@ -284,6 +294,25 @@ public record ScheduleSection(
      */
     public int heldMore(int stages) {
         return holdMore.orElse(wiring == Wiring.STRAIGHT ? 0 : stages);
+    }
+
+    /** Who says what becomes of activations between forward and backward. */
+    public enum Activations implements Worded {
+        /** The keys recompute and offload. */
+        AS_SET("as-set"),
+        /** The memory limit, by proof and simulation. */
+        FIT("fit");
+
+        private final String word;
+
+        Activations(String word) {
+            this.word = word;
+        }
+
+        @Override
+        public String word() {
+            return word;
+        }
     }
 
     /** In which order GPipe runs its backward passes. */

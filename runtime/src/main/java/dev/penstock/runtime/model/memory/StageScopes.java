@@ -188,8 +188,13 @@ public final class StageScopes implements AutoCloseable {
                 scratch.liveBytes(),
                 gathered.liveBytes(),
                 accumulators.liveBytes(),
-                (offloaded == null ? 0 : offloaded.liveBytes()) + (swap == null ? 0 : swap.bytes()),
+                diskBytes(),
                 host.liveBytes());
+    }
+
+    /** Returns the bytes of this stage's files for state that is divided or swapped. */
+    public long diskBytes() {
+        return (offloaded == null ? 0 : offloaded.liveBytes()) + (swap == null ? 0 : swap.bytes());
     }
 
     @Override

@@ -574,8 +574,12 @@ public final class GptStage implements StageProgram {
 
     @Override
     public List<MemoryUse> hostMemory() {
-        long bytes = scopes.host().peakBytes();
-        return bytes == 0 ? List.of() : List.of(new MemoryUse(MemoryUse.HOST_ACTIVATIONS, bytes));
+        return List.of(
+                        new MemoryUse(MemoryUse.HOST_ACTIVATIONS, scopes.host().peakBytes()),
+                        new MemoryUse(MemoryUse.ON_DISK, scopes.diskBytes()))
+                .stream()
+                .filter(use -> use.peakBytes() > 0)
+                .toList();
     }
 
     private void evaluate(WorkUnit unit, UnitActivations a) {

@@ -70,6 +70,8 @@ class HardwareLoaderTest {
                                                 1.0,
                                                 0.5,
                                                 new Bytes(20_000_000_000L),
+                                                new Bytes(4_000_000_000L),
+                                                new Bytes(1_000_000_000L),
                                                 new Bytes(16_000_000_000L),
                                                 Duration.ofNanos(5_000))),
                                 new NetworkSection(

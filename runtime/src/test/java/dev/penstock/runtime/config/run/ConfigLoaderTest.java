@@ -93,6 +93,7 @@ class ConfigLoaderTest {
                                         ScheduleSection.Backward.FIFO,
                                         Optional.empty(),
                                         SliceLengths.Rule.EQUAL,
+                                        ScheduleSection.Activations.AS_SET,
                                         Recompute.Rule.NONE,
                                         Offload.Rule.NONE,
                                         1,
@@ -142,6 +143,7 @@ class ConfigLoaderTest {
                                         DeviceSection.SwapCache.KEEP,
                                         50,
                                         Optional.empty(),
+                                        25,
                                         false),
                                 new EvaluationSection(50, 8, List.of()),
                                 new CheckpointSection(100, 2, false),
@@ -213,6 +215,7 @@ class ConfigLoaderTest {
                        ranks-per-node = 2 }
             schedule {
               kind = seq1f1b, backward = reverse, slices = 3, slice-lengths = [40, 32, 24]
+              activations = as-set
               recompute = [0, 3], offload = [1], reload-ahead = 2, file = corpus.txt, candidates = []
               costs = [1, 2, 3, 4, 5, 6, 7, 8, 9]
               wiring = straight, wiring-seed = 0, without = [], hold-more = auto
@@ -227,7 +230,7 @@ class ConfigLoaderTest {
             device {
               kind = cpu, threads = 3, gemm = java, precision = bf16, reduction-block = 8
               vector-bits = 256, memory-limit = 1.5 GiB, swap-cache = drop
-              swap-intensity = 51, offload = activations, graphs = on
+              swap-intensity = 51, offload = activations, offload-intensity = 26, graphs = on
             }
             evaluation {
               every = 14, batches = 1
@@ -312,6 +315,7 @@ class ConfigLoaderTest {
                                         ScheduleSection.Backward.REVERSE,
                                         Optional.of(3),
                                         new SliceLengths.Given(List.of(40, 32, 24)),
+                                        ScheduleSection.Activations.AS_SET,
                                         new Recompute.Given(List.of(0, 3)),
                                         new Offload.Given(List.of(1)),
                                         2,
@@ -361,6 +365,7 @@ class ConfigLoaderTest {
                                         DeviceSection.SwapCache.DROP,
                                         51,
                                         Optional.of(Path.of("activations")),
+                                        26,
                                         true),
                                 new EvaluationSection(
                                         14,

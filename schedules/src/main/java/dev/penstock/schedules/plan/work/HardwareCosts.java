@@ -35,6 +35,9 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
     /** By slice: bytes of what one shard sends to one shard of the next stage. */
     private final long[] hopBytes;
 
+    /** By stage and slice: one way of a unit's activations between device and host. */
+    private final long[][] moves;
+
     private final int boundaryParts;
 
     /** Bytes of a token on its way; 0 where tensors travel as they are. */
@@ -48,6 +51,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 times,
                 reductions,
                 new long[placement.stages()],
+                new long[placement.stages()][work.slices()],
                 work.layout().boundaryParts(),
                 _ -> 0);
     }
@@ -58,9 +62,11 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             StageTimes times,
             long[] reductions,
             long[] gathers,
+            long[][] moves,
             int boundaryParts,
             ToLongFunction<Channel> codedBytes) {
         this.work = work;
+        this.moves = moves;
         this.boundaryParts = boundaryParts;
         this.codedBytes = codedBytes;
         this.placement = placement;
@@ -129,8 +135,64 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 new StageTimes(work, partition, placement, inside),
                 StepTail.sums(work, partition, placement, choice.zero()),
                 StepTail.gathers(work, partition, placement),
+                moves(work, partition, placement, ofStages(rerun, partition)),
                 boundaryParts,
                 _ -> 0);
+    }
+
+    private static long[][] moves(
+            PipelineWork work, List<Integer> partition, Placement placement, List<Integer> rerun) {
+        long[][] moves = new long[partition.size()][work.slices()];
+        for (int stage = 0; stage < moves.length; stage++) {
+            int rank = placement.rankOf(stage);
+            PipelineWork.RankWork own = work.ranks().get(rank);
+            int again = rerun.get(stage);
+            boolean last = stage == moves.length - 1;
+            for (int slice = 0; slice < work.slices(); slice++) {
+                long inputs =
+                        again
+                                * UnitBytes.recomputed(
+                                        work.request().model(),
+                                        work.request().bytes(),
+                                        own.shards(),
+                                        work.tokens(slice),
+                                        work.slices() > 1);
+                long bytes =
+                        work.keptBytes(rank, slice, partition.get(stage) - again, last) + inputs;
+                moves[stage][slice] = Math.round(1e9 * bytes / own.hardware().hostBytesPerSecond());
+            }
+        }
+        return moves;
+    }
+
+    /**
+     * The same where all parameters lie in a folder: each gather loads a stage's, each reduction
+     * writes its gradients.
+     *
+     * @param partition blocks of each stage
+     */
+    public HardwareCosts swapped(List<Integer> partition) {
+        long[] loads = new long[partition.size()];
+        long[] writes = new long[partition.size()];
+        for (int stage = 0; stage < loads.length; stage++) {
+            int rank = placement.rankOf(stage);
+            boolean first = stage == 0;
+            boolean last = stage == loads.length - 1;
+            double rate = work.ranks().get(rank).hardware().diskBytesPerSecond() / 1e9;
+            int blocks = partition.get(stage);
+            loads[stage] =
+                    Math.round(
+                            work.stageParameters(rank, blocks, first, last)
+                                    * work.request().bytes().parameter()
+                                    / rate);
+            writes[stage] =
+                    Math.round(
+                            work.trainedParameters(rank, blocks, first, last)
+                                    * work.request().bytes().gradient()
+                                    / rate);
+        }
+        return new HardwareCosts(
+                work, placement, times, writes, loads, moves, boundaryParts, codedBytes);
     }
 
     /**
@@ -140,7 +202,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
      */
     public HardwareCosts coded(ToLongFunction<Channel> bytesOfToken) {
         return new HardwareCosts(
-                work, placement, times, reductions, gathers, boundaryParts, bytesOfToken);
+                work, placement, times, reductions, gathers, moves, boundaryParts, bytesOfToken);
     }
 
     private static PipelineWork work(PlanRequest request, PlanChoice choice) {
@@ -185,7 +247,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             case Op.ReduceGradients(int stage) -> reductions[stage];
             case Op.GatherParameters(int stage, LayerRange layers) ->
                     Math.round(gathers[stage] * times.share(stage, layers));
-            case Op.UnitOp _, Op.Overlapped _, Op.ReleaseParameters _ -> 0;
+            case Op.ActivationOp move -> moves[move.stage()][move.unit().slice()];
+            case Op.Compute _, Op.Transfer _, Op.Overlapped _, Op.ReleaseParameters _ -> 0;
         };
     }
 

@@ -10,6 +10,8 @@ import java.util.stream.IntStream;
  * @param flopsPerSecond that a device reaches
  * @param bytesPerSecond of a device's memory
  * @param memoryBytes of a device
+ * @param hostBytesPerSecond between a device and its host's memory, each way
+ * @param diskBytesPerSecond between a device and a folder, each way
  * @param tensorLink between the shards of a replica
  * @param dataLink between replicas, one shard's share
  */
@@ -17,6 +19,8 @@ public record RankHardware(
         double flopsPerSecond,
         double bytesPerSecond,
         long memoryBytes,
+        double hostBytesPerSecond,
+        double diskBytesPerSecond,
         Link tensorLink,
         Link dataLink) {
 
@@ -29,6 +33,14 @@ public record RankHardware(
                 groups.stream().mapToDouble(g -> g.device().flopsPerSecond()).min().orElseThrow(),
                 groups.stream().mapToDouble(g -> g.device().bytesPerSecond()).min().orElseThrow(),
                 groups.stream().mapToLong(g -> g.device().memoryBytes()).min().orElseThrow(),
+                groups.stream()
+                        .mapToDouble(g -> g.device().hostBytesPerSecond())
+                        .min()
+                        .orElseThrow(),
+                groups.stream()
+                        .mapToDouble(g -> g.device().diskBytesPerSecond())
+                        .min()
+                        .orElseThrow(),
                 areShardsInsideNodes(cluster, layout, rank) ? inside : cluster.network(),
                 // the ring of replicas of every shard that a node has crosses its network once
                 cluster.isOneNode(first, end)

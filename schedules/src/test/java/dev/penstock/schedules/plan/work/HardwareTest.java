@@ -87,15 +87,20 @@ class HardwareTest {
         var layout = new Layout(3, 2, 2);
 
         assertThat(RankHardware.of(CLUSTER, layout, 1))
-                .isEqualTo(new RankHardware(9e9, 3e9, 80, BIG_INSIDE, BIG_INSIDE));
+                .isEqualTo(new RankHardware(9e9, 3e9, 80, 4e9, 1e9, BIG_INSIDE, BIG_INSIDE));
         // replicas in different nodes: two shards share a node's network
         assertThat(RankHardware.of(CLUSTER, layout, 2))
-                .isEqualTo(new RankHardware(5e9, 4e9, 40, SMALL_INSIDE, new Link(11, 0.5e9)));
+                .isEqualTo(
+                        new RankHardware(
+                                5e9, 4e9, 40, 4e9, 1e9, SMALL_INSIDE, new Link(11, 0.5e9)));
         // devices 10 to 12 of a layout of four ranks with three each
         assertThat(RankHardware.of(CLUSTER, new Layout(4, 1, 3), 3))
-                .isEqualTo(new RankHardware(5e9, 4e9, 40, SMALL_INSIDE, new Link(11, 1e9)));
+                .isEqualTo(
+                        new RankHardware(5e9, 4e9, 40, 4e9, 1e9, SMALL_INSIDE, new Link(11, 1e9)));
         assertThat(RankHardware.of(CLUSTER, new Layout(1, 1, 13), 0))
-                .isEqualTo(new RankHardware(5e9, 2e9, 40, new Link(5, 4e9), new Link(11, 1e9)));
+                .isEqualTo(
+                        new RankHardware(
+                                5e9, 2e9, 40, 4e9, 1e9, new Link(5, 4e9), new Link(11, 1e9)));
     }
 
     /**
@@ -125,7 +130,7 @@ class HardwareTest {
         assertThat(IntStream.range(0, 4).map(layout::firstDevice)).containsExactly(0, 4, 6, 10);
         assertThat(IntStream.range(0, 4).map(layout::devicesOf)).containsExactly(4, 2, 4, 2);
         assertThat(RankHardware.of(CLUSTER, layout, 1))
-                .isEqualTo(new RankHardware(9e9, 3e9, 80, BIG_INSIDE, BIG_INSIDE));
+                .isEqualTo(new RankHardware(9e9, 3e9, 80, 4e9, 1e9, BIG_INSIDE, BIG_INSIDE));
         assertThat(RankHardware.of(CLUSTER, layout, 2).flopsPerSecond()).isEqualTo(5e9);
         // as many send as the rank with fewer shards has, over both replicas
         assertThat(RankHardware.hop(CLUSTER, layout, 0, 1)).isEqualTo(new Link(11, 0.5e9));

@@ -1,0 +1,246 @@
+package dev.penstock.runtime.memory;
+
+import dev.penstock.actors.spi.MemoryUse;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.shape.ModelShape;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+
+/**
+ * What ways to spend less memory make of a run: what they hold, what they cost, and the largest
+ * model of the same shape, with more layers, that trains within the limit.
+ *
+ * @param limitBytes of every rank
+ * @param parameters of the model as it is
+ * @param layers of it
+ * @param choices the ways that were looked at
+ */
+public record MemoryChoices(
+        long limitBytes, long parameters, int layers, List<MemoryChoice> choices) {
+    /** No larger models are looked at. */
+    private static final int MOST_LAYERS = 512;
+
+    /** Nor larger ones than so many times the model's own layers. */
+    private static final int MOST_TIMES = 16;
+
+    public MemoryChoices {
+        choices = List.copyOf(choices);
+    }
+
+    /**
+     * What one way makes of the run.
+     *
+     * @param name of the way
+     * @param settings that take it
+     * @param heldBytes the most that a rank holds of its device
+     * @param hostBytes the most activations of a rank on its host, or in its folder
+     * @param diskBytes the most that a rank has in files of {@code device.swap} or {@code
+     *     parallel.zero.offload}
+     * @param fits whether every rank keeps within the limit
+     * @param stepNanos a simulated step
+     * @param tokensPerSecond of all replicas
+     * @param largestLayers of the largest model that fits; 0 if none does
+     * @param largestParameters of that model
+     * @param note what was chosen, or why there is no such run; else empty
+     */
+    public record MemoryChoice(
+            String name,
+            List<String> settings,
+            long heldBytes,
+            long hostBytes,
+            long diskBytes,
+            boolean fits,
+            long stepNanos,
+            double tokensPerSecond,
+            int largestLayers,
+            long largestParameters,
+            String note) {
+        public MemoryChoice {
+            settings = List.copyOf(settings);
+        }
+
+        /** Whether the run can be like this, whatever it holds. */
+        public boolean isPossible() {
+            return heldBytes > 0;
+        }
+    }
+
+    /** Reads, proves and times runs. */
+    private record Work(
+            Function<List<String>, LoadedConfig> reader,
+            Function<LoadedConfig, MemoryProof> prover,
+            Rates rates,
+            long limit) {
+        MemoryProof proof(List<String> settings) {
+            return prover.apply(reader.apply(settings));
+        }
+    }
+
+    /**
+     * Looks at all ways that suit a run.
+     *
+     * @param reader reads the configuration under settings
+     * @param prover proves a configuration as its run would
+     * @param limit bytes of every rank
+     */
+    public static MemoryChoices of(
+            Function<List<String>, LoadedConfig> reader,
+            Function<LoadedConfig, MemoryProof> prover,
+            Rates rates,
+            long limit) {
+        var work = new Work(reader, prover, rates, limit);
+        LoadedConfig asIs = reader.apply(List.of());
+        ModelShape shape = shape(asIs.config());
+        List<MemoryChoice> choices = new ArrayList<>();
+        for (MemoryWay way : MemoryWay.of(asIs.config())) {
+            choices.add(choice(work, way, shape.layers(), choices));
+        }
+        return new MemoryChoices(limit, shape.parameters(), shape.layers(), choices);
+    }
+
+    /** The fastest that fits; empty if none does. */
+    public Optional<MemoryChoice> fastest() {
+        return choices.stream()
+                .filter(each -> each.isPossible() && each.fits())
+                .min((a, b) -> Long.compare(a.stepNanos(), b.stepNanos()));
+    }
+
+    /** Whether no larger model was tried. */
+    public boolean isLargestTried(MemoryChoice choice) {
+        return choice.largestLayers() == most(layers);
+    }
+
+    private static int most(int layers) {
+        return (int) Math.min(MOST_LAYERS, (long) MOST_TIMES * layers);
+    }
+
+    /** The one that holds least; empty if none is possible. */
+    public Optional<MemoryChoice> least() {
+        return choices.stream()
+                .filter(MemoryChoice::isPossible)
+                .min((a, b) -> Long.compare(a.heldBytes(), b.heldBytes()));
+    }
+
+    private static ModelShape shape(RunConfig config) {
+        return config.model().shape(config.data().tokenizer().vocabulary());
+    }
+
+    private static MemoryChoice choice(
+            Work work, MemoryWay way, int layers, List<MemoryChoice> before) {
+        List<String> settings = way.settings().apply(layers);
+        try {
+            LoadedConfig loaded = work.reader.apply(settings);
+            String note = "";
+            if (way.isFit()) {
+                ActivationChoice chosen =
+                        ActivationFit.of(loaded, work.prover, work.rates, work.limit);
+                loaded = chosen.in(loaded);
+                note = chosen.reason();
+            }
+            MemoryProof proof = work.prover.apply(loaded);
+            int largest =
+                    way.isFit()
+                            ? before.stream().mapToInt(MemoryChoice::largestLayers).max().orElse(0)
+                            : largest(work, way, layers, proof.held().largest());
+            long nanos = StepCosts.stepNanos(proof, work.rates);
+            RunConfig config = proof.config();
+            long tokens = (long) config.batch().sequences() * config.model().context();
+            return new MemoryChoice(
+                    way.name(),
+                    settings,
+                    proof.held().largest(),
+                    most(proof, MemoryUse.HOST_ACTIVATIONS),
+                    proof.held().ranks().stream()
+                            .mapToLong(plan -> plan.offloaded())
+                            .max()
+                            .orElse(0),
+                    proof.held().largest() <= work.limit,
+                    nanos,
+                    1e9 * tokens / nanos,
+                    largest,
+                    largest == 0 ? 0 : parameters(proof, largest),
+                    note);
+        } catch (ConfigException e) {
+            Problem first = e.problems().getFirst();
+            return new MemoryChoice(
+                    way.name(),
+                    settings,
+                    0,
+                    0,
+                    0,
+                    false,
+                    0,
+                    0,
+                    0,
+                    0,
+                    "%s: expected %s".formatted(first.key(), first.expected()));
+        }
+    }
+
+    private static long most(MemoryProof proof, String use) {
+        return proof.held().ranks().stream()
+                .mapToLong(
+                        plan ->
+                                plan.proved().stream()
+                                        .filter(each -> each.use().equals(use))
+                                        .mapToLong(MemoryUse::peakBytes)
+                                        .sum())
+                .max()
+                .orElse(0);
+    }
+
+    private static long parameters(MemoryProof proof, int layers) {
+        ModelShape shape = proof.sizes().shape();
+        return shape.parameters() + (layers - shape.layers()) * shape.layerParameters();
+    }
+
+    /**
+     * The most layers that fit: what is held grows with every layer, nearly in a straight line, so
+     * that the answer follows from two models and is proved.
+     */
+    private static int largest(Work work, MemoryWay way, int layers, long held) {
+        if (held > work.limit) {
+            return fewer(work, way, layers);
+        }
+        double ofLayer = Math.max(1, heldBytes(work, way, 2 * layers) - held) / (double) layers;
+        long guess = layers + (long) ((work.limit - held) / ofLayer);
+        int at = (int) Math.min(most(layers), guess);
+        while (at > layers) {
+            long excess = heldBytes(work, way, at) - work.limit;
+            if (excess <= 0) {
+                return at;
+            }
+            at -= (int) Math.max(1, Math.min(at, excess / ofLayer));
+        }
+        return layers;
+    }
+
+    /** Below the model's own layers, the first that fit. */
+    private static int fewer(Work work, MemoryWay way, int layers) {
+        int low = 0;
+        int high = layers;
+        while (high - low > 1) {
+            int middle = (low + high) / 2;
+            boolean fits;
+            try {
+                fits = heldBytes(work, way, middle) <= work.limit;
+            } catch (ConfigException e) {
+                return 0; // fewer than stages
+            }
+            low = fits ? middle : low;
+            high = fits ? high : middle;
+        }
+        return low;
+    }
+
+    private static long heldBytes(Work work, MemoryWay way, int layers) {
+        List<String> settings = new ArrayList<>(way.settings().apply(layers));
+        settings.add("model.layers=" + layers);
+        return work.proof(settings).held().largest();
+    }
+}
