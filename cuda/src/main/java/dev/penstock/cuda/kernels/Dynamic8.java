@@ -54,10 +54,14 @@ public final class Dynamic8 {
     /** What magnitudes there are, rising from 0 to 1. */
     private final float[] magnitudes;
 
-    /** The bits of the largest float that is nearer to magnitude i than to the next, or half way. */
+    /**
+     * The bits of the largest float that is nearer to magnitude i than to the next, or half way.
+     */
     private final int[] bounds;
 
-    /** The magnitude nearest to the least float of a bucket, in which there is one bound at most. */
+    /**
+     * The magnitude nearest to the least float of a bucket, in which there is one bound at most.
+     */
     private final short[] nearest = new short[BUCKETS];
 
     private Dynamic8(boolean signed) {
@@ -144,7 +148,8 @@ public final class Dynamic8 {
         int magnitude = bits & Integer.MAX_VALUE; // of floats above 0 integers have the order
         int bucket = Math.clamp((magnitude >> BUCKET_SHIFT) - FIRST_BUCKET, 0, BUCKETS - 1);
         int index = nearest[bucket];
-        index += (bounds[index] - magnitude) >>> 31; // a branch would be guessed wrong half the time
+        index +=
+                (bounds[index] - magnitude) >>> 31; // a branch would be guessed wrong half the time
         return (byte)
                 (signed
                         ? (Math.min(index, 128 + sign) ^ sign) - sign
