@@ -121,7 +121,7 @@ class ProductContractTest extends KernelContract {
         return switch (type) {
             case BF16 -> Truth.roundedToBFloat16(a);
             case F16 -> Truth.roundedToHalf(a);
-            case F32, I32, I8, I64 -> a;
+            case F32, I32, I8, I64, DYNAMIC8, DYNAMIC8_POSITIVE -> a;
         };
     }
 

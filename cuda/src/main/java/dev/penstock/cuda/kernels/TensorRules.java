@@ -42,7 +42,7 @@ final class TensorRules {
         boolean right =
                 switch (multiply) {
                     case F32, BF16, F16 -> tensor.type() == DType.F32 || tensor.type() == multiply;
-                    case I32, I8, I64 -> false;
+                    case I32, I8, I64, DYNAMIC8, DYNAMIC8_POSITIVE -> false;
                 };
         if (!right) {
             throw new DeviceException(

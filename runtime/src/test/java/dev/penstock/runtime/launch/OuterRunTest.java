@@ -101,7 +101,9 @@ class OuterRunTest {
 
     private static Map<String, Long> withoutOuter(JsonNode sentBytes) {
         Map<String, Long> others = new HashMap<>();
-        sentBytes.propertyStream().forEach(use -> others.put(use.getKey(), use.getValue().asLong()));
+        sentBytes
+                .propertyStream()
+                .forEach(use -> others.put(use.getKey(), use.getValue().asLong()));
         others.remove("outer gradients");
         others.values().removeIf(bytes -> bytes == 0);
         return others;

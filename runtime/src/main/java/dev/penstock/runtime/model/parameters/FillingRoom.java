@@ -80,7 +80,12 @@ final class FillingRoom implements AutoCloseable {
             DeviceBuffer here = codes.allocate("codes", coded);
             code(
                     new Tensor(
-                            here, 0, tensor.type(), tensor.rows(), tensor.columns(), tensor.stride()),
+                            here,
+                            0,
+                            tensor.type(),
+                            tensor.rows(),
+                            tensor.columns(),
+                            tensor.stride()),
                     piece);
             tensor.buffer().write(tensor.offsetBytes(), here.segment());
         }
