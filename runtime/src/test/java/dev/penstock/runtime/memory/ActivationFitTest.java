@@ -1,5 +1,6 @@
 package dev.penstock.runtime.memory;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -86,7 +87,11 @@ class ActivationFitTest {
 
         for (long limit : limits) {
             ActivationChoice chosen =
-                    ActivationFit.of(run, asked -> proofs.get(choiceOf(asked)), rates, limit);
+                    ActivationFit.of(
+                            run,
+                            asked -> requireNonNull(proofs.get(choiceOf(asked))),
+                            rates,
+                            limit);
 
             long least =
                     proofs.entrySet().stream()
@@ -99,7 +104,11 @@ class ActivationFitTest {
         }
         long tooLittle = limits.first() - 1;
         ActivationChoice none =
-                ActivationFit.of(run, asked -> proofs.get(choiceOf(asked)), rates, tooLittle);
+                ActivationFit.of(
+                        run,
+                        asked -> requireNonNull(proofs.get(choiceOf(asked))),
+                        rates,
+                        tooLittle);
         assertThat(none.fits()).isFalse();
         assertThat(none.heldBytes()).isEqualTo(limits.first());
         assertThat(none.reason()).contains("1 B more than the limit");

@@ -8,9 +8,6 @@ import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.memory.MemoryChoices.MemoryChoice;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /** What is said to fit proves to fit, and one layer more does not. */
@@ -47,19 +44,22 @@ class MemoryChoicesTest {
         return RunParts.proof(run(settings)).held().largest();
     }
 
+    private static MemoryChoice named(MemoryChoices found, String name) {
+        return found.choices().stream()
+                .filter(choice -> choice.name().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
     @Test
     void theLargestThatTrainsIsProvedAndNoLayerMoreIs() {
         long limit = RunParts.proof(run(List.of())).held().largest() + 200_000;
 
         MemoryChoices found = choices(limit);
 
-        Map<String, MemoryChoice> byName =
-                found.choices().stream()
-                        .collect(Collectors.toMap(MemoryChoice::name, Function.identity()));
         for (String name :
                 List.of("keep all activations", "recompute whole units", "swap everything")) {
-            MemoryChoice choice = byName.get(name);
-            assertThat(choice).isNotNull();
+            MemoryChoice choice = named(found, name);
             int layers = choice.largestLayers();
             assertThat(layers).as(name).isGreaterThanOrEqualTo(4);
             assertThat(held(choice, layers)).as(name).isLessThanOrEqualTo(limit);
@@ -67,8 +67,8 @@ class MemoryChoicesTest {
                 assertThat(held(choice, layers + 1)).as(name).isGreaterThan(limit);
             }
         }
-        assertThat(byName.get("swap everything").diskBytes()).isPositive();
-        assertThat(byName.get("offload all activations").hostBytes()).isPositive();
+        assertThat(named(found, "swap everything").diskBytes()).isPositive();
+        assertThat(named(found, "offload all activations").hostBytes()).isPositive();
         assertThat(found.fastest().orElseThrow().name()).isEqualTo("keep all activations");
     }
 
