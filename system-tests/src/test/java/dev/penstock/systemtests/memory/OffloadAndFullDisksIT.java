@@ -35,9 +35,7 @@ class OffloadAndFullDisksIT {
         assertThat(refused.err()).contains("device.memory-limit", "at least ");
         assertThat(trained.lossBits()).isEqualTo(bits);
         assertThat(trained.out()).containsPattern("state on disk [0-9.]+ [KM]iB");
-        assertThat(trained.directory().resolve("report.html"))
-                .content()
-                .contains("state on disk");
+        assertThat(trained.directory().resolve("report.html")).content().contains("state on disk");
         try (Stream<Path> left = Files.list(folder.resolve("disk"))) {
             assertThat(left).isEmpty();
         }
