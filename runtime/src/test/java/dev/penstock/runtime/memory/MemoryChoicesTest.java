@@ -53,7 +53,7 @@ class MemoryChoicesTest {
 
     @Test
     void theLargestThatTrainsIsProvedAndNoLayerMoreIs() {
-        long limit = RunParts.proof(run(List.of())).held().largest() + 1_500_000;
+        long limit = RunParts.proof(run(List.of())).held().largest() + 200_000;
 
         MemoryChoices found = choices(limit);
 

@@ -8,7 +8,7 @@ import dev.penstock.runtime.model.shape.OptimizerState;
 /** What an update works in: a stretch of the state and of its gradient. */
 record UpdateRoom(SwappedGroup.State state, Tensor gradient) {
     /** The elements that an update changes at a time: whole blocks of coded moments. */
-    static final int STRETCH = 1 << 16;
+    static final int STRETCH = 1 << 14;
 
     static UpdateRoom allocate(DeviceScope scratch) {
         return new UpdateRoom(
