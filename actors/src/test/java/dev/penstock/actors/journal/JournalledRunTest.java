@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import org.junit.jupiter.api.Test;
 
 class JournalledRunTest {
@@ -100,7 +101,7 @@ class JournalledRunTest {
         assertThat(run.placed()).isEqualTo(Map.of(0, "a/7/99", 1, "b/7/98"));
     }
 
-    /** A step that overflowed is a commit with a factor of 0. */
+    /** A step that overflowed is a commit of which nothing is applied. */
     @Test
     void theLossScaleFollowsFromTheFirstOneAndTheStepsThatOverflowed() {
         LossScaler first = LossScaler.first(new LossScaling(true, 1024, 100, 1));
@@ -109,9 +110,9 @@ class JournalledRunTest {
                         BEGAN,
                         new LossScaled(0, first.after(true).text()),
                         commit(1, 1),
-                        new Committed(1, 2, 0, 3, Double.NaN),
+                        skipped(1, 2),
                         commit(1, 3),
-                        new Committed(1, 4, 0, 3, Double.NaN),
+                        skipped(1, 4),
                         new RolledBack(2, 3),
                         new Skipped(2, 4),
                         new Skipped(2, 5));
@@ -121,6 +122,10 @@ class JournalledRunTest {
                 first.after(true).after(false).after(true).after(false).after(true).after(true);
         assertThat(run.scales(Optional.of(first)).now()).contains(now);
         assertThat(JournalledRun.of(run.records())).contains(run);
+    }
+
+    private static Committed skipped(int epoch, long step) {
+        return new Committed(epoch, step, OptionalDouble.empty(), 3, Double.NaN);
     }
 
     private static Committed commit(int epoch, long step) {

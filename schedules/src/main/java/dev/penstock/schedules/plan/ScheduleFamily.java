@@ -80,6 +80,11 @@ record ScheduleFamily(
         };
     }
 
+    /** Whether one chunk of it is the order of another kind. */
+    boolean needsChunks() {
+        return kind.equals("gis");
+    }
+
     /**
      * Units that rank {@code rank} holds at its peak at the very least, in every order of this
      * kind.
@@ -97,7 +102,11 @@ record ScheduleFamily(
                         int group = micro / Math.max(1, micro / ranks);
                         yield 2 * (ranks - rank - 1) + (shape.chunks() - 1) * group + 1;
                     }
-                    case "gis" -> Math.ceilDiv(2 * ranks, 3) * (shape.chunks() - 1) + ranks - rank;
+                    case "gis" -> {
+                        int distance = Math.ceilDiv(2 * ranks, 3);
+                        boolean fills = micro >= 2 * distance + ranks;
+                        yield fills ? distance * (shape.chunks() - 1) + ranks - rank : 1;
+                    }
                     default -> 1;
                 };
         return Math.min(least, perRank);

@@ -28,6 +28,7 @@ record Split(
         int slices = sliceLengths.size();
         return family.chunks().contains(chunks)
                 && family.vShaped() == vShaped
+                && (chunks > 1 || !family.needsChunks())
                 && (slices > 1 ? family.sliced() : !family.needsSlices());
     }
 
