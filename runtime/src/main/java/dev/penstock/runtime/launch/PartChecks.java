@@ -36,6 +36,7 @@ import java.util.LongSummaryStatistics;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 
 /**
  * Makes the parts of a run from a draft of its configuration. Every check is done whose own keys
@@ -305,29 +306,63 @@ final class PartChecks {
         }
     }
 
-    /** A run that begins anew writes over what is in its folder; one that goes on has its files. */
     private void requireDisk(PlannedMemory planned) {
-        Optional<Path> swap = config.device().swap();
-        if (swap.isEmpty() || asked.swapped().isPresent() || asked.evaluateOnly()) {
+        if (asked.evaluateOnly()) {
             return;
         }
-        long wanted = planned.ofAllRanks().stream().mapToLong(MemoryPlan::offloaded).sum();
+        if (asked.swapped().isEmpty()) { // a run that goes on has its files
+            requireDisk(
+                    "device.swap",
+                    config.device().swap(),
+                    planned,
+                    MemoryPlan::offloaded,
+                    SwappedRun::roomBytes);
+        }
+        requireDisk(
+                "parallel.zero.offload",
+                config.parallel().zeroOffload(),
+                planned,
+                MemoryPlan::offloaded,
+                SwappedRun::freeBytes);
+        requireDisk(
+                "device.offload",
+                config.device().offload(),
+                planned,
+                MemoryPlan::activationsOnHost,
+                SwappedRun::freeBytes);
+    }
+
+    /** How many bytes a folder has room for. */
+    private interface Room {
+        long of(Path folder) throws IOException;
+    }
+
+    private void requireDisk(
+            String key,
+            Optional<Path> folder,
+            PlannedMemory planned,
+            ToLongFunction<MemoryPlan> bytes,
+            Room room) {
+        long wanted = planned.ofAllRanks().stream().mapToLong(bytes).sum();
+        if (folder.isEmpty() || wanted == 0) {
+            return;
+        }
         try {
-            long free = SwappedRun.roomBytes(swap.get());
+            long free = room.of(folder.get());
             if (free < wanted) {
                 problems.add(
                         loaded.problem(
-                                "device.swap",
+                                key,
                                 "a folder on a disk with room for " + Quantities.bytes(wanted),
-                                "%s with %s free".formatted(swap.get(), Quantities.bytes(free)),
+                                "%s with %s free".formatted(folder.get(), Quantities.bytes(free)),
                                 "free some space, or name another folder"));
             }
         } catch (IOException e) {
             problems.add(
                     loaded.problem(
-                            "device.swap",
+                            key,
                             "a folder to write to",
-                            "%s (%s)".formatted(swap.get(), FileCause.of(e)),
+                            "%s (%s)".formatted(folder.get(), FileCause.of(e)),
                             "name another folder"));
         }
     }

@@ -29,6 +29,11 @@ public record MemoryPlan(List<MemoryUse> planned, List<MemoryUse> proved) {
         return of(proved, MemoryUse.ON_DISK);
     }
 
+    /** Proved bytes of activations that leave the device. */
+    public long activationsOnHost() {
+        return of(proved, MemoryUse.HOST_ACTIVATIONS);
+    }
+
     /** Whether it is known what for; of a run whose log is all that is left, it is not. */
     boolean isByUse() {
         return proved.stream().anyMatch(each -> MemoryUse.ALL.contains(each.use()));

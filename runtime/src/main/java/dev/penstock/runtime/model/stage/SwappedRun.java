@@ -24,6 +24,11 @@ public record SwappedRun(Path root, int replicas, int stages, String run) {
         return SwapState.roomBytes(root);
     }
 
+    /** See {@link SwapState#freeBytes}. */
+    public static long freeBytes(Path folder) throws IOException {
+        return SwapState.freeBytes(folder);
+    }
+
     /** Takes the folder for the run. */
     public void begin() throws IOException {
         state().own(run);

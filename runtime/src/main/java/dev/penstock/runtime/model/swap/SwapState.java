@@ -49,7 +49,16 @@ public final class SwapState {
      * @throws IOException if it can be no folder
      */
     public static long roomBytes(Path root) throws IOException {
-        Path there = root.toAbsolutePath().normalize();
+        return freeBytes(root) + bytes(root);
+    }
+
+    /**
+     * Returns the bytes that can be written to a folder, which is created if there is none.
+     *
+     * @throws IOException if it can be no folder
+     */
+    public static long freeBytes(Path folder) throws IOException {
+        Path there = folder.toAbsolutePath().normalize();
         Path above = there.getParent();
         while (!Files.exists(there) && above != null) {
             there = above;
@@ -58,7 +67,7 @@ public final class SwapState {
         if (!Files.isDirectory(there) || !Files.isWritable(there)) {
             throw new IOException(there + " is no folder that can be written");
         }
-        return Files.getFileStore(there).getUsableSpace() + bytes(root);
+        return Files.getFileStore(there).getUsableSpace();
     }
 
     private static long bytes(Path root) throws IOException {

@@ -78,6 +78,25 @@ class RefusedRunsTest {
         expectNothingStarted(refused);
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "device.swap=FILE, pipeline.stages=1, pipeline.chunks=4, schedule.kind=breadth-first",
+                "parallel.zero.offload=FILE, parallel.zero.stage=1",
+                "device.offload=FILE, schedule.offload=all, schedule.kind=gpipe"
+            })
+    void aFolderThatIsAFileIsNamedBeforeAnythingStarts(String settings) throws IOException {
+        Path file = folder.resolve("text.txt");
+
+        Trained refused =
+                Training.onText(folder).set(each(settings.replace("FILE", file.toString()))).run();
+
+        assertThat(refused.err())
+                .contains(settings.substring(0, settings.indexOf('=')) + ": expected a folder")
+                .contains(file + " is no folder that can be written");
+        expectNothingStarted(refused);
+    }
+
     /** Above all none overflows on its way to the actors. */
     @ParameterizedTest
     @ValueSource(
