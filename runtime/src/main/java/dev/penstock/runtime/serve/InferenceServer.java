@@ -42,6 +42,8 @@ public final class InferenceServer implements AutoCloseable {
     private static final int GOODBYE_SECONDS = 1;
     private static final int BACKLOG = 128;
     private static final int MOST_BODY_BYTES = 4 << 20;
+    private static final long SILENCE_NANOS = 500_000_000L;
+    private static final long MOST_PATIENCE_NANOS = 5_000_000_000L;
 
     /** Requests that are read or refused beside those whose texts grow or wait. */
     private static final int MORE_REQUESTS = 32;
@@ -147,6 +149,9 @@ public final class InferenceServer implements AutoCloseable {
             } catch (ApiException e) {
                 refuse(exchange, e);
                 metrics.answered(known, e.status());
+                if (e.status() == 413) {
+                    awaitSilence(exchange.getRequestBody());
+                }
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -337,6 +342,25 @@ public final class InferenceServer implements AutoCloseable {
             exchange.getResponseHeaders().set("Retry-After", "1");
         }
         json(exchange, problem.status(), AnswerFormat.error(problem));
+    }
+
+    /**
+     * Takes what the client still sends, for a while: a connection that is closed before that is
+     * reset, and the client may never see the answer.
+     */
+    private static void awaitSilence(InputStream body) throws IOException, InterruptedException {
+        byte[] taken = new byte[1 << 16];
+        long now = System.nanoTime();
+        long end = now + MOST_PATIENCE_NANOS;
+        for (long last = now; now < end && now - last < SILENCE_NANOS; now = System.nanoTime()) {
+            if (body.available() == 0) {
+                Thread.sleep(5);
+            } else if (body.read(taken) < 0) {
+                return;
+            } else {
+                last = now;
+            }
+        }
     }
 
     private static void file(HttpExchange exchange, String name) throws IOException {
