@@ -196,7 +196,8 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
         return "try "
                 + String.join(", ", ways)
                 + (ways.isEmpty() ? "" : ", ")
-                + "more stages, smaller micro-batches or another schedule";
+                + "more stages, smaller micro-batches or another schedule; penstock memory"
+                + " compares them";
     }
 
     private RunConfig config() {
