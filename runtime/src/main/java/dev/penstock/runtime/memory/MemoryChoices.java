@@ -1,15 +1,16 @@
 package dev.penstock.runtime.memory;
 
-import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.report.MemoryPlan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.ToLongFunction;
 
 /**
  * What ways to spend less memory make of a run: what they hold, what they cost, and the largest
@@ -154,11 +155,8 @@ public record MemoryChoices(
                     way.name(),
                     settings,
                     proof.held().largest(),
-                    most(proof, MemoryUse.HOST_ACTIVATIONS),
-                    proof.held().ranks().stream()
-                            .mapToLong(plan -> plan.offloaded())
-                            .max()
-                            .orElse(0),
+                    most(proof, MemoryPlan::activationsOnHost),
+                    most(proof, MemoryPlan::offloaded),
                     proof.held().largest() <= work.limit,
                     nanos,
                     1e9 * tokens / nanos,
@@ -182,16 +180,8 @@ public record MemoryChoices(
         }
     }
 
-    private static long most(MemoryProof proof, String use) {
-        return proof.held().ranks().stream()
-                .mapToLong(
-                        plan ->
-                                plan.proved().stream()
-                                        .filter(each -> each.use().equals(use))
-                                        .mapToLong(MemoryUse::peakBytes)
-                                        .sum())
-                .max()
-                .orElse(0);
+    private static long most(MemoryProof proof, ToLongFunction<MemoryPlan> bytes) {
+        return proof.held().ranks().stream().mapToLong(bytes).max().orElse(0);
     }
 
     private static long parameters(MemoryProof proof, int layers) {
@@ -220,22 +210,25 @@ public record MemoryChoices(
         return layers;
     }
 
-    /** Below the model's own layers, the first that fit. */
+    /** The most layers below the model's own that fit; 0 if none do. */
     private static int fewer(Work work, MemoryWay way, int layers) {
+        int found = 0;
         int low = 0;
         int high = layers;
         while (high - low > 1) {
             int middle = (low + high) / 2;
-            boolean fits;
             try {
-                fits = heldBytes(work, way, middle) <= work.limit;
+                if (heldBytes(work, way, middle) <= work.limit) {
+                    found = middle;
+                    low = middle;
+                } else {
+                    high = middle;
+                }
             } catch (ConfigException e) {
-                return 0; // fewer than stages
+                low = middle; // fewer than stages
             }
-            low = fits ? middle : low;
-            high = fits ? high : middle;
         }
-        return low;
+        return found;
     }
 
     private static long heldBytes(Work work, MemoryWay way, int layers) {
