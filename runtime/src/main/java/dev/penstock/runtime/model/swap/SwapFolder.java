@@ -37,7 +37,6 @@ public final class SwapFolder implements SwapSpace {
     private final Path folder;
     private final boolean kept;
     private final FiledGroup.Shared shared;
-    private final Consumer<String> beforeWrite;
     private final List<FiledGroup> groups = new ArrayList<>();
     private final ExecutorService loads =
             Executors.newSingleThreadExecutor(Thread.ofVirtual().name("swap-load").factory());
@@ -66,7 +65,6 @@ public final class SwapFolder implements SwapSpace {
             Consumer<String> beforeWrite) {
         this.folder = folder;
         this.kept = kept;
-        this.beforeWrite = beforeWrite;
         try {
             Files.createDirectories(folder);
             lock = FileChannel.open(folder.resolve("lock"), CREATE, WRITE);
@@ -133,7 +131,7 @@ public final class SwapFolder implements SwapSpace {
     }
 
     private void write(String name, String text) {
-        beforeWrite.accept(name);
+        shared.beforeWrite().accept(name);
         Path file = folder.resolve(name);
         try {
             SwapText.write(file, text);
