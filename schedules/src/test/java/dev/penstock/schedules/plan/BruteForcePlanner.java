@@ -157,8 +157,8 @@ final class BruteForcePlanner {
 
     private Optional<Found> ofChoice(PlanChoice choice) {
         boolean anotherKinds =
-                choice.slices() == 1 && needsSlices(choice.kind())
-                        || choice.chunks() == 1 && choice.kind().equals("gis");
+                (choice.slices() == 1 && needsSlices(choice.kind()))
+                        || (choice.chunks() == 1 && choice.kind().equals("gis"));
         if (anotherKinds || choice.stages() > request.model().layers() + 2) {
             return Optional.empty();
         }
