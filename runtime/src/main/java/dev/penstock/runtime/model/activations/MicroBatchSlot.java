@@ -10,15 +10,16 @@ import java.util.Map;
 final class MicroBatchSlot {
     private final List<Tensor> largest;
     private final List<DeviceBuffer> buffers;
-    private final UnderWay underWay = new UnderWay();
+    private final UnderWay underWay;
     private final Map<Integer, List<Tensor>> byRows = new HashMap<>();
 
     /**
      * @param largest entry i is of block i of the stage
-     * @param buffers of those that are this slot's alone
+     * @param room of those that are this slot's alone
      */
-    MicroBatchSlot(List<Tensor> largest, List<DeviceBuffer> buffers) {
-        this.buffers = List.copyOf(buffers);
+    MicroBatchSlot(List<Tensor> largest, UnitRooms.Room room) {
+        buffers = room.buffers();
+        underWay = room.underWay();
         this.largest = List.copyOf(largest);
     }
 

@@ -8,14 +8,18 @@ import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.StepShapes;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -42,7 +46,7 @@ public final class StageStash {
      * Allocates all slots of a stage's budget.
      *
      * @param shapes of the current step
-     * @param link of the rank
+     * @param rooms of the rank
      */
     public StageStash(
             StepShapes shapes,
@@ -51,14 +55,14 @@ public final class StageStash {
             StageRole role,
             StageBudget budget,
             RecomputedBlocks recomputed,
-            HostLink link) {
+            UnitRooms rooms) {
         this.shapes = shapes;
-        this.link = link;
+        link = rooms.link();
         batch = shapes.whole();
         this.recomputed = recomputed;
         forwardOnly = budget.forwardOnly();
         units = new int[batch.microBatches()];
-        unitsBySlice = unitPools(scopes.activations(), settings, role, budget, recomputed);
+        unitsBySlice = unitPools(scopes.activations(), settings, role, budget, recomputed, rooms);
         int columns = settings.shape(role).queryKeyValueColumns();
         queryKeyValues =
                 microBatchPool(
@@ -68,7 +72,8 @@ public final class StageStash {
                         batch.sliced() ? budget.microBatches() : budget.units(),
                         settings.keptQueryKeyValues(),
                         columns,
-                        recomputed);
+                        recomputed,
+                        batch.sliced() ? UnitRooms.apart() : rooms);
         gradients =
                 microBatchPool(
                         scopes.keyValues(),
@@ -77,7 +82,8 @@ public final class StageStash {
                         batch.sliced() ? budget.backwardMicroBatches() : 0,
                         DType.F32,
                         columns,
-                        recomputed);
+                        recomputed,
+                        UnitRooms.apart());
         away = hostPool(scopes.host(), budget);
     }
 
@@ -87,7 +93,8 @@ public final class StageStash {
             GptSettings settings,
             StageRole role,
             StageBudget budget,
-            RecomputedBlocks recomputed) {
+            RecomputedBlocks recomputed,
+            UnitRooms rooms) {
         BatchShape batch = settings.batchOfPart();
         if (budget.unitsPerSlice().size() != batch.slices()) {
             throw new IllegalArgumentException(
@@ -108,6 +115,7 @@ public final class StageStash {
                             role,
                             budget,
                             recomputed,
+                            batch.sliced() ? UnitRooms.apart() : rooms,
                             budget.units(),
                             batch.largestRows());
             return IntStream.range(0, batch.slices()).mapToObj(s -> pool).toList();
@@ -121,6 +129,7 @@ public final class StageStash {
                                         role,
                                         budget,
                                         recomputed,
+                                        UnitRooms.apart(),
                                         budget.unitsPerSlice().get(s),
                                         batch.rows(s)))
                 .toList();
@@ -132,29 +141,38 @@ public final class StageStash {
             StageRole role,
             StageBudget budget,
             RecomputedBlocks recomputed,
+            UnitRooms rooms,
             int count,
             int rows) {
         BatchShape batch = settings.batchOfPart();
-        List<UnitSlot> slots = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            UnitSlot slot =
-                    Carver.carve(
-                            scope,
-                            "activations of a unit of %d rows, slot %d".formatted(rows, i),
-                            carver ->
-                                    new UnitSlot(
-                                            UnitActivations.carve(
-                                                    carver,
-                                                    settings.shape(role),
-                                                    role,
-                                                    rows,
-                                                    budget.split(),
-                                                    recomputed),
-                                            settings.shape(role),
-                                            carver.buffer()));
-            slots.add(slot);
-        }
-        return new SlotPool<>("activations of units", slots, batch.microBatches() * batch.slices());
+        ShardShape shape = settings.shape(role);
+        Function<Carver, UnitActivations> cut =
+                carver ->
+                        UnitActivations.carve(
+                                carver, shape, role, rows, budget.split(), recomputed);
+        var kind =
+                new UnitRooms.Kind(
+                        "activations of a unit of %d rows".formatted(rows),
+                        List.of(Carver.bytes(cut)));
+        UnitRooms.Rooms taken = rooms.shareable(scope, owner(role), kind, count);
+        List<UnitSlot> slots =
+                taken.all().stream()
+                        .map(
+                                room ->
+                                        new UnitSlot(
+                                                Carver.cut(room.buffers().getFirst(), cut),
+                                                shape,
+                                                room))
+                        .toList();
+        return new SlotPool<>(
+                "activations of units",
+                slots,
+                batch.microBatches() * batch.slices(),
+                taken.idle());
+    }
+
+    private static String owner(StageRole role) {
+        return " of stage " + role.stage();
     }
 
     private SlotPool<MicroBatchSlot> microBatchPool(
@@ -164,29 +182,29 @@ public final class StageStash {
             int count,
             DType type,
             int columns,
-            RecomputedBlocks recomputed) {
-        List<MicroBatchSlot> slots = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            List<Tensor> layers = new ArrayList<>();
-            List<DeviceBuffer> own = new ArrayList<>();
-            for (int layer = 0; layer < role.layers(); layer++) {
-                Tensor shared = recomputed.contains(layer) ? recomputed.queryKeyValues() : null;
-                layers.add(
-                        shared != null
-                                ? shared
-                                : scope.tensor(
-                                        "%s of a micro-batch, h.%d, slot %d"
-                                                .formatted(content, role.firstLayer() + layer, i),
-                                        type,
-                                        batch.microBatchRows(),
-                                        columns));
-                if (shared == null) {
-                    own.add(layers.getLast().buffer());
-                }
-            }
-            slots.add(new MicroBatchSlot(layers, own));
+            RecomputedBlocks recomputed,
+            UnitRooms rooms) {
+        int rows = batch.microBatchRows();
+        List<@Nullable Tensor> shared = new ArrayList<>();
+        for (int layer = 0; layer < role.layers(); layer++) {
+            shared.add(recomputed.contains(layer) ? recomputed.queryKeyValues() : null);
         }
-        return new SlotPool<>(content, slots, batch.microBatches());
+        int own = Collections.frequency(shared, null);
+        var kind =
+                new UnitRooms.Kind(
+                        content + " of a micro-batch",
+                        Collections.nCopies(own, (long) rows * columns * type.bytes()));
+        UnitRooms.Rooms taken = rooms.shareable(scope, owner(role), kind, count);
+        List<MicroBatchSlot> slots = new ArrayList<>();
+        for (UnitRooms.Room room : taken.all()) {
+            Iterator<DeviceBuffer> next = room.buffers().iterator();
+            List<Tensor> layers = new ArrayList<>();
+            for (Tensor ofAll : shared) {
+                layers.add(ofAll != null ? ofAll : Tensor.of(next.next(), type, rows, columns));
+            }
+            slots.add(new MicroBatchSlot(layers, room));
+        }
+        return new SlotPool<>(content, slots, batch.microBatches(), taken.idle());
     }
 
     /** Returns whether units end with their forward, in training as well. */

@@ -10,15 +10,16 @@ final class UnitSlot {
     private final UnitActivations largest;
     private final ShardShape shape;
     private final DeviceBuffer buffer;
-    private final UnderWay underWay = new UnderWay();
+    private final UnderWay underWay;
     private final Map<Integer, UnitActivations> byRows = new HashMap<>();
 
     /**
      * @param largest carved for the largest unit that this slot may hold
-     * @param buffer of which it was carved
+     * @param room of which it was carved
      */
-    UnitSlot(UnitActivations largest, ShardShape shape, DeviceBuffer buffer) {
-        this.buffer = buffer;
+    UnitSlot(UnitActivations largest, ShardShape shape, UnitRooms.Room room) {
+        buffer = room.buffers().getFirst();
+        underWay = room.underWay();
         this.largest = largest;
         this.shape = shape;
     }

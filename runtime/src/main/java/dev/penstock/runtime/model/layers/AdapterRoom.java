@@ -28,17 +28,22 @@ public record AdapterRoom(
     /**
      * Allocates the room; {@link #fill} is to be called before it is used.
      *
+     * @param tables holds the scales, which are written once
      * @param rows of the largest unit
      */
     public static AdapterRoom allocate(
-            DeviceScope scope, int rank, int rows, @Nullable AdapterDropout dropout) {
+            DeviceScope scope,
+            DeviceScope tables,
+            int rank,
+            int rows,
+            @Nullable AdapterDropout dropout) {
         return new AdapterRoom(
                 scope.tensor("inside of adapters", DType.F32, rows, rank),
                 scope.tensor("scaled inside of adapters", DType.F32, rows, rank),
-                scope.tensor("scale of adapters", DType.F32, rank, rank),
+                tables.tensor("scale of adapters", DType.F32, rank, rank),
                 dropout == null
                         ? null
-                        : scope.tensor("training scale of adapters", DType.F32, rank, rank),
+                        : tables.tensor("training scale of adapters", DType.F32, rank, rank),
                 dropout);
     }
 

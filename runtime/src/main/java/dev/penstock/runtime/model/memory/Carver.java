@@ -16,8 +16,9 @@ public final class Carver {
     private final DeviceBuffer buffer;
     private long usedBytes;
 
-    private Carver(DeviceBuffer buffer) {
+    private Carver(DeviceBuffer buffer, long usedBytes) {
         this.buffer = buffer;
+        this.usedBytes = usedBytes;
     }
 
     /**
@@ -26,14 +27,22 @@ public final class Carver {
      * @param cut called twice, first over a buffer without memory to determine the size
      */
     public static <T> T carve(DeviceScope scope, String name, Function<Carver, T> cut) {
-        Carver measure = new Carver(new CountingScope.CountedBuffer(name, Long.MAX_VALUE));
-        T _ = cut.apply(measure);
-        return cut.apply(new Carver(scope.allocate(name, Math.max(LINE_BYTES, measure.usedBytes))));
+        int lines = Math.toIntExact(bytes(cut) / LINE_BYTES);
+        Tensor room = scope.tensor(name, DType.F32, lines, LINE_BYTES / DType.F32.bytes());
+        return cut.apply(new Carver(room.buffer(), room.offsetBytes()));
     }
 
-    /** Returns the buffer that is cut. */
-    public DeviceBuffer buffer() {
-        return buffer;
+    /** Returns the bytes of a buffer that is just large enough for what {@code cut} takes. */
+    public static long bytes(Function<Carver, ?> cut) {
+        var measure =
+                new Carver(new CountingScope.CountedBuffer("measure", Long.MAX_VALUE), 0);
+        Object _ = cut.apply(measure);
+        return Math.max(LINE_BYTES, measure.usedBytes);
+    }
+
+    /** Cuts a buffer of at least {@link #bytes}. */
+    public static <T> T cut(DeviceBuffer buffer, Function<Carver, T> cut) {
+        return cut.apply(new Carver(buffer, 0));
     }
 
     /** Cuts a dense F32 matrix. */

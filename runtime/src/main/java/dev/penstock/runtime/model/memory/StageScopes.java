@@ -25,8 +25,10 @@ public final class StageScopes implements AutoCloseable {
     private final DeviceScope gathered;
     private final DeviceScope accumulators;
     private final @Nullable DeviceScope offloaded;
-    private final @Nullable SwapSpace swap;
+    private final @Nullable Function<DeviceScope, SwapSpace> swapped;
     private final DeviceScope host;
+    private @Nullable SwapSpace swap;
+    private @Nullable DeviceScope shared;
 
     /** Opens a scope of this name and its parts below {@code parent}. */
     public StageScopes(DeviceScope parent, String name) {
@@ -113,6 +115,7 @@ public final class StageScopes implements AutoCloseable {
             @Nullable Function<DeviceScope, SwapSpace> swapped) {
         this.host = host;
         this.offloaded = offloaded;
+        this.swapped = swapped;
         whole = parent.child(name, Long.MAX_VALUE);
         parameters = whole.child(MemoryUse.PARAMETERS, Long.MAX_VALUE);
         gradients = whole.child(MemoryUse.GRADIENTS, Long.MAX_VALUE);
@@ -122,17 +125,19 @@ public final class StageScopes implements AutoCloseable {
         scratch = whole.child(MemoryUse.SCRATCH, Long.MAX_VALUE);
         gathered = whole.child(MemoryUse.GATHERED, Long.MAX_VALUE);
         accumulators = whole.child(MemoryUse.ACCUMULATORS, Long.MAX_VALUE);
-        try {
-            swap = swapped == null ? null : swapped.apply(scratch);
-        } catch (RuntimeException e) {
-            closeScopes();
-            throw e;
-        }
     }
 
     /** Returns where everything lies that is swapped; null if nothing is. */
     public @Nullable SwapSpace swap() {
+        if (swap == null && swapped != null) {
+            swap = swapped.apply(scratch());
+        }
         return swap;
+    }
+
+    /** Takes scratch from there instead, which the stages of a rank share. */
+    public void shareScratch(OpScratch ofRank) {
+        shared = ofRank;
     }
 
     public DeviceScope parameters() {
@@ -161,7 +166,13 @@ public final class StageScopes implements AutoCloseable {
         return keyValues;
     }
 
+    /** Returns the scope for what an op writes before it reads it. */
     public DeviceScope scratch() {
+        return shared == null ? scratch : shared;
+    }
+
+    /** Returns the scope for tables that are filled once and counted as scratch. */
+    public DeviceScope tables() {
         return scratch;
     }
 

@@ -2,9 +2,9 @@ package dev.penstock.runtime.model.stage;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
-import dev.penstock.runtime.model.activations.HostLink;
 import dev.penstock.runtime.model.activations.RecomputedBlocks;
 import dev.penstock.runtime.model.activations.StageStash;
+import dev.penstock.runtime.model.activations.UnitRooms;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.layers.AdapterDropout;
 import dev.penstock.runtime.model.layers.AdapterRoom;
@@ -82,7 +82,7 @@ record StageBuffers(
             StageRole role,
             Sharding sharding,
             StageBudget budget,
-            HostLink link) {
+            UnitRooms rooms) {
         ShardShape shape = settings.shape(role);
         BatchShape batch = settings.batchOfPart();
         StageParameters parameters =
@@ -97,7 +97,7 @@ record StageBuffers(
                         role);
         RecomputedBlocks recomputed = RecomputedBlocks.allocate(scopes, settings, role, budget);
         var shapes = new StepShapes(batch);
-        StageStash stash = new StageStash(shapes, scopes, settings, role, budget, recomputed, link);
+        StageStash stash = new StageStash(shapes, scopes, settings, role, budget, recomputed, rooms);
         Tensor dQueryKeyValue =
                 batch.sliced()
                         ? null
@@ -128,7 +128,7 @@ record StageBuffers(
                 ring,
                 role.layers() == 0
                         ? null
-                        : TurnTable.allocate(scopes.scratch(), shape.model(), batch.context()),
+                        : TurnTable.allocate(scopes.tables(), shape.model(), batch.context()),
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
                 NormGradients.room(scopes.scratch(), shape, parameters),
                 keys,
@@ -199,6 +199,7 @@ record StageBuffers(
                         adapters ->
                                 AdapterRoom.allocate(
                                         scopes.scratch(),
+                                        scopes.tables(),
                                         adapters.rank(),
                                         rows,
                                         dropout(scopes, adapters, keys, rows, parameters)))

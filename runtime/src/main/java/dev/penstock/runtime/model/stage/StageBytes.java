@@ -1,9 +1,9 @@
 package dev.penstock.runtime.model.stage;
 
-import dev.penstock.runtime.model.activations.HostLink;
 import dev.penstock.runtime.model.activations.KeptBlocks;
 import dev.penstock.runtime.model.activations.RecomputedBlocks;
 import dev.penstock.runtime.model.activations.UnitActivations;
+import dev.penstock.runtime.model.activations.UnitRooms;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.CountingScope;
 import dev.penstock.runtime.model.memory.StageScopes;
@@ -51,7 +51,7 @@ public record StageBytes(
                         role,
                         sharding,
                         budget,
-                        new HostLink());
+                        UnitRooms.apart());
         return new StageBytes(
                 activations(settings, role, budget, buffers.recomputed()),
                 awaitingWeight(settings, role, buffers.recomputed()),

@@ -166,7 +166,12 @@ class LowRankBranchTest {
             keys.draw(SEED, TRAINING_STEP, FIRST_SEQUENCE, settings.tokens(PLACE), 64);
             keys.at(0, 0);
             AdapterRoom room =
-                    AdapterRoom.allocate(scopes.scratch(), RANK, ROWS, dropout == 0 ? null : drops);
+                    AdapterRoom.allocate(
+                            scopes.scratch(),
+                            scopes.tables(),
+                            RANK,
+                            ROWS,
+                            dropout == 0 ? null : drops);
             room.fill(SCALE);
             var compute =
                     new Compute(
