@@ -85,11 +85,15 @@ final class BoundaryBuffers {
         this.coding = coding;
         var needs = BufferNeeds.of(rank, plan);
         needs.inbound().forEach(channel -> receive(scope, plan, channel, needs));
-        for (StageProgram program : programs.values()) {
-            int stage = program.stage();
-            outputs.put(stage, made(scope, plan, program, needs, Made.OUTPUT, keepsSent));
-            inputGradients.put(
-                    stage, made(scope, plan, program, needs, Made.INPUT_GRADIENT, keepsSent));
+        for (Made made : Made.values()) {
+            Deque<DeviceBuffer> inHouse = inHouse(scope, needs, made);
+            for (StageProgram program : programs.values()) {
+                Deque<DeviceBuffer> pool =
+                        needs.outbound(program.stage(), made).isEmpty()
+                                ? inHouse
+                                : sent(scope, plan, program, needs, made, keepsSent);
+                (made == Made.OUTPUT ? outputs : inputGradients).put(program.stage(), pool);
+            }
         }
     }
 
@@ -259,11 +263,25 @@ final class BoundaryBuffers {
                         buffers.stream().map(DeviceBuffer::staging).toList()));
     }
 
+    /** Returns the memory of what stages make for each other, of which they send nothing. */
+    private Deque<DeviceBuffer> inHouse(DeviceScope scope, BufferNeeds needs, Made made) {
+        int count = needs.peakInHouse(programs.keySet(), made);
+        StageProgram any = programs.values().iterator().next(); // all are as large
+        return pool(scope::allocate, use(made), any, count);
+    }
+
+    private static String use(Made made) {
+        return switch (made) {
+            case OUTPUT -> "output";
+            case INPUT_GRADIENT -> "input gradient";
+        };
+    }
+
     /**
-     * Returns the memory that computations of a stage write into; what waits for its send may be
-     * some of it.
+     * Returns the memory that computations of a stage write into which sends some of what it makes;
+     * what waits for its send may be some of it.
      */
-    private Deque<DeviceBuffer> made(
+    private Deque<DeviceBuffer> sent(
             DeviceScope scope,
             RunPlan plan,
             StageProgram program,
@@ -271,15 +289,7 @@ final class BoundaryBuffers {
             Made made,
             boolean keepsSent) {
         int stage = program.stage();
-        String use =
-                switch (made) {
-                    case OUTPUT -> "output";
-                    case INPUT_GRADIENT -> "input gradient";
-                };
         List<ChannelKey> channels = needs.outbound(stage, made);
-        if (channels.isEmpty()) {
-            return pool(scope::allocate, use, program, needs.peak(stage, made));
-        }
         int kept = 0;
         for (ChannelKey channel : channels) {
             int credits = credits(plan, channel);
@@ -291,10 +301,10 @@ final class BoundaryBuffers {
         boolean coded = isCoded(any);
         int count = kept + (coded ? needs.peakSent(stage, made) : needs.peak(stage, made));
         Deque<DeviceBuffer> sending =
-                pool(scope::allocateStaged, use, program, count, bytes(any, program));
+                pool(scope::allocateStaged, use(made), program, count, bytes(any, program));
         channels.forEach(channel -> sendable.put(channel, sending));
         return coded
-                ? pool(scope::allocate, use, program, needs.peakHandedOver(stage, made) + 1)
+                ? pool(scope::allocate, use(made), program, needs.peakHandedOver(stage, made) + 1)
                 : sending;
     }
 

@@ -53,9 +53,10 @@ public final class BoundaryMemory {
         var needs = BufferNeeds.of(rank, plan);
         var sizes = new Sizes(plan, needs, rows, columns, keepsSent);
         long bytes = needs.inbound().stream().mapToLong(sizes::received).sum();
-        for (int stage : plan.stagesOf(rank)) {
-            for (Made made : Made.values()) {
-                bytes += sizes.made(stage, made);
+        for (Made made : Made.values()) {
+            bytes += needs.peakInHouse(plan.stagesOf(rank), made) * sizes.whole();
+            for (int stage : plan.stagesOf(rank)) {
+                bytes += sizes.sent(stage, made);
             }
         }
         long lost = EncodingLosses.sending(plan, plan.stagesOf(rank)).size() * 2L * rowsOfStep;
@@ -74,10 +75,11 @@ public final class BoundaryMemory {
             return (long) rows * columns * Float.BYTES;
         }
 
-        long made(int stage, Made made) {
+        /** Of a stage that sends some of what it makes. */
+        long sent(int stage, Made made) {
             List<ChannelKey> channels = needs.outbound(stage, made);
             if (channels.isEmpty()) {
-                return needs.peak(stage, made) * whole();
+                return 0;
             }
             ChannelKey any = channels.getFirst();
             boolean coded = plan.codecs().of(any).isPresent();

@@ -8,6 +8,8 @@ import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -43,6 +45,7 @@ final class BufferNeeds {
     private record Key(int stage, Made made, Fate fate) {}
 
     private final Map<Key, Integer> peak = new HashMap<>();
+    private final Map<Made, Integer> peakInHouse = new EnumMap<>(Made.class);
     private final Map<ChannelKey, Integer> peakReceived = new LinkedHashMap<>();
     private final Set<ChannelKey> outbound = new LinkedHashSet<>();
 
@@ -100,6 +103,21 @@ final class BufferNeeds {
         return peak.getOrDefault(new Key(stage, made, Fate.HANDED_OVER), 0);
     }
 
+    /**
+     * Returns the most tensors that stages which send nothing hold at a time together: what they
+     * make is read by other stages of the same rank.
+     *
+     * @param stages of this rank
+     */
+    int peakInHouse(Collection<Integer> stages, Made made) {
+        int apart =
+                stages.stream()
+                        .filter(stage -> outbound(stage, made).isEmpty())
+                        .mapToInt(stage -> peak(stage, made))
+                        .sum();
+        return Math.min(apart, peakInHouse.getOrDefault(made, 0));
+    }
+
     /** Returns the most tensors held at a time that a channel has brought. */
     int peak(ChannelKey channel) {
         return peakReceived.getOrDefault(channel, 0);
@@ -132,6 +150,7 @@ final class BufferNeeds {
         private final Map<ChannelKey, List<Integer>> received = new HashMap<>();
         private final Map<ChannelKey, Integer> heldOfChannel = new HashMap<>();
         private final Map<Key, Integer> held = new HashMap<>();
+        private final Map<Made, Integer> heldInHouse = new EnumMap<>(Made.class);
         private final Topology topology;
 
         Walk(Topology topology) {
@@ -214,6 +233,9 @@ final class BufferNeeds {
         }
 
         private void add(int stage, Made made, Fate fate, int count) {
+            if (fate == Fate.HANDED_OVER) {
+                peakInHouse.merge(made, heldInHouse.merge(made, count, Integer::sum), Math::max);
+            }
             for (Fate each : List.of(fate, Fate.ANY)) {
                 var key = new Key(stage, made, each);
                 peak.merge(key, held.merge(key, count, Integer::sum), Math::max);

@@ -117,6 +117,9 @@ public final class ConfiguredModel {
      * same ones, whatever libraries their machines have.
      */
     private static LogitsRoom logits(DeviceSection section) {
+        if (section.swap().isPresent()) {
+            return LogitsRoom.LEAST;
+        }
         boolean ownOrder = section.kind().isCuda() && section.gemm() != DeviceSection.Gemm.KERNELS;
         return ownOrder ? LogitsRoom.IN_ANY_ORDER : LogitsRoom.ON_GRID;
     }

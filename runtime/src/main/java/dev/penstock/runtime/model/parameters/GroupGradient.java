@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.Sharding;
+import dev.penstock.runtime.model.swap.SwappedGroup;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -17,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Where sums are exact, backwards add to a scratch of their micro-batch ({@link
  * #backwardsAddTo}), which is folded into the sum, and the part is written when the sum is
  * complete. A gradient that is not sharded lends its own memory for one scratch.
+ *
+ * <p>One that is swapped adds up in its file, from {@link #enter} to the end of the sum.
  */
 public final class GroupGradient {
     private final GroupBuffer accumulator;
@@ -24,17 +27,20 @@ public final class GroupGradient {
     private final Sharding sharding;
     private final long elements;
     private final @Nullable ExactSum exact;
-    private final Runnable afterSum;
+    private final @Nullable SwappedGroup files;
 
     /** The room that is always there; null where gradients are sharded. */
     private final @Nullable Tensor own;
 
     private boolean summed;
 
+    /** Whether the file has what this step added, and nothing of the step before. */
+    private boolean entered;
+
     /**
      * @param part the elements of {@link Sharding#held}
      * @param exact where gradients of micro-batches are added up exactly
-     * @param afterSum told whenever a sum is in the part
+     * @param files where the part lies if it is swapped
      */
     GroupGradient(
             GroupBuffer accumulator,
@@ -42,10 +48,10 @@ public final class GroupGradient {
             Sharding sharding,
             long elements,
             @Nullable ExactSum exact,
-            Runnable afterSum) {
+            @Nullable SwappedGroup files) {
         this.accumulator = accumulator;
         this.exact = exact;
-        this.afterSum = afterSum;
+        this.files = files;
         this.own = accumulator.isBound() ? accumulator.whole() : null;
         this.part = part;
         this.sharding = sharding;
@@ -131,6 +137,14 @@ public final class GroupGradient {
         return Objects.requireNonNull(exact, "the sum is not exact");
     }
 
+    /** To be called before anything adds to the gradient: one that is swapped begins at zero. */
+    public void enter() {
+        if (files != null && !entered) {
+            files.clearGradient();
+            entered = true;
+        }
+    }
+
     /** Returns the name of the group's gradients, for messages. */
     public String name() {
         return accumulator.name();
@@ -186,7 +200,9 @@ public final class GroupGradient {
                 if (exact != null) {
                     unfold(kernels, scale);
                 }
-                afterSum.run();
+                if (files != null) {
+                    files.gradientIsComplete();
+                }
             }
         };
     }
@@ -214,6 +230,11 @@ public final class GroupGradient {
         if (exact != null) {
             exact.clear();
         }
+        entered = false;
+        summed = false;
+        if (files != null) {
+            return;
+        }
         if (own != null) {
             kernels.zero(own);
         }
@@ -228,7 +249,6 @@ public final class GroupGradient {
         if (part.elements() > 0) {
             kernels.zero(part);
         }
-        summed = false;
     }
 
     /**
@@ -237,6 +257,7 @@ public final class GroupGradient {
      */
     public void end(Kernels kernels) {
         summed = false;
+        entered = false;
         if (exact != null) {
             exact.clear();
         } else if (sharding.moments() && !sharding.gradients()) {

@@ -147,16 +147,12 @@ public final class ParameterGroup {
         }
     }
 
+    /** Backwards add to the gradient where it lies, in a mapped file. */
     private void allocateSwapped(SwapSpace swap) {
         SwappedGroup files = swap.group(name, elements, sharding.state());
+        gradients.bind(files.gradient());
         var gradient =
-                new GroupGradient(
-                        gradients,
-                        files.gradient(),
-                        sharding,
-                        elements,
-                        null,
-                        files::gradientIsComplete);
+                new GroupGradient(gradients, files.gradient(), sharding, elements, null, files);
         swapped = new Swapped(files, gradient);
     }
 
@@ -194,7 +190,7 @@ public final class ParameterGroup {
                 sharding.exact() && accumulates
                         ? ExactSum.allocate(scopes.gradients(), into.name(), sharding, elements)
                         : null;
-        return new GroupGradient(into, part, sharding, elements, exact, () -> {});
+        return new GroupGradient(into, part, sharding, elements, exact, null);
     }
 
     /** Returns a dense row; memory cannot allocate empty tensors. */

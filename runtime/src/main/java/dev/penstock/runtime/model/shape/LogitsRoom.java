@@ -11,6 +11,9 @@ public record LogitsRoom(long bytes, boolean inGridOrder) {
     /** Beyond this size, more rows at a time do not make products of a CPU faster. */
     public static final LogitsRoom ON_GRID = new LogitsRoom(64L << 20, true);
 
+    /** Where memory is short: a block of the grid at a time. */
+    public static final LogitsRoom LEAST = new LogitsRoom(0, true);
+
     /**
      * For a library that adds rows in an order of its own. A product of a GPU wants some thousand
      * rows: the gradient of the matrix is read and written once per chunk.

@@ -81,7 +81,7 @@ public record Sharding(
     }
 
     public boolean gradients() {
-        return swapped || (stage >= 2 && replicas > 1);
+        return stage >= 2 && replicas > 1;
     }
 
     public boolean parameters() {

@@ -135,11 +135,12 @@ final class StageGradients {
         return microBatches != null && !settled;
     }
 
-    /** Finds room; to be called before a sum begins. */
+    /** Finds room that is zero; to be called before a sum begins. */
     void open(CollectiveGroup replicas) {
         if (pool != null) {
             pool.open(all, replicas);
         }
+        all.forEach(GroupGradient::enter);
     }
 
     /** Makes exact sums valid even if no micro-batch is in them. */
@@ -168,7 +169,7 @@ final class StageGradients {
                                 .map(gradient -> gradient.reduction(kernels, pool, scale))
                                 .toList(),
                         replicas,
-                        pool != null);
+                        pool != null || sharding.swapped());
         if (pool != null) {
             pool.underWay(sum);
         }

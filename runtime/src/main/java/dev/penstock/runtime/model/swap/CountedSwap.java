@@ -60,6 +60,9 @@ public final class CountedSwap implements SwapSpace {
         }
 
         @Override
+        public void clearGradient() {}
+
+        @Override
         public void gradientIsComplete() {}
 
         @Override

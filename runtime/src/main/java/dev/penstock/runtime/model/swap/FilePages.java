@@ -21,6 +21,8 @@ final class FilePages {
     private static final int O_RDWR = 2;
     private static final int SYNC_FILE_RANGE_WRITE = 2;
     private static final int POSIX_FADV_DONTNEED = 4;
+    private static final int FALLOC_FL_KEEP_SIZE = 1;
+    private static final int FALLOC_FL_ZERO_RANGE = 16;
     private static final int ENOSPC = 28;
 
     private FilePages() {}
@@ -36,6 +38,10 @@ final class FilePages {
         /** int posix_fallocate(int file, off_t from, off_t bytes), an error number */
         static final MethodHandle ALLOCATE =
                 find("posix_fallocate", JAVA_INT, JAVA_LONG, JAVA_LONG);
+
+        /** int fallocate(int file, int mode, off_t from, off_t bytes) */
+        static final MethodHandle ZERO =
+                find("fallocate", JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG);
 
         /** int sync_file_range(int file, off64_t from, off64_t bytes, unsigned flags) */
         static final MethodHandle SYNC_RANGE =
@@ -82,6 +88,16 @@ final class FilePages {
             throw new IOException("No space left on device");
         }
         return error == 0;
+    }
+
+    /**
+     * Makes bytes of a file read as zeros without reading or writing them, mapped or not.
+     *
+     * @return whether that could be done
+     */
+    static boolean zero(Path file, long from, long bytes) {
+        int mode = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
+        return on(file, fd -> (int) Functions.ZERO.invokeExact(fd, mode, from, bytes)) == 0;
     }
 
     /** Begins to write to the disk what was changed, without waiting for it. */

@@ -144,6 +144,11 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     }
 
     @Override
+    public void clearGradient() {
+        gradient.clear();
+    }
+
+    @Override
     public void gradientIsComplete() {
         shared.loads().execute(gradient::leave);
     }

@@ -180,6 +180,13 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         path = other;
     }
 
+    /** Makes mapped parts zero, where that can be had without reading what they were. */
+    void clear() {
+        if (!FilePages.zero(path, HEADER_BYTES, bytes)) {
+            mapped.fill((byte) 0);
+        }
+    }
+
     /** Lets mapped parts that were written leave the memory, and begins to write them to disk. */
     void leave() {
         mapped.unload();

@@ -31,6 +31,9 @@ public interface SwappedGroup {
      */
     Collective load(Tensor into);
 
+    /** Makes the gradient zero, in which a step begins to add. */
+    void clearGradient();
+
     /**
      * The sum of the step's gradients is in {@link #gradient}, which may leave the memory: whoever
      * touches it brings it back.
