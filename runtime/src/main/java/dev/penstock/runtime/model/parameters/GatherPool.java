@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Tensor;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
@@ -9,11 +10,46 @@ import java.util.Set;
 
 /** Room for the gathered groups of all stages of a rank. */
 public final class GatherPool {
-    private final RowPool rows;
+    /** Where rows of groups come from. */
+    private interface Room {
+        Tensor take(ParameterGroup group, RowPool.Kind kind, String what);
+
+        void giveBack(ParameterGroup group, Tensor row);
+    }
+
+    private final Room room;
     private final Set<ParameterGroup> here = Collections.newSetFromMap(new IdentityHashMap<>());
 
+    /** A pool of rows that any group of their size may take. */
     public GatherPool(RowPool rows) {
-        this.rows = rows;
+        room =
+                new Room() {
+                    @Override
+                    public Tensor take(ParameterGroup group, RowPool.Kind kind, String what) {
+                        return rows.take(kind, what);
+                    }
+
+                    @Override
+                    public void giveBack(ParameterGroup group, Tensor row) {
+                        rows.giveBack(row);
+                    }
+                };
+    }
+
+    /** A pool for two stages at a time. */
+    public GatherPool(NeighbourRoom rows) {
+        room =
+                new Room() {
+                    @Override
+                    public Tensor take(ParameterGroup group, RowPool.Kind kind, String what) {
+                        return rows.take(group, kind, what);
+                    }
+
+                    @Override
+                    public void giveBack(ParameterGroup group, Tensor row) {
+                        rows.giveBack(group);
+                    }
+                };
     }
 
     /**
@@ -36,7 +72,7 @@ public final class GatherPool {
     void bind(ParameterGroup group) {
         for (RowPool.Kind kind : rowsOf(group)) {
             GroupBuffer of = kind.type() == DType.F32 ? group.weights() : group.factors();
-            of.bind(rows.take(kind, of.name()));
+            of.bind(room.take(group, kind, of.name()));
         }
         here.add(group);
     }
@@ -45,7 +81,7 @@ public final class GatherPool {
         if (here.remove(group)) {
             for (RowPool.Kind kind : rowsOf(group)) {
                 GroupBuffer of = kind.type() == DType.F32 ? group.weights() : group.factors();
-                rows.giveBack(of.whole());
+                room.giveBack(group, of.whole());
                 of.unbind();
             }
         }

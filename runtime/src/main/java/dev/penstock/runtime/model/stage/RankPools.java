@@ -6,6 +6,7 @@ import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.parameters.AccumulatorPool;
 import dev.penstock.runtime.model.parameters.GatherPool;
 import dev.penstock.runtime.model.parameters.GroupGradient;
+import dev.penstock.runtime.model.parameters.NeighbourRoom;
 import dev.penstock.runtime.model.parameters.ParameterGroup;
 import dev.penstock.runtime.model.parameters.ParameterUnits;
 import dev.penstock.runtime.model.parameters.RowPool;
@@ -62,7 +63,7 @@ record RankPools(
         programs.forEach(needs::run);
         return new RankPools(
                 sharding.parameters()
-                        ? new GatherPool(new RowPool(scopes.gathered(), "gathered", needs.gathered))
+                        ? gathers(scopes, sharding, needs, parameters)
                         : null,
                 sharding.gradients()
                         ? new AccumulatorPool(
@@ -75,6 +76,21 @@ record RankPools(
                         : null);
     }
 
+    /** What is swapped comes and goes with its op, so that ends of a room become free in turns. */
+    private static GatherPool gathers(
+            StageScopes scopes,
+            Sharding sharding,
+            Walk needs,
+            Map<Integer, StageParameters> parameters) {
+        if (!sharding.swapped() || !needs.neighbours.twoAtATime()) {
+            return new GatherPool(new RowPool(scopes.gathered(), "gathered", needs.gathered));
+        }
+        Map<ParameterGroup, Integer> stages = new HashMap<>();
+        parameters.forEach((stage, of) -> of.groups().forEach(group -> stages.put(group, stage)));
+        return new GatherPool(
+                new NeighbourRoom(scopes.gathered(), needs.neighbours, stages));
+    }
+
     /**
      * Follows a program. A gather has its room from its op on; a sum keeps its room until it
      * finishes, and an op that finds no other room waits for that.
@@ -85,6 +101,7 @@ record RankPools(
         private final Map<Integer, List<RowPool.Kind>> gradients = new HashMap<>();
         private final Map<Integer, List<GroupGradient>> all = new HashMap<>();
         private final RowPool.Needs gathered = new RowPool.Needs();
+        private final NeighbourRoom.Needs neighbours = new NeighbourRoom.Needs();
         private final RowPool.Needs accumulated = new RowPool.Needs();
         private final RowPool.Needs scratches = new RowPool.Needs();
 
@@ -103,6 +120,7 @@ record RankPools(
         }
 
         void ofAnyOrder(Map<Integer, Integer> microBatches) {
+            neighbours.ofAnyOrder();
             boolean streamed = zero.residency() == ZeroSettings.Residency.LAYER;
             var everything = new ArrayList<ParameterGroup>();
             for (ParameterUnits each : units.values()) {
@@ -122,10 +140,10 @@ record RankPools(
             var begun = new BegunBackwards(program);
             for (Op op : program.ops()) {
                 if (op instanceof Op.GatherParameters(int stage, LayerRange layers)) {
-                    here.addAll(groups(stage, layers));
+                    take(stage, groups(stage, layers), here);
                     gathered(here);
                 } else if (op instanceof Op.ReleaseParameters(int stage, LayerRange layers)) {
-                    here.removeAll(groups(stage, layers));
+                    giveBack(stage, groups(stage, layers), here);
                 } else if (op instanceof Op.ReduceGradients(int stage)) {
                     open.add(stage);
                     accumulated(open);
@@ -140,6 +158,25 @@ record RankPools(
                     }
                 }
             }
+            units.forEach((stage, of) -> giveBack(stage, of.all(), here));
+        }
+
+        private void take(
+                int stage, Collection<ParameterGroup> more, Collection<ParameterGroup> here) {
+            for (ParameterGroup group : more) {
+                if (here.add(group)) {
+                    neighbours.take(stage, GatherPool.rowsOf(group));
+                }
+            }
+        }
+
+        private void giveBack(
+                int stage, Collection<ParameterGroup> gone, Collection<ParameterGroup> here) {
+            for (ParameterGroup group : gone) {
+                if (here.remove(group)) {
+                    neighbours.giveBack(stage, GatherPool.rowsOf(group));
+                }
+            }
         }
 
         /** Parameters not gathered by an op are gathered and released within the computation. */
@@ -148,8 +185,11 @@ record RankPools(
             if (stage != null && !here.containsAll(stage.all())) {
                 for (Set<ParameterGroup> window : stage.windows(zero.prefetchLayers())) {
                     var together = new LinkedHashSet<>(here);
-                    together.addAll(window);
+                    take(op.stage(), window, together);
                     gathered(together);
+                    window.stream()
+                            .filter(group -> !here.contains(group))
+                            .forEach(group -> giveBack(op.stage(), List.of(group), together));
                 }
             }
         }

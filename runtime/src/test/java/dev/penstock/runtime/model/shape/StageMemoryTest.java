@@ -28,7 +28,9 @@ import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.lower.InsertRecompute;
 import dev.penstock.schedules.validate.MemoryModel;
 import dev.penstock.schedules.validate.RankBytes;
+import java.util.ArrayDeque;
 import java.util.Collections;
+import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -487,6 +489,20 @@ class StageMemoryTest {
         assertThatThrownBy(() -> pool.get(2)).hasMessageContaining("key 2");
         pool.free(3);
         assertThat(pool.take(1)).isEqualTo("b");
+    }
+
+    /** Two stages may not have it at the same time, and a step that is abandoned gives it back. */
+    @Test
+    void aSlotThatAStageHasIsIdleForNoOther() {
+        Deque<Integer> idle = new ArrayDeque<>(List.of(0, 1));
+        SlotPool<String> first = new SlotPool<>("activations", List.of("a", "b"), 3, idle);
+        SlotPool<String> second = new SlotPool<>("activations", List.of("A", "B"), 3, idle);
+
+        assertThat(List.of(first.take(0), second.take(0))).containsExactly("a", "B");
+        assertThatThrownBy(() -> second.take(1)).hasMessageContaining("all 2 slots");
+        second.freeAll();
+        assertThat(first.take(2)).isEqualTo("b");
+        assertThat(first.get(0)).isEqualTo("a");
     }
 
     private static long activations(GptSettings settings, StageBudget budget) {
