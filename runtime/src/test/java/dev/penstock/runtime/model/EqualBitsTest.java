@@ -71,6 +71,21 @@ class EqualBitsTest {
         assertThat(gpipe).isEqualTo(seq1f1b);
     }
 
+    /** Stages of a rank share scratch and rooms of units. */
+    @Test
+    void severalStagesOnARankDoNotChangeABit() {
+        var batch = new BatchShape(2, 4, List.of(16), 4);
+        Schedule order =
+                Generators.generate("interleaved-1f1b", new PipelineShape(2, 2, 4, List.of(16)));
+
+        Outcome one = run(TinyRuns.settings(TinyRuns.TIED, 1, batch), Orders.gpipe(1, 4, 1));
+
+        GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 4, batch);
+        assertThat(run(settings, order)).isEqualTo(one);
+        assertThat(run(settings, InsertRecompute.into(order))).isEqualTo(one);
+        assertThat(run(TinyRuns.recomputing(settings, Set.of(0, 2)), order)).isEqualTo(one);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"16", "8,8", "4,12"})
     void aBackwardInTwoPartsDoesNotChangeABit(String lengths) {

@@ -15,6 +15,9 @@ public final class HostLink {
 
     private final ThreadPoolExecutor copier;
 
+    /** Whether anything was ever copied. */
+    private boolean used;
+
     public HostLink() {
         copier =
                 new ThreadPoolExecutor(
@@ -28,11 +31,14 @@ public final class HostLink {
     }
 
     CompletableFuture<Void> copy(Runnable task) {
+        used = true;
         return CompletableFuture.runAsync(task, copier);
     }
 
     /** Waits until all copies so far have ended, whether or not they failed. */
     void settle() {
-        copy(() -> {}).join();
+        if (used) {
+            copy(() -> {}).join();
+        }
     }
 }

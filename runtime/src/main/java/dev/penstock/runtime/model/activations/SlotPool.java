@@ -76,10 +76,6 @@ public final class SlotPool<T> {
         return slot;
     }
 
-    int size() {
-        return slots.size();
-    }
-
     /** Returns any of the slots, which are alike. */
     T first() {
         return slots.getFirst();

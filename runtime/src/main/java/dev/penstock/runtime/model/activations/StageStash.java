@@ -165,10 +165,7 @@ public final class StageStash {
                                                 room))
                         .toList();
         return new SlotPool<>(
-                "activations of units",
-                slots,
-                batch.microBatches() * batch.slices(),
-                taken.idle());
+                "activations of units", slots, batch.microBatches() * batch.slices(), taken.idle());
     }
 
     private static String owner(StageRole role) {
@@ -404,11 +401,9 @@ public final class StageStash {
         Arrays.fill(units, 0);
     }
 
-    /** Waits until nothing is on its way to the host or back. */
+    /** Waits until nothing of any stage of the rank is on its way to the host or back. */
     public void settle() {
-        if (away.size() > 0) {
-            link.settle();
-        }
+        link.settle();
     }
 
     private List<Tensor> ofMicroBatch(MicroBatchSlot slot, WorkUnit unit) {

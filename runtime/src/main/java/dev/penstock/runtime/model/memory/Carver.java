@@ -34,8 +34,7 @@ public final class Carver {
 
     /** Returns the bytes of a buffer that is just large enough for what {@code cut} takes. */
     public static long bytes(Function<Carver, ?> cut) {
-        var measure =
-                new Carver(new CountingScope.CountedBuffer("measure", Long.MAX_VALUE), 0);
+        var measure = new Carver(new CountingScope.CountedBuffer("measure", Long.MAX_VALUE), 0);
         Object _ = cut.apply(measure);
         return Math.max(LINE_BYTES, measure.usedBytes);
     }

@@ -62,9 +62,7 @@ record RankPools(
         }
         programs.forEach(needs::run);
         return new RankPools(
-                sharding.parameters()
-                        ? gathers(scopes, sharding, needs, parameters)
-                        : null,
+                sharding.parameters() ? gathers(scopes, sharding, needs, parameters) : null,
                 sharding.gradients()
                         ? new AccumulatorPool(
                                 new RowPool(
@@ -87,8 +85,7 @@ record RankPools(
         }
         Map<ParameterGroup, Integer> stages = new HashMap<>();
         parameters.forEach((stage, of) -> of.groups().forEach(group -> stages.put(group, stage)));
-        return new GatherPool(
-                new NeighbourRoom(scopes.gathered(), needs.neighbours, stages));
+        return new GatherPool(new NeighbourRoom(scopes.gathered(), needs.neighbours, stages));
     }
 
     /**

@@ -97,7 +97,8 @@ record StageBuffers(
                         role);
         RecomputedBlocks recomputed = RecomputedBlocks.allocate(scopes, settings, role, budget);
         var shapes = new StepShapes(batch);
-        StageStash stash = new StageStash(shapes, scopes, settings, role, budget, recomputed, rooms);
+        StageStash stash =
+                new StageStash(shapes, scopes, settings, role, budget, recomputed, rooms);
         Tensor dQueryKeyValue =
                 batch.sliced()
                         ? null

@@ -46,6 +46,19 @@ class ConfigCommandTest {
                 .contains("note: data.template = chatml has no effect: data.format = text");
     }
 
+    /** GPT-2's table of tokens and its gradient alone are 294 MiB. */
+    @Test
+    void aModelOf124MillionParametersFitsIntoTheMemoryOfItsSample() {
+        String sample = "" + Path.of("..", "sample-configs", "swapped-124m.conf");
+
+        Cli fits = Cli.run("config", "check", sample);
+        Cli less = Cli.run("config", "check", sample, "--set=device.memory-limit=330MiB");
+
+        assertThat(fits.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(fits.out()).contains("memory-limit = 384 MiB");
+        assertThat(less.err()).contains("device.memory-limit", "at least 367,");
+    }
+
     @Test
     void checkNotesSettingsOfLengthsThatDoNothing() {
         Cli equal =

@@ -73,7 +73,7 @@ class AccumulatorPoolTest {
                 FIRST_OF_TWO,
                 elements,
                 null,
-                () -> {});
+                null);
     }
 
     private OpenGroup member(int index, Kernels kernels) {

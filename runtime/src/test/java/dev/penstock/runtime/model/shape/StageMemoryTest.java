@@ -23,8 +23,11 @@ import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.model.stage.KernelRehearsal;
 import dev.penstock.runtime.model.stage.StageBytes;
+import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.ir.PassKind;
+import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.lower.ForwardOnly;
 import dev.penstock.schedules.lower.InsertRecompute;
 import dev.penstock.schedules.validate.MemoryModel;
 import dev.penstock.schedules.validate.RankBytes;
@@ -153,6 +156,42 @@ class StageMemoryTest {
                 assertThat(built.memory()).as("%s at %s", settings, place).isEqualTo(predicted);
                 assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
             }
+        }
+    }
+
+    /** Scratch exists once, and rooms of units as often as the order of the rank needs them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"interleaved-1f1b", "zb-v", "gis", "breadth-first"})
+    void severalStagesOfARankAreBuiltAsPredicted(String kind) {
+        Schedule order = Generators.generate(kind, new PipelineShape(2, 2, 4, List.of(16)));
+        GptSettings settings =
+                TinyRuns.settings(TinyRuns.TIED, 4, new BatchShape(2, 4, List.of(16), 4));
+        GptStageFactory factory =
+                factory(settings).following(List.of(order, ForwardOnly.of(order)));
+        for (int rank = 0; rank < 2; rank++) {
+            RankPlace place = RankPlace.single(rank);
+            List<Integer> stages = order.placement().stagesOf(rank);
+            StageMemory apart =
+                    stages.stream()
+                            .map(stage -> factory.predictedMemory(stage, place))
+                            .reduce(StageMemory.NOTHING, StageMemory::plus);
+
+            StageMemory predicted = factory.predictedMemory(stages, place);
+
+            try (Device device = Devices.open(DeviceSettings.DEFAULTS)) {
+                List<GptStage> built = factory.createAll(stages, place, device);
+                assertThat(
+                                built.stream()
+                                        .map(GptStage::memory)
+                                        .reduce(StageMemory.NOTHING, StageMemory::plus))
+                        .isEqualTo(predicted);
+                assertThat(device.memory().liveBytes()).isEqualTo(predicted.total());
+                built.forEach(GptStage::close);
+                assertThat(device.memory().liveBytes()).isZero();
+            }
+            assertThat(predicted.parameters()).isEqualTo(apart.parameters());
+            assertThat(predicted.scratch()).isLessThan(apart.scratch());
+            assertThat(predicted.activations()).isLessThanOrEqualTo(apart.activations());
         }
     }
 

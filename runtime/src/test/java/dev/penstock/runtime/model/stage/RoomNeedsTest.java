@@ -36,9 +36,7 @@ class RoomNeedsTest {
             Schedule order =
                     Generators.generate(kind, new PipelineShape(2, chunks, 6, List.of(16)));
             Set<Integer> stages =
-                    IntStream.range(0, order.shape().stages())
-                            .boxed()
-                            .collect(Collectors.toSet());
+                    IntStream.range(0, order.shape().stages()).boxed().collect(Collectors.toSet());
             orders.add(order);
             orders.add(InsertRecompute.into(order));
             orders.add(InsertOffloads.into(order, new OffloadSettings(stages, 1)));
@@ -49,8 +47,7 @@ class RoomNeedsTest {
     @Test
     void stagesOfOneKindHaveAsManyRoomsAsTheirRankHasLiveUnits() {
         for (Schedule order : orders()) {
-            List<MemoryProfile.RankPeak> peaks =
-                    MemoryProfile.of(order, PassKind.TRAINING).ranks();
+            List<MemoryProfile.RankPeak> peaks = MemoryProfile.of(order, PassKind.TRAINING).ranks();
             for (RankProgram program : order.programs()) {
                 Kind kind = new Kind("alike", List.of(64L));
 
