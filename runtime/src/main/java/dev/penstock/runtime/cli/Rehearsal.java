@@ -10,6 +10,7 @@ import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -21,7 +22,7 @@ import java.util.concurrent.locks.LockSupport;
  * Penstock needs and which methods become hot. Whoever starts with that cache, stage processes
  * included, is at work in about half the processor time.
  *
- * <p>Argument: an empty directory to work in.
+ * <p>Arguments: an empty directory to work in, and more words of the training's command line.
  */
 public final class Rehearsal {
     private static final Duration PATIENCE = Duration.ofSeconds(90);
@@ -46,14 +47,16 @@ public final class Rehearsal {
                 checkpoint { every = 2 }
                 """
                         .formatted(folder.resolve("runs")));
-        int code = Main.commandLine().execute("train", config.toString());
+        List<String> train = new ArrayList<>(List.of("train", config.toString()));
+        train.addAll(List.of(arguments).subList(1, arguments.length));
+        int code = execute(train);
         if (code == ExitCode.OK) {
-            trainOnCluster(folder, config); // should it fail, what was seen is worth keeping
+            trainOnCluster(folder, train); // should it fail, what was seen is worth keeping
         }
         System.exit(code);
     }
 
-    private static void trainOnCluster(Path folder, Path config) throws IOException {
+    private static void trainOnCluster(Path folder, List<String> train) throws IOException {
         Path node = folder.resolve("node.conf");
         Files.writeString(
                 node,
@@ -63,11 +66,14 @@ public final class Rehearsal {
         System.setIn(new PipedInputStream(new PipedOutputStream())); // one that does not end
         List<String> start =
                 List.of("node", node.toString(), "--end-with-input", "--port", "" + port);
-        Thread.ofPlatform()
-                .daemon()
-                .start(() -> Main.commandLine().execute(start.toArray(String[]::new)));
+        Thread.ofPlatform().daemon().start(() -> execute(start));
         awaitListener(port);
-        Main.commandLine().execute("train", config.toString(), "--cluster", "127.0.0.1:" + port);
+        train.addAll(List.of("--cluster", "127.0.0.1:" + port));
+        execute(train);
+    }
+
+    private static int execute(List<String> words) {
+        return Main.commandLine().execute(words.toArray(String[]::new));
     }
 
     private static void awaitListener(int port) throws IOException {

@@ -33,6 +33,10 @@ public final class ForkedJava {
     private static final AtomicBoolean REHEARSED = new AtomicBoolean();
     private static final int REHEARSAL_MINUTES = 4;
 
+    /** An archive needs the classes, and no kernel that becomes hot. */
+    private static final List<String> SMALL =
+            List.of("model.context=16", "model.width=16", "batch={sequences=2,micro-batches=2}");
+
     private ForkedJava() {}
 
     /**
@@ -114,6 +118,7 @@ public final class ForkedJava {
         Path folder = Files.createTempDirectory(Path.of(PACKAGED), "rehearsal-");
         command.addAll(List.of("-XX:ArchiveClassesAtExit=" + cache, "-cp", classPath()));
         command.addAll(List.of(Rehearsal.class.getName(), folder.toString()));
+        SMALL.forEach(setting -> command.addAll(List.of("--set", setting)));
         Process rehearsal =
                 new ProcessBuilder(command)
                         .redirectErrorStream(true)
