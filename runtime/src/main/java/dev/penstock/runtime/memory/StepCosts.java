@@ -105,15 +105,21 @@ final class StepCosts implements CostModel {
                         + (role.last() && !(shape.tied() && role.first()) ? table : 0));
     }
 
+    /** Bytes that an update reads and writes, where the rank's parameters are swapped. */
+    long swappedUpdateBytes() {
+        long bytes = 0;
+        for (int stage = 0; stage < proof.order().shape().stages(); stage++) {
+            bytes += SWAPPED_UPDATE_FLOATS * parameterBytes(stage);
+        }
+        return bytes;
+    }
+
     /** Of the slowest rank. */
     private long updateNanos() {
         RunConfig config = proof.config();
         if (config.device().swap().isPresent()) {
-            long bytes = 0;
-            for (int stage = 0; stage < proof.order().shape().stages(); stage++) {
-                bytes += SWAPPED_UPDATE_FLOATS * parameterBytes(stage);
-            }
-            return nanos(bytes, rates.diskBytes());
+            long bytes = swappedUpdateBytes();
+            return nanos(bytes, rates.updateBytes());
         }
         long offloaded =
                 proof.held().ranks().stream().mapToLong(plan -> plan.offloaded()).max().orElse(0);

@@ -217,7 +217,10 @@ public final class RunRecorder implements RunListener {
      */
     synchronized String profile(Schedule schedule, RankGrid grid, boolean mixedLengths) {
         var means = new MeasuredMeans();
-        recent.forEach(report -> means.add(StepTimes.of(schedule, grid, report).pipelines()));
+        for (StepReport report : recent) {
+            means.add(StepTimes.of(schedule, grid, report).pipelines());
+            means.addUpdate(StepTimes.updateNanos(report));
+        }
         List<ProfileLine> lines = new ArrayList<>(means.lines());
         if (mixedLengths) {
             lines.addFirst(new ProfileLine.MixedLengths());
