@@ -99,7 +99,7 @@ public final class RankRunner implements AutoCloseable {
         this.listeners = listeners;
         this.losses = resources.losses();
         enter(birth.epoch());
-        this.work = new RankWork(rank, resources);
+        this.work = new RankWork(rank, resources, status::moved);
         try {
             if (restore(birth.start(), birth.links())) {
                 tell(
