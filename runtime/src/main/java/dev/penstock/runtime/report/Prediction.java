@@ -60,8 +60,9 @@ record Prediction(
     static Optional<Prediction> of(
             Schedule schedule,
             RankGrid grid,
-            List<StepReport> steps,
+            List<StepReport> recent,
             BiFunction<CostModel, Schedule, CostModel> links) {
+        List<StepReport> steps = RunRecorder.warm(recent);
         if (steps.size() < 2) {
             return Optional.empty();
         }
