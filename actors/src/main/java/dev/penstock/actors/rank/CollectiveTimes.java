@@ -136,8 +136,7 @@ final class CollectiveTimes {
             return 0;
         }
         StageProgram.Copies now = held.copies();
-        StageProgram.Copies then =
-                copiesBefore.getOrDefault(op.stage(), StageProgram.Copies.NONE);
+        StageProgram.Copies then = copiesBefore.getOrDefault(op.stage(), StageProgram.Copies.NONE);
         return switch (op) {
             case Op.Offload _ -> now.toHost() - then.toHost();
             case Op.Reload _ -> now.back() - then.back();

@@ -200,8 +200,7 @@ final class OpInterpreter {
         long waitsBefore = collectiveTimes.copyWaits(op);
         Progress progress = run(op);
         if (progress == Progress.DONE) {
-            collectiveTimes.waitedForCopies(
-                    position, collectiveTimes.copyWaits(op) - waitsBefore);
+            collectiveTimes.waitedForCopies(position, collectiveTimes.copyWaits(op) - waitsBefore);
             end(op, collectiveTimes.gathers(op) - gathersBefore);
         }
         return progress;

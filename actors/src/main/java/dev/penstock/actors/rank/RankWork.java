@@ -66,8 +66,9 @@ public final class RankWork implements AutoCloseable {
 
     private boolean mirrored;
 
-    /** Opens the device; there are no stages until {@link #restore}, and no links until then. */
     /**
+     * Opens the device; there are no stages until {@link #restore}, and no links until then.
+     *
      * @param moved is told whenever a part of what follows on the ops is done
      */
     RankWork(int rank, RankResources resources, Runnable moved) {

@@ -9,8 +9,8 @@ import java.util.List;
 
 /**
  * The mean times of computations in the median of measured steps, and of gathers, sums and copies
- * where the steps tell. Add the steps one after another; what a tensor takes between ranks cannot be told
- * from times of ops, since a receive may contain its wait.
+ * where the steps tell. Add the steps one after another; what a tensor takes between ranks cannot
+ * be told from times of ops, since a receive may contain its wait.
  */
 public final class MeasuredMeans {
     private record Work(int stage, int slice, ComputeKind kind) {
@@ -151,9 +151,8 @@ public final class MeasuredMeans {
 
     /**
      * The lines of a profile: computations by stage, slice and kind, then collectives, copies and
-     * the update. The overlap
-     * factor compares pairs with their parts, where these were measured alone too; without such
-     * pairs there is none.
+     * the update. The overlap factor compares pairs with their parts, where these were measured
+     * alone too; without such pairs there is none.
      */
     public List<ProfileLine> lines() {
         var lines = new ArrayList<ProfileLine>();

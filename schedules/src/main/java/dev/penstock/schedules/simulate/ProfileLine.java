@@ -170,7 +170,10 @@ public sealed interface ProfileLine {
         }
     }
 
-    /** What follows on the last op: the commit and the slowest rank's update. Text: {@code update 700}. */
+    /**
+     * What follows on the last op: the commit and the slowest rank's update. Text: {@code update
+     * 700}.
+     */
     record Update(long nanos) implements ProfileLine {
         public Update {
             requireTime(nanos);

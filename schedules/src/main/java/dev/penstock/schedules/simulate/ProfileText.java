@@ -47,7 +47,8 @@ public final class ProfileText {
     private static final Pattern CHANNEL =
             Pattern.compile("(latency|link) (\\d{1,9}) (\\d{1,9}) (\\d{1,17})");
     private static final Pattern COLLECTIVE =
-            Pattern.compile("(gather|reduce|gather-work|reduce-work|offload|reload) (\\d{1,9}) (\\d{1,17})");
+            Pattern.compile(
+                    "(gather|reduce|gather-work|reduce-work|offload|reload) (\\d{1,9}) (\\d{1,17})");
 
     private static final Pattern UPDATE = Pattern.compile("update (\\d{1,17})");
 

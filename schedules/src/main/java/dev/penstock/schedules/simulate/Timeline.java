@@ -78,7 +78,8 @@ public final class Timeline {
      */
     public static Timeline measured(
             Schedule schedule, long[][] startNanos, long[][] endNanos, long[][] collectiveNanos) {
-        return measured(schedule, startNanos, endNanos, collectiveNanos, new long[startNanos.length][0]);
+        return measured(
+                schedule, startNanos, endNanos, collectiveNanos, new long[startNanos.length][0]);
     }
 
     /**
