@@ -92,10 +92,8 @@ public final class ActivationFit {
      */
     static long leastBytes(LoadedConfig loaded, Function<LoadedConfig, MemoryProof> prover) {
         MemoryProof kept = prover.apply(loaded.withActivations(List.of(), List.of()));
-        List<Integer> blocks =
-                IntStream.range(0, kept.sizes().shape().layers()).boxed().toList();
-        List<Integer> stages =
-                IntStream.range(0, kept.order().shape().stages()).boxed().toList();
+        List<Integer> blocks = IntStream.range(0, kept.sizes().shape().layers()).boxed().toList();
+        List<Integer> stages = IntStream.range(0, kept.order().shape().stages()).boxed().toList();
         List<Long> least = new ArrayList<>(kept.mostOfPrograms());
         for (List<Integer> again : List.of(blocks, List.<Integer>of())) {
             for (List<Integer> away : List.of(stages, List.<Integer>of())) {

@@ -145,8 +145,7 @@ public record MemoryChoices(
 
     /** The one that holds least; empty if none is possible. */
     public Optional<Possible> least() {
-        return possible()
-                .min((a, b) -> Long.compare(a.heldBytes(), b.heldBytes()));
+        return possible().min((a, b) -> Long.compare(a.heldBytes(), b.heldBytes()));
     }
 
     private static ModelShape shape(RunConfig config) {
@@ -184,7 +183,9 @@ public record MemoryChoices(
         } catch (ConfigException e) {
             Problem first = e.problems().getFirst();
             return new Impossible(
-                    way.name(), settings, "%s: expected %s".formatted(first.key(), first.expected()));
+                    way.name(),
+                    settings,
+                    "%s: expected %s".formatted(first.key(), first.expected()));
         }
     }
 

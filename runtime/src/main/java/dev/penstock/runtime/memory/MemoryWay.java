@@ -68,8 +68,7 @@ record MemoryWay(String name, IntFunction<List<String>> settings) {
                         precision ->
                                 ways.add(
                                         new MemoryWay(
-                                                PRECISION + precision,
-                                                _ -> precision(precision))));
+                                                PRECISION + precision, _ -> precision(precision))));
         if (Keys.bySection().getOrDefault("optimizer", List.of()).stream()
                 .anyMatch(key -> key.name().equals("state"))) {
             ways.add(

@@ -104,8 +104,8 @@ final class StepCosts implements CostModel {
     }
 
     /**
-     * Bytes that an update reads and writes, where the rank's parameters are swapped: the parameters
-     * with both moments.
+     * Bytes that an update reads and writes, where the rank's parameters are swapped: the
+     * parameters with both moments.
      */
     long swappedUpdateBytes() {
         OptimizerState state = proof.config().optimizer().state();

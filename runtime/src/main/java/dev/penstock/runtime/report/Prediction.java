@@ -28,11 +28,7 @@ import java.util.function.BiFunction;
  *     the {@link #median} step: what is missing there lies between ops
  */
 record Prediction(
-        RankGrid grid,
-        Timeline simulated,
-        long updateNanos,
-        List<Unseen> unseen,
-        long ownNanos) {
+        RankGrid grid, Timeline simulated, long updateNanos, List<Unseen> unseen, long ownNanos) {
     /**
      * A step that the profile was not made from.
      *
@@ -85,8 +81,7 @@ record Prediction(
                         .map(pipeline -> links.apply(new OwnTimes(pipeline), schedule))
                         .mapToLong(
                                 costs ->
-                                        ScheduleSimulator.simulate(schedule, costs)
-                                                .makespanNanos())
+                                        ScheduleSimulator.simulate(schedule, costs).makespanNanos())
                         .max()
                         .orElseThrow();
         return Optional.of(
@@ -98,7 +93,9 @@ record Prediction(
                         own));
     }
 
-    /** Costs of a step that was measured: every op takes what it took, and waits are not among it. */
+    /**
+     * Costs of a step that was measured: every op takes what it took, and waits are not among it.
+     */
     private record OwnTimes(Timeline step) implements CostModel {
         @Override
         public long nanos(int rank, int position, Op op) {

@@ -196,28 +196,26 @@ public final class MemoryCommand extends PenstockCommand {
     }
 
     private void print(Possible choice, double all, MemoryChoices choices) {
-            out().printf(
-                            Locale.ROOT,
-                            "%-30s %10s%s%10s %10s %9.4g %5.0f%%  %s%n",
-                            choice.name(),
-                            Quantities.bytes(choice.heldBytes()),
-                            choice.fits() ? " " : "!",
-                            size(choice.hostBytes()),
-                            size(choice.diskBytes()),
-                            choice.tokensPerSecond(),
-                            100 * choice.tokensPerSecond() / all,
-                            choice.largestLayers() == 0
-                                    ? "none"
-                                    : "%s (%d layers%s)"
-                                            .formatted(
-                                                    Quantities.count(choice.largestParameters()),
-                                                    choice.largestLayers(),
-                                                    choices.isLargestTried(choice)
-                                                            ? " or more"
-                                                            : ""));
-            if (!choice.note().isEmpty()) {
-                out().println("    " + choice.note());
-            }
+        out().printf(
+                        Locale.ROOT,
+                        "%-30s %10s%s%10s %10s %9.4g %5.0f%%  %s%n",
+                        choice.name(),
+                        Quantities.bytes(choice.heldBytes()),
+                        choice.fits() ? " " : "!",
+                        size(choice.hostBytes()),
+                        size(choice.diskBytes()),
+                        choice.tokensPerSecond(),
+                        100 * choice.tokensPerSecond() / all,
+                        choice.largestLayers() == 0
+                                ? "none"
+                                : "%s (%d layers%s)"
+                                        .formatted(
+                                                Quantities.count(choice.largestParameters()),
+                                                choice.largestLayers(),
+                                                choices.isLargestTried(choice) ? " or more" : ""));
+        if (!choice.note().isEmpty()) {
+            out().println("    " + choice.note());
+        }
     }
 
     private static String size(long bytes) {

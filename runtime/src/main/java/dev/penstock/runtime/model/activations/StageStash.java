@@ -296,9 +296,7 @@ public final class StageStash {
             copy = link.copy(toHostNanos, () -> host.from(slot.buffer(), List.of()));
         } else {
             MicroBatchSlot ofMicroBatch = queryKeyValues.get(unit.microBatch());
-            copy =
-                    link.copy(
-                            toHostNanos, () -> host.from(slot.buffer(), ofMicroBatch.buffers()));
+            copy = link.copy(toHostNanos, () -> host.from(slot.buffer(), ofMicroBatch.buffers()));
             ofMicroBatch.underWay().set(copy);
             queryKeyValues.freeLast(unit.microBatch());
         }
@@ -318,8 +316,7 @@ public final class StageStash {
             copy = link.copy(backNanos, () -> host.to(slot.buffer(), List.of()));
         } else {
             MicroBatchSlot ofMicroBatch = queryKeyValues.take(unit.microBatch());
-            copy =
-                    link.copy(backNanos, () -> host.to(slot.buffer(), ofMicroBatch.buffers()));
+            copy = link.copy(backNanos, () -> host.to(slot.buffer(), ofMicroBatch.buffers()));
             ofMicroBatch.underWay().set(copy);
         }
         slot.underWay().set(copy);
