@@ -132,7 +132,11 @@ final class OpInterpreter {
 
     /** Returns when the ops ran; call it once the pass is finished. */
     PassTimes times() {
-        return new PassTimes(startNanos.clone(), endNanos.clone(), collectiveTimes.nanos());
+        return new PassTimes(
+                startNanos.clone(),
+                endNanos.clone(),
+                collectiveTimes.nanos(),
+                collectiveTimes.copies());
     }
 
     /** Returns what the pass has sent so far from stage to stage. */
@@ -193,8 +197,10 @@ final class OpInterpreter {
             start(op);
         }
         long gathersBefore = collectiveTimes.gathers(op);
+        long waitsBefore = collectiveTimes.copyWaits(op);
         Progress progress = run(op);
         if (progress == Progress.DONE) {
+            collectiveTimes.waitedForCopies(position, collectiveTimes.copyWaits(op) - waitsBefore);
             end(op, collectiveTimes.gathers(op) - gathersBefore);
         }
         return progress;

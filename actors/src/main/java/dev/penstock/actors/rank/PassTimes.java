@@ -8,7 +8,8 @@ package dev.penstock.actors.rank;
  * @param ends when each op was complete; for the last one, when all sums and gathers of the program
  *     were
  * @param collectives what gathers and sums took, see {@code RankStep.collectiveNanos}
+ * @param copies what copies took, see {@code RankStep.copyNanos}
  */
-record PassTimes(long[] starts, long[] ends, long[] collectives) {
-    static final PassTimes NONE = new PassTimes(new long[0], new long[0], new long[0]);
+record PassTimes(long[] starts, long[] ends, long[] collectives, long[] copies) {
+    static final PassTimes NONE = new PassTimes(new long[0], new long[0], new long[0], new long[0]);
 }

@@ -7,8 +7,8 @@ import dev.penstock.actors.spi.StepKind;
  *
  * @param pass the current pass, or the last one
  * @param position index of the op in the rank's program
- * @param sinceNanos how long it has been at this op in this state; 0 while a link carries something
- *     to it that takes its time by plan
+ * @param sinceNanos how long it has been at this op in this state, or since a part of that was
+ *     done; 0 while a link carries something to it that takes its time by plan
  * @param text what it is doing, or what it is waiting for and from which rank
  */
 public record RankActivity(

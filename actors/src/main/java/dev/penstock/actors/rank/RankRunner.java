@@ -99,7 +99,7 @@ public final class RankRunner implements AutoCloseable {
         this.listeners = listeners;
         this.losses = resources.losses();
         enter(birth.epoch());
-        this.work = new RankWork(rank, resources);
+        this.work = new RankWork(rank, resources, status::moved);
         try {
             if (restore(birth.start(), birth.links())) {
                 tell(
@@ -355,7 +355,7 @@ public final class RankRunner implements AutoCloseable {
     private void noteThatNothingWasComputed() {
         long[] now = new long[work.trainingOps()];
         Arrays.fill(now, System.nanoTime());
-        times = new PassTimes(now, now.clone(), new long[now.length]);
+        times = new PassTimes(now, now.clone(), new long[now.length], new long[0]);
         lastTimings =
                 new RankStep(
                         rank,
@@ -477,7 +477,8 @@ public final class RankRunner implements AutoCloseable {
                         heapBytesOfPass,
                         work.traffic(),
                         sent,
-                        times.collectives());
+                        times.collectives(),
+                        times.copies());
         tell(new RankEvent.StepDone(rank, epoch, committedStep, lastTimings));
         return Next.WAIT;
     }

@@ -159,6 +159,12 @@ public final class RankStatus {
         }
     }
 
+    /** Notes that a part of what the rank is doing is done. The shard's thread only. */
+    void moved() {
+        Moment old = now;
+        now = new Moment(old.state, old.kind, old.pass, old.position, old.collective, time.nanos());
+    }
+
     /** Returns the latest moment; any thread. */
     public Moment now() {
         return now;

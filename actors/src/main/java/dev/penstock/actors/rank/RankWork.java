@@ -48,6 +48,7 @@ public final class RankWork implements AutoCloseable {
 
     private final int rank;
     private RankResources resources;
+    private final Runnable moved;
     private final RankFaults faults;
     private final Device device;
     private final Map<Integer, StageProgram> stages = new TreeMap<>();
@@ -65,9 +66,14 @@ public final class RankWork implements AutoCloseable {
 
     private boolean mirrored;
 
-    /** Opens the device; there are no stages until {@link #restore}, and no links until then. */
-    RankWork(int rank, RankResources resources) {
+    /**
+     * Opens the device; there are no stages until {@link #restore}, and no links until then.
+     *
+     * @param moved is told whenever a part of what follows on the ops is done
+     */
+    RankWork(int rank, RankResources resources, Runnable moved) {
         this.rank = rank;
+        this.moved = moved;
         this.resources = resources;
         this.faults =
                 resources
@@ -367,6 +373,7 @@ public final class RankWork implements AutoCloseable {
         var overflow = OptionalInt.empty();
         for (StageProgram stage : stages.values()) {
             StepResult part = stage.finishStep();
+            moved.run();
             loss = part.loss().isPresent() ? part.loss() : loss;
             norms.addAll(part.norms());
             overflow = overflow.isPresent() ? overflow : part.overflow();
@@ -384,7 +391,10 @@ public final class RankWork implements AutoCloseable {
         if (applied.isPresent()) {
             double clipFactor = applied.getAsDouble();
             stages.values().forEach(stage -> stage.skipped(commit.skipped()));
-            stages.values().forEach(stage -> stage.update(committedStep, clipFactor));
+            for (StageProgram stage : stages.values()) {
+                stage.update(committedStep, clipFactor);
+                moved.run();
+            }
             coding.commit();
         }
         mirrors.update(committedStep, applied, commit.skipped());

@@ -127,6 +127,11 @@ public abstract class ForwardingStage implements StageProgram {
     }
 
     @Override
+    public Copies copies() {
+        return stage.copies();
+    }
+
+    @Override
     public long gatherNanos() {
         return stage.gatherNanos();
     }

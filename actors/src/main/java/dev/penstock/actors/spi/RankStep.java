@@ -19,6 +19,10 @@ import java.util.List;
  * @param collectiveNanos entry i is, of the i-th op: of a computation the part that went to gathers
  *     of parameters; of a gather or a sum over replicas what the rank did and waited for it outside
  *     of computations, when the op ran or later; empty where not known
+ * @param copyNanos entry i is, of the i-th op: of an offload, a reload, a gather that loads and a
+ *     sum that leaves the memory, how long its copy took beside the computations, on the mean of
+ *     the stage's; of a computation what it waited for activations that were on their way; empty
+ *     where nothing was copied, or not known
  */
 public record RankStep(
         int rank,
@@ -31,10 +35,39 @@ public record RankStep(
         long allocatedHeapBytes,
         List<LinkTraffic> links,
         StepTraffic sent,
-        long[] collectiveNanos) {
+        long[] collectiveNanos,
+        long[] copyNanos) {
     public RankStep {
         uses = List.copyOf(uses);
         links = List.copyOf(links);
+    }
+
+    /** Of a rank that copied nothing. */
+    public RankStep(
+            int rank,
+            long[] opStartNanos,
+            long[] opEndNanos,
+            long updateStartNanos,
+            long updateEndNanos,
+            long peakBytes,
+            List<MemoryUse> uses,
+            long allocatedHeapBytes,
+            List<LinkTraffic> links,
+            StepTraffic sent,
+            long[] collectiveNanos) {
+        this(
+                rank,
+                opStartNanos,
+                opEndNanos,
+                updateStartNanos,
+                updateEndNanos,
+                peakBytes,
+                uses,
+                allocatedHeapBytes,
+                links,
+                sent,
+                collectiveNanos,
+                new long[0]);
     }
 
     /** Of a rank that took no part. */
@@ -71,6 +104,7 @@ public record RankStep(
                 allocatedHeapBytes,
                 links,
                 sent,
-                collectiveNanos);
+                collectiveNanos,
+                copyNanos);
     }
 }

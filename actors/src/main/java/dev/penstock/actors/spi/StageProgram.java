@@ -148,6 +148,26 @@ public interface StageProgram extends AutoCloseable {
      */
     default void reload(WorkUnit unit) {}
 
+    /**
+     * Time that copies of a stage have taken since it was built, beside its rank's computations but
+     * for the waits; all in nanoseconds.
+     *
+     * @param toHost of {@link #offload}
+     * @param back of {@link #reload}
+     * @param loads that gathers begin, where parameters are swapped
+     * @param leaving of gradients whose sum is complete, where they are swapped
+     * @param waits of the rank's thread for activations, inside of computations
+     */
+    record Copies(long toHost, long back, long loads, long leaving, long waits) {
+        /** Nothing was copied. */
+        public static final Copies NONE = new Copies(0, 0, 0, 0, 0);
+    }
+
+    /** What copies have taken so far. */
+    default Copies copies() {
+        return Copies.NONE;
+    }
+
     /** What this stage holds and ever held on the host or on disk instead of its device. */
     default List<MemoryUse> hostMemory() {
         return List.of();

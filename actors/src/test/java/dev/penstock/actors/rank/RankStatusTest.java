@@ -3,8 +3,10 @@ package dev.penstock.actors.rank;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.collective.WaitingTime;
 import dev.penstock.actors.spi.StepKind;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 final class RankStatusTest {
@@ -42,6 +44,32 @@ final class RankStatusTest {
         waits.goesOn();
         assertThat(status.now().state()).isEqualTo(RankActivity.State.UPDATING);
         assertThat(status.now().collective()).isNull();
+    }
+
+    /** An update of many stages stands still no longer than one of them takes. */
+    @Test
+    void aPartThatIsDoneIsMovement() {
+        var clock = new AtomicLong(100);
+        var timed =
+                new RankStatus(
+                        new WaitingTime() {
+                            @Override
+                            public long nanos() {
+                                return clock.get();
+                            }
+
+                            @Override
+                            public void pass(int turn) {}
+                        });
+        timed.set(RankActivity.State.UPDATING, StepKind.TRAIN, 7, 3);
+        clock.set(150);
+
+        timed.moved();
+
+        assertThat(timed.now())
+                .isEqualTo(
+                        new RankStatus.Moment(
+                                RankActivity.State.UPDATING, StepKind.TRAIN, 7, 3, null, 150));
     }
 
     @Test

@@ -112,9 +112,8 @@ class PlantedMistakesTest {
                 20, "rank/OpInterpreter", "stage.backwardInput(unit,", "stage.backward(unit,"),
         EACH_REPLICA_HAS_A_CLIP_FACTOR(
                 "rank/RankWork",
-                "stages.values().forEach(stage -> stage.update(committedStep, clipFactor));",
-                "double own = rank == 0 ? clipFactor : 1;"
-                        + "stages.values().forEach(stage -> stage.update(committedStep, own));"),
+                "stage.update(committedStep, clipFactor);",
+                "stage.update(committedStep, rank == 0 ? clipFactor : 1);"),
         RANKS_WITH_PARTS_COUNT_AS_COPIES(
                 25, "spi/RunPlan", "return mirrors && wholeReplicas", "return mirrors"),
         MICRO_BATCH_IS_LEFT_OUT_THAT_A_STAGE_LACKS(

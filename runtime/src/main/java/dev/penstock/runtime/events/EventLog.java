@@ -292,7 +292,8 @@ public final class EventLog implements RunListener, AutoCloseable {
                                                 sinceStart(rank.opEndNanos(), start),
                                                 sinceStart(rank.updateStartNanos(), start),
                                                 sinceStart(rank.updateEndNanos(), start),
-                                                collectives(rank.collectiveNanos())))
+                                                ifAny(rank.collectiveNanos()),
+                                                ifAny(rank.copyNanos())))
                         .toList());
     }
 
@@ -304,7 +305,7 @@ public final class EventLog implements RunListener, AutoCloseable {
         return micros;
     }
 
-    private static int[] collectives(long[] nanos) {
+    private static int[] ifAny(long[] nanos) {
         boolean any = LongStream.of(nanos).anyMatch(each -> each != 0);
         return any ? sinceStart(nanos, 0) : new int[0];
     }

@@ -103,16 +103,20 @@ public sealed interface RunEvent {
          * @param collectives entry i is what gathers and sums took of op i or because of it, as in
          *     {@link dev.penstock.actors.spi.RankStep}; empty where that is nothing, and in older
          *     files
+         * @param copies entry i is what copies took of op i, or what it waited for them, as in
+         *     {@link dev.penstock.actors.spi.RankStep}; empty where that is nothing, and in older
+         *     files
          */
         public record Rank(
                 int[] starts,
                 int[] ends,
                 int updateStart,
                 int updateEnd,
-                @JsonSetter(nulls = Nulls.AS_EMPTY) int[] collectives) {
-            /** Of a rank without collectives. */
+                @JsonSetter(nulls = Nulls.AS_EMPTY) int[] collectives,
+                @JsonSetter(nulls = Nulls.AS_EMPTY) int[] copies) {
+            /** Of a rank without collectives and copies. */
             public Rank(int[] starts, int[] ends, int updateStart, int updateEnd) {
-                this(starts, ends, updateStart, updateEnd, new int[0]);
+                this(starts, ends, updateStart, updateEnd, new int[0], new int[0]);
             }
         }
     }

@@ -11,6 +11,7 @@ import dev.penstock.runtime.config.run.Recompute;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.memory.ActivationChoice;
 import dev.penstock.runtime.memory.MemoryProof;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.stage.StageBytes;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.schedules.ir.OpText;
@@ -171,12 +172,19 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
     private String advice(Violation.MemoryExceeded exceeded, Most most) {
         ParallelSection parallel = config().parallel();
         List<String> ways = new ArrayList<>();
+        boolean swapped = config().device().swap().isPresent();
         if (exceeded.peak().activationBytes() > 0
                 && config().schedule().recompute() == Recompute.Rule.NONE) {
             ways.add("schedule.recompute = full");
             if (config().schedule().offload() == Offload.Rule.NONE) {
                 ways.add("schedule.offload = all");
+                ways.add("schedule.activations = fit");
             }
+        }
+        if (!swapped
+                && !config().device().kind().isCuda()
+                && config().optimizer().state() == OptimizerState.FLOAT32) {
+            ways.add("optimizer.state = int8");
         }
         if (exceeded.peak().gatheredBytes() > 0) {
             ways.add("parallel.zero.residency = layer");
@@ -184,7 +192,7 @@ record JudgedMemory(LoadedConfig loaded, ProvedSchedule proved, PlannedMemory pl
         if (parallel.data() * parallel.context() > 1 && parallel.zeroStage() < 3) {
             ways.add("parallel.zero.stage = " + (parallel.zeroStage() + 1));
         }
-        if (parallel.zeroOffload().isEmpty()) {
+        if (parallel.zeroOffload().isEmpty() && !swapped) {
             ways.add(
                     parallel.zeroStage() == 0
                             ? "parallel.zero { stage = 3, offload = FOLDER }"

@@ -86,6 +86,27 @@ public final class ActivationFit {
         return new ActivationFit(loaded, prover, rates, limit, kept).choose(kept);
     }
 
+    /**
+     * What the largest rank holds at least, whatever is chosen: on each rank the least of keeping
+     * all, running all blocks again, moving all, and both.
+     */
+    static long leastBytes(LoadedConfig loaded, Function<LoadedConfig, MemoryProof> prover) {
+        MemoryProof kept = prover.apply(loaded.withActivations(List.of(), List.of()));
+        List<Integer> blocks = IntStream.range(0, kept.sizes().shape().layers()).boxed().toList();
+        List<Integer> stages = IntStream.range(0, kept.order().shape().stages()).boxed().toList();
+        List<Long> least = new ArrayList<>(kept.mostOfPrograms());
+        for (List<Integer> again : List.of(blocks, List.<Integer>of())) {
+            for (List<Integer> away : List.of(stages, List.<Integer>of())) {
+                List<Long> held =
+                        prover.apply(loaded.withActivations(again, away)).mostOfPrograms();
+                for (int rank = 0; rank < held.size(); rank++) {
+                    least.set(rank, Math.min(least.get(rank), held.get(rank)));
+                }
+            }
+        }
+        return least.stream().mapToLong(bytes -> bytes).max().orElse(0);
+    }
+
     private ActivationChoice choose(MemoryProof kept) {
         List<List<OfStage>> best =
                 kept.held().largest() <= limit ? allKept() : shortest(fittingChoices());

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.ToLongFunction;
+import java.util.stream.Stream;
 
 /**
  * What ways to spend less memory make of a run: what they hold, what they cost, and the largest
@@ -33,8 +34,29 @@ public record MemoryChoices(
         choices = List.copyOf(choices);
     }
 
+    /** What one way makes of the run. */
+    public sealed interface MemoryChoice {
+        /** Of the way. */
+        String name();
+
+        /** What takes it. */
+        List<String> settings();
+    }
+
     /**
-     * What one way makes of the run.
+     * There is no such run.
+     *
+     * @param reason why not
+     */
+    public record Impossible(String name, List<String> settings, String reason)
+            implements MemoryChoice {
+        public Impossible {
+            settings = List.copyOf(settings);
+        }
+    }
+
+    /**
+     * There is such a run, whatever it holds.
      *
      * @param name of the way
      * @param settings that take it
@@ -47,9 +69,9 @@ public record MemoryChoices(
      * @param tokensPerSecond of all replicas
      * @param largestLayers of the largest model that fits; 0 if none does
      * @param largestParameters of that model
-     * @param note what was chosen, or why there is no such run; else empty
+     * @param note what was chosen, or what its time does not know; else empty
      */
-    public record MemoryChoice(
+    public record Possible(
             String name,
             List<String> settings,
             long heldBytes,
@@ -60,14 +82,10 @@ public record MemoryChoices(
             double tokensPerSecond,
             int largestLayers,
             long largestParameters,
-            String note) {
-        public MemoryChoice {
+            String note)
+            implements MemoryChoice {
+        public Possible {
             settings = List.copyOf(settings);
-        }
-
-        /** Whether the run can be like this, whatever it holds. */
-        public boolean isPossible() {
-            return heldBytes > 0;
         }
     }
 
@@ -99,20 +117,25 @@ public record MemoryChoices(
         ModelShape shape = shape(asIs.config());
         List<MemoryChoice> choices = new ArrayList<>();
         for (MemoryWay way : MemoryWay.of(asIs.config())) {
-            choices.add(choice(work, way, shape.layers(), choices));
+            choices.add(choice(work, way, shape.layers()));
         }
         return new MemoryChoices(limit, shape.parameters(), shape.layers(), choices);
     }
 
     /** The fastest that fits; empty if none does. */
-    public Optional<MemoryChoice> fastest() {
-        return choices.stream()
-                .filter(each -> each.isPossible() && each.fits())
+    public Optional<Possible> fastest() {
+        return possible()
+                .filter(Possible::fits)
                 .min((a, b) -> Long.compare(a.stepNanos(), b.stepNanos()));
     }
 
+    /** The ways that there are. */
+    public Stream<Possible> possible() {
+        return choices.stream().filter(Possible.class::isInstance).map(Possible.class::cast);
+    }
+
     /** Whether no larger model was tried. */
-    public boolean isLargestTried(MemoryChoice choice) {
+    public boolean isLargestTried(Possible choice) {
         return choice.largestLayers() == most(layers);
     }
 
@@ -121,22 +144,19 @@ public record MemoryChoices(
     }
 
     /** The one that holds least; empty if none is possible. */
-    public Optional<MemoryChoice> least() {
-        return choices.stream()
-                .filter(MemoryChoice::isPossible)
-                .min((a, b) -> Long.compare(a.heldBytes(), b.heldBytes()));
+    public Optional<Possible> least() {
+        return possible().min((a, b) -> Long.compare(a.heldBytes(), b.heldBytes()));
     }
 
     private static ModelShape shape(RunConfig config) {
         return config.model().shape(config.data().tokenizer().vocabulary());
     }
 
-    private static MemoryChoice choice(
-            Work work, MemoryWay way, int layers, List<MemoryChoice> before) {
+    private static MemoryChoice choice(Work work, MemoryWay way, int layers) {
         List<String> settings = way.settings().apply(layers);
         try {
             LoadedConfig loaded = work.reader.apply(settings);
-            String note = "";
+            String note = way.note();
             if (way.isFit()) {
                 ActivationChoice chosen =
                         ActivationFit.of(loaded, work.prover, work.rates, work.limit);
@@ -144,14 +164,11 @@ public record MemoryChoices(
                 note = chosen.reason();
             }
             MemoryProof proof = work.prover.apply(loaded);
-            int largest =
-                    way.isFit()
-                            ? before.stream().mapToInt(MemoryChoice::largestLayers).max().orElse(0)
-                            : largest(work, way, layers, proof.held().largest());
+            int largest = largest(work, way, layers, proof.held().largest());
             long nanos = StepCosts.stepNanos(proof, work.rates);
             RunConfig config = proof.config();
             long tokens = (long) config.batch().sequences() * config.model().context();
-            return new MemoryChoice(
+            return new Possible(
                     way.name(),
                     settings,
                     proof.held().largest(),
@@ -165,17 +182,9 @@ public record MemoryChoices(
                     note);
         } catch (ConfigException e) {
             Problem first = e.problems().getFirst();
-            return new MemoryChoice(
+            return new Impossible(
                     way.name(),
                     settings,
-                    0,
-                    0,
-                    0,
-                    false,
-                    0,
-                    0,
-                    0,
-                    0,
                     "%s: expected %s".formatted(first.key(), first.expected()));
         }
     }
@@ -193,7 +202,8 @@ public record MemoryChoices(
      * The most layers that fit: what is held grows with every layer, nearly in a straight line, so
      * that the answer follows from two models and is proved.
      */
-    private static int largest(Work work, MemoryWay way, int layers, long held) {
+    private static int largest(Work work, MemoryWay way, int layers, long asItIs) {
+        long held = way.isFit() ? heldBytes(work, way, layers) : asItIs;
         if (held > work.limit) {
             return fewer(work, way, layers);
         }
@@ -234,6 +244,8 @@ public record MemoryChoices(
     private static long heldBytes(Work work, MemoryWay way, int layers) {
         List<String> settings = new ArrayList<>(way.settings().apply(layers));
         settings.add("model.layers=" + layers);
-        return work.proof(settings).held().largest();
+        return way.isFit()
+                ? ActivationFit.leastBytes(work.reader.apply(settings), work.prover)
+                : work.proof(settings).held().largest();
     }
 }

@@ -18,6 +18,8 @@ record MemoryWay(String name, IntFunction<List<String>> settings) {
     /** What is chosen among the others. */
     private static final String FIT = "fit: chosen stage by stage";
 
+    private static final String PRECISION = "precision ";
+
     private static final String KEEP = "schedule.activations=as-set";
 
     /** All that may suit a run, in the order in which they are shown. */
@@ -66,8 +68,7 @@ record MemoryWay(String name, IntFunction<List<String>> settings) {
                         precision ->
                                 ways.add(
                                         new MemoryWay(
-                                                "precision " + precision,
-                                                _ -> precision(precision))));
+                                                PRECISION + precision, _ -> precision(precision))));
         if (Keys.bySection().getOrDefault("optimizer", List.of()).stream()
                 .anyMatch(key -> key.name().equals("state"))) {
             ways.add(
@@ -75,6 +76,13 @@ record MemoryWay(String name, IntFunction<List<String>> settings) {
                             "optimizer state in 8 bits", _ -> List.of("optimizer.state=int8")));
         }
         return ways;
+    }
+
+    /** What the times of the way do not know; empty if that is nothing. */
+    String note() {
+        return name.startsWith(PRECISION)
+                ? "its bytes alone: computing as fast as the run's own precision; --profile of a run with it knows better"
+                : "";
     }
 
     boolean isFit() {

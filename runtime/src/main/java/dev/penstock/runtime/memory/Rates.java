@@ -9,14 +9,20 @@ import dev.penstock.runtime.links.NominalCosts;
  * @param flops of matrix products, as a training step reaches them
  * @param hostBytes between the rank's device and its host's memory, each way
  * @param diskBytes between the rank and the folder of {@code device.swap}, each way
+ * @param updateBytes through an update of what is swapped: read from its files or written there
  */
-public record Rates(double flops, double hostBytes, double diskBytes) {
+public record Rates(double flops, double hostBytes, double diskBytes, double updateBytes) {
     public Rates {
-        if (!(flops > 0 && hostBytes > 0 && diskBytes > 0)) {
+        if (!(flops > 0 && hostBytes > 0 && diskBytes > 0 && updateBytes > 0)) {
             throw new IllegalArgumentException(
-                    "expected rates above 0, got %s, %s, %s"
-                            .formatted(flops, hostBytes, diskBytes));
+                    "expected rates above 0, got %s, %s, %s, %s"
+                            .formatted(flops, hostBytes, diskBytes, updateBytes));
         }
+    }
+
+    /** Rates of a machine whose updates are as fast as its disk. */
+    public Rates(double flops, double hostBytes, double diskBytes) {
+        this(flops, hostBytes, diskBytes, diskBytes);
     }
 
     /**

@@ -4,6 +4,7 @@ import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.links.LinkCosts;
 import dev.penstock.runtime.links.NominalCosts;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
@@ -17,9 +18,6 @@ import dev.penstock.schedules.simulate.ScheduleSimulator;
  * are swapped, gathered or summed. Emulated links are in it, others take no time.
  */
 final class StepCosts implements CostModel {
-    /** A swapped update reads a parameter with both moments, and writes them. */
-    private static final int SWAPPED_UPDATE_FLOATS = 6;
-
     private final MemoryProof proof;
     private final Rates rates;
     private final CostModel computing;
@@ -105,15 +103,26 @@ final class StepCosts implements CostModel {
                         + (role.last() && !(shape.tied() && role.first()) ? table : 0));
     }
 
+    /**
+     * Bytes that an update reads and writes, where the rank's parameters are swapped: the
+     * parameters with both moments.
+     */
+    long swappedUpdateBytes() {
+        OptimizerState state = proof.config().optimizer().state();
+        long bytes = 0;
+        for (int stage = 0; stage < proof.order().shape().stages(); stage++) {
+            long parameters = parameterBytes(stage);
+            bytes += 2 * (parameters + 2 * state.bytes(parameters / Float.BYTES));
+        }
+        return bytes;
+    }
+
     /** Of the slowest rank. */
     private long updateNanos() {
         RunConfig config = proof.config();
         if (config.device().swap().isPresent()) {
-            long bytes = 0;
-            for (int stage = 0; stage < proof.order().shape().stages(); stage++) {
-                bytes += SWAPPED_UPDATE_FLOATS * parameterBytes(stage);
-            }
-            return nanos(bytes, rates.diskBytes());
+            long bytes = swappedUpdateBytes();
+            return nanos(bytes, rates.updateBytes());
         }
         long offloaded =
                 proof.held().ranks().stream().mapToLong(plan -> plan.offloaded()).max().orElse(0);

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
 /**
@@ -64,6 +65,22 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
         return new StepTimes(pipelines, ranks);
     }
 
+    /**
+     * Returns what followed on the last op of a step: its commit and the updates, up to the end of
+     * the last one.
+     */
+    public static long updateNanos(StepReport report) {
+        long ops = Long.MIN_VALUE;
+        long updates = Long.MIN_VALUE;
+        for (RankStep rank : report.ranks()) {
+            if (!rank.isAbsent()) {
+                ops = Math.max(ops, LongStream.of(rank.opEndNanos()).max().orElse(ops));
+                updates = Math.max(updates, rank.updateEndNanos());
+            }
+        }
+        return Math.max(0, updates - ops);
+    }
+
     /** Whether a rank takes part; one that does not has no times, and counts in no mean. */
     private static boolean isPresent(Schedule schedule, int program) {
         return schedule.placement().wiring().map(wired -> wired.isPresent(program)).orElse(true);
@@ -97,8 +114,9 @@ public record StepTimes(List<Timeline> pipelines, List<Map<Activity, Long>> rank
         boolean told =
                 IntStream.range(0, starts.length)
                         .allMatch(rank -> collectives[rank].length == starts[rank].length);
+        long[][] copies = ofRanks(pipeline, RankStep::copyNanos);
         return told
-                ? Timeline.measured(schedule, starts, ends, collectives)
+                ? Timeline.measured(schedule, starts, ends, collectives, copies)
                 : Timeline.measured(schedule, starts, ends);
     }
 

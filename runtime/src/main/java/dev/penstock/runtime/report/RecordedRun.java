@@ -136,7 +136,8 @@ public final class RecordedRun {
                 0,
                 List.of(),
                 StepTraffic.NOTHING,
-                sinceBegan(times.collectives(), 0));
+                sinceBegan(times.collectives(), 0),
+                sinceBegan(times.copies(), 0));
     }
 
     private static long[] sinceBegan(int[] micros, long start) {

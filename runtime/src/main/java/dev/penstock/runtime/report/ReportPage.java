@@ -186,13 +186,21 @@ final class ReportPage {
         Prediction.Unseen median = prediction.median();
         page.append("<section>\n<h2>Predicted and measured</h2>\n");
         page.append(
-                "<p>A profile of half of the recent steps, simulated, predicts %s for a step's ops; step %d, the median of the %d that the profile has not seen, took %s: the prediction's error is %s. Transfers take no time in the simulation unless links are emulated; gathers and sums over replicas take what they kept their ranks.</p>\n"
+                "<p>A profile of half of the recent steps, simulated, predicts %s for a step's ops; step %d, the median of the %d that the profile has not seen, took %s: the prediction's error is %s. With commit and update, %s and %s, it is %s. If every op takes what it took in step %d itself, the simulator needs %s for it: %s lie between ops, the rest of the error is in ops that vary. Transfers take no time in the simulation unless links are emulated; gathers and sums over replicas take what they kept their ranks, copies of activations and loads what they took beside them.</p>\n"
                         .formatted(
                                 Quantities.nanos(prediction.simulated().makespanNanos()),
                                 median.step(),
                                 prediction.unseen().size(),
                                 Quantities.nanos(median.makespanNanos()),
-                                PredictionTables.signedPercent(prediction.makespanError())));
+                                PredictionTables.signedPercent(prediction.makespanError()),
+                                Quantities.nanos(prediction.updateNanos()),
+                                Quantities.nanos(median.updateNanos()),
+                                PredictionTables.signedPercent(prediction.stepError()),
+                                median.step(),
+                                Quantities.nanos(prediction.ownNanos()),
+                                PredictionTables.signedPercent(
+                                        Prediction.error(
+                                                prediction.ownNanos(), median.makespanNanos()))));
         page.append("<h3>By kind of op</h3>\n").append(tables.kinds());
         page.append("<h3>By rank</h3>\n").append(tables.ranks());
         page.append(

@@ -35,6 +35,9 @@ import org.jspecify.annotations.Nullable;
 public final class RunRecorder implements RunListener {
     private static final int RECENT = 15;
 
+    /** So many steps make no profile without their first one. */
+    private static final int WARM = 3;
+
     private final Set<Long> wanted;
     private final SortedMap<Long, StepReport> kept = new TreeMap<>();
     private final ArrayDeque<StepReport> recent = new ArrayDeque<>();
@@ -217,12 +220,20 @@ public final class RunRecorder implements RunListener {
      */
     synchronized String profile(Schedule schedule, RankGrid grid, boolean mixedLengths) {
         var means = new MeasuredMeans();
-        recent.forEach(report -> means.add(StepTimes.of(schedule, grid, report).pipelines()));
+        for (StepReport report : warm(List.copyOf(recent))) {
+            means.add(StepTimes.of(schedule, grid, report).pipelines());
+            means.addUpdate(StepTimes.updateNanos(report));
+        }
         List<ProfileLine> lines = new ArrayList<>(means.lines());
         if (mixedLengths) {
             lines.addFirst(new ProfileLine.MixedLengths());
         }
         return ProfileText.print(new ProfileCosts(lines));
+    }
+
+    /** Steps without the first one, which may have warmed up, where enough others are left. */
+    static List<StepReport> warm(List<StepReport> steps) {
+        return steps.size() > WARM ? steps.subList(1, steps.size()) : steps;
     }
 
     /** The most recent steps, rising. */

@@ -123,11 +123,12 @@ final class RunSummary {
     }
 
     private static String prediction(Prediction prediction) {
-        return "a simulated step takes %s, a measured one %s: %s"
+        return "a simulated step takes %s, a measured one %s: %s, with commit and update %s"
                 .formatted(
                         Quantities.nanos(prediction.simulated().makespanNanos()),
                         Quantities.nanos(prediction.median().makespanNanos()),
-                        PredictionTables.signedPercent(prediction.makespanError()))
+                        PredictionTables.signedPercent(prediction.makespanError()),
+                        PredictionTables.signedPercent(prediction.stepError()))
                 .replace("µ", "u");
     }
 

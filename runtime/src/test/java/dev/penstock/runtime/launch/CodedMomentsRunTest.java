@@ -5,10 +5,16 @@ import static org.assertj.core.api.Assertions.withinPercentage;
 
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
+import dev.penstock.runtime.config.run.ConfigLoader;
+import dev.penstock.runtime.config.run.LoadedConfig;
+import dev.penstock.runtime.memory.MemoryChoices;
+import dev.penstock.runtime.memory.Rates;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,7 +42,9 @@ class CodedMomentsRunTest {
 
     @Test
     void aLayoutChangesNoBit() throws IOException {
-        Trained plain = tiny("pipeline.stages=1").complete();
+        Training one = tiny("pipeline.stages=1");
+        Trained plain = one.complete();
+        assertThat(plain.peakBytes().getFirst()).isEqualTo(heldByTable(one));
 
         for (String layout :
                 List.of(
@@ -46,6 +54,24 @@ class CodedMomentsRunTest {
                         "parallel={data=4, zero.stage=1}")) {
             expectSame(tiny(layout).complete(), plain);
         }
+    }
+
+    /** What {@code penstock memory} says of moments in 8 bits, asked about the run with floats. */
+    private static long heldByTable(Training run) {
+        Function<List<String>, LoadedConfig> reader =
+                more -> {
+                    List<String> settings = new ArrayList<>(run.settings());
+                    settings.add("optimizer.state=float32");
+                    settings.addAll(more);
+                    return ConfigLoader.loadWithOrigins(run.configuration(), settings);
+                };
+        Rates rates = Rates.nominal(reader.apply(List.of()).config().device());
+        return MemoryChoices.of(reader, RunParts::proof, rates, Long.MAX_VALUE)
+                .possible()
+                .filter(way -> way.settings().equals(List.of(CODED)))
+                .findFirst()
+                .orElseThrow()
+                .heldBytes();
     }
 
     /** Files have floats, of which each run makes the same codes again. */

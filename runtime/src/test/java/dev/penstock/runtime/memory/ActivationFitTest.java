@@ -59,6 +59,23 @@ class ActivationFitTest {
         return choices;
     }
 
+    /** What the largest model under fit is looked for with. */
+    @ParameterizedTest
+    @CsvSource({"gpipe, 2, 1", "gis, 1, 3"})
+    void theLeastThatAChoiceHoldsIsTheLowestLimitThatFits(String kind, int stages, int chunks) {
+        LoadedConfig run =
+                run(
+                        "schedule.kind=" + kind,
+                        "pipeline.stages=" + stages,
+                        "pipeline.chunks=" + chunks);
+        Rates rates = Rates.nominal(run.config().device());
+
+        long least = ActivationFit.leastBytes(run, RunParts::proof);
+
+        assertThat(ActivationFit.of(run, RunParts::proof, rates, least).fits()).isTrue();
+        assertThat(ActivationFit.of(run, RunParts::proof, rates, least - 1).fits()).isFalse();
+    }
+
     @ParameterizedTest
     @CsvSource({
         "gpipe, 2, 1, 25",

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.launch.RunParts;
-import dev.penstock.runtime.memory.MemoryChoices.MemoryChoice;
+import dev.penstock.runtime.memory.MemoryChoices.Possible;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -33,7 +33,7 @@ class MemoryChoicesTest {
                 limit);
     }
 
-    private static long held(MemoryChoice choice, int layers) {
+    private static long held(Possible choice, int layers) {
         List<String> settings = new ArrayList<>(choice.settings());
         settings.replaceAll(
                 each ->
@@ -44,8 +44,8 @@ class MemoryChoicesTest {
         return RunParts.proof(run(settings)).held().largest();
     }
 
-    private static MemoryChoice named(MemoryChoices found, String name) {
-        return found.choices().stream()
+    private static Possible named(MemoryChoices found, String name) {
+        return found.possible()
                 .filter(choice -> choice.name().equals(name))
                 .findFirst()
                 .orElseThrow();
@@ -59,7 +59,7 @@ class MemoryChoicesTest {
 
         for (String name :
                 List.of("keep all activations", "recompute whole units", "swap everything")) {
-            MemoryChoice choice = named(found, name);
+            Possible choice = named(found, name);
             int layers = choice.largestLayers();
             assertThat(layers).as(name).isGreaterThanOrEqualTo(4);
             assertThat(held(choice, layers)).as(name).isLessThanOrEqualTo(limit);
@@ -78,6 +78,6 @@ class MemoryChoicesTest {
 
         assertThat(found.fastest()).isEmpty();
         assertThat(found.least().orElseThrow().heldBytes()).isGreaterThan(1_000);
-        assertThat(found.choices()).allMatch(choice -> choice.largestLayers() == 0);
+        assertThat(found.possible()).allMatch(choice -> choice.largestLayers() == 0);
     }
 }

@@ -17,17 +17,27 @@ import java.util.Map;
  *
  * @param nanos by rank and position
  * @param gathering the part of a computation's that went to gathers, by rank and position
+ * @param copies of ops that copy, the time of that; of computations their waits for copies, which
+ *     are part of no op's time
  */
-record KeptTimes(long[][] nanos, long[][] gathering) {
+record KeptTimes(long[][] nanos, long[][] gathering, long[][] copies) {
     /**
-     * @param collectives as {@link Timeline#measured(dev.penstock.schedules.ir.Schedule, long[][],
-     *     long[][], long[][])} takes them
+     * @param collectives and {@code copies} as {@link
+     *     Timeline#measured(dev.penstock.schedules.ir.Schedule, long[][], long[][], long[][],
+     *     long[][])} takes them
      */
-    static KeptTimes of(Timeline step, long[][] collectives) {
+    static KeptTimes of(Timeline step, long[][] collectives, long[][] copies) {
         List<RankProgram> programs = step.schedule().programs();
-        var kept = new KeptTimes(new long[programs.size()][], new long[programs.size()][]);
+        var kept =
+                new KeptTimes(
+                        new long[programs.size()][],
+                        new long[programs.size()][],
+                        new long[programs.size()][]);
         for (int rank = 0; rank < programs.size(); rank++) {
-            kept.ofRank(step, rank, programs.get(rank).ops(), collectives[rank]);
+            List<Op> ops = programs.get(rank).ops();
+            kept.copies[rank] =
+                    copies[rank].length == ops.size() ? copies[rank] : new long[ops.size()];
+            kept.ofRank(step, rank, ops, collectives[rank]);
         }
         return kept;
     }
@@ -44,10 +54,11 @@ record KeptTimes(long[][] nanos, long[][] gathering) {
         }
         for (int i = 0; i < ops.size(); i++) {
             Op op = ops.get(i);
-            long duration = step.durationNanos(rank, i);
+            boolean computes = !op.computations().isEmpty();
+            long duration = step.durationNanos(rank, i) - (computes ? copies[rank][i] : 0);
             if (op instanceof Op.GatherParameters || op instanceof Op.ReduceGradients) {
                 nanos[rank][i] = collectives[i];
-            } else if (op.computations().isEmpty()) {
+            } else if (!computes) {
                 nanos[rank][i] = duration;
             } else if (gathers.containsKey(op.stage())) {
                 nanos[rank][i] = duration - collectives[i];

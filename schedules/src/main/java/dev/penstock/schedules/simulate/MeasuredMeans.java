@@ -2,14 +2,15 @@ package dev.penstock.schedules.simulate;
 
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
+import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
 /**
- * The mean times of computations in the median of measured steps, and of gathers and sums where the
- * steps tell. Add the steps one after another; what a tensor takes between ranks cannot be told
- * from times of ops, since a receive may contain its wait.
+ * The mean times of computations in the median of measured steps, and of gathers, sums and copies
+ * where the steps tell. Add the steps one after another; what a tensor takes between ranks cannot
+ * be told from times of ops, since a receive may contain its wait.
  */
 public final class MeasuredMeans {
     private record Work(int stage, int slice, ComputeKind kind) {
@@ -34,6 +35,16 @@ public final class MeasuredMeans {
     private final StepMedians<Integer> gathers = new StepMedians<>(Comparator.naturalOrder());
 
     private final StepMedians<Integer> reductions = new StepMedians<>(Comparator.naturalOrder());
+
+    /** Of copies beside the computations, by stage. */
+    private final StepMedians<Integer> offloads = new StepMedians<>(Comparator.naturalOrder());
+
+    private final StepMedians<Integer> reloads = new StepMedians<>(Comparator.naturalOrder());
+    private final StepMedians<Integer> loads = new StepMedians<>(Comparator.naturalOrder());
+    private final StepMedians<Integer> leaving = new StepMedians<>(Comparator.naturalOrder());
+
+    /** Of every step for which it was told. */
+    private final List<Double> updates = new ArrayList<>();
 
     /** Of every step with such pairs: their time over that of their parts. */
     private final List<Double> overlapFactors = new ArrayList<>();
@@ -87,13 +98,15 @@ public final class MeasuredMeans {
             overlapFactors.add(together / alone);
         }
         List.of(computations, gathering).forEach(StepMedians::endStep);
-        List.of(gathers, reductions).forEach(StepMedians::endStep);
+        List.of(gathers, reductions, offloads, reloads, loads, leaving)
+                .forEach(StepMedians::endStep);
     }
 
     private void addRank(Timeline step, RankProgram program, List<Pair> pairs) {
         int rank = program.rank();
         for (int i = 0; i < step.opsRun(rank); i++) {
             long nanos = step.keptNanos(rank, i);
+            long copied = step.copyNanos(rank, i);
             switch (program.ops().get(i)) {
                 case Op.Compute op -> {
                     gathering.add(Work.of(op), step.gatheringNanos(rank, i));
@@ -101,6 +114,14 @@ public final class MeasuredMeans {
                 }
                 case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
                         pairs.add(new Pair(Work.of(forward), Work.of(backward), nanos));
+                case Op.Offload(WorkUnit unit) when copied > 0 ->
+                        offloads.add(unit.stage(), copied);
+                case Op.Reload(WorkUnit unit) when copied > 0 -> reloads.add(unit.stage(), copied);
+                case Op.GatherParameters(int stage, _) when copied > 0 -> loads.add(stage, copied);
+                case Op.ReduceGradients(int stage) when copied > 0 -> {
+                    reductions.add(stage, nanos);
+                    leaving.add(stage, copied);
+                }
                 case Op.GatherParameters(int stage, _) when step.tellsCollectives() ->
                         gathers.add(stage, nanos);
                 case Op.ReduceGradients(int stage) when step.tellsCollectives() ->
@@ -110,14 +131,28 @@ public final class MeasuredMeans {
         }
     }
 
+    /**
+     * Adds what came after the ops of a step.
+     *
+     * @param nanos from the end of the last op to that of the last rank's update: its commit too
+     */
+    public void addUpdate(long nanos) {
+        updates.add((double) nanos);
+    }
+
+    /** What comes after the ops of a usual step; 0 if no step told. */
+    public long updateNanos() {
+        return updates.isEmpty() ? 0 : Math.round(StepMedians.median(updates));
+    }
+
     private double wholeMean(Work work) {
         return computations.mean(work) + gathering.mean(work);
     }
 
     /**
-     * The lines of a profile: computations by stage, slice and kind, then collectives. The overlap
-     * factor compares pairs with their parts, where these were measured alone too; without such
-     * pairs there is none.
+     * The lines of a profile: computations by stage, slice and kind, then collectives, copies and
+     * the update. The overlap factor compares pairs with their parts, where these were measured
+     * alone too; without such pairs there is none.
      */
     public List<ProfileLine> lines() {
         var lines = new ArrayList<ProfileLine>();
@@ -135,6 +170,13 @@ public final class MeasuredMeans {
         reductions
                 .keys()
                 .forEach(s -> lines.add(new ProfileLine.ReduceWork(s, reductions.median(s))));
+        loads.keys().forEach(s -> lines.add(new ProfileLine.Gather(s, loads.median(s))));
+        leaving.keys().forEach(s -> lines.add(new ProfileLine.Reduce(s, leaving.median(s))));
+        offloads.keys().forEach(s -> lines.add(new ProfileLine.Offload(s, offloads.median(s))));
+        reloads.keys().forEach(s -> lines.add(new ProfileLine.Reload(s, reloads.median(s))));
+        if (!updates.isEmpty()) {
+            lines.add(new ProfileLine.Update(updateNanos()));
+        }
         if (!overlapFactors.isEmpty()) {
             lines.add(new ProfileLine.OverlapFactor(StepMedians.median(overlapFactors)));
         }

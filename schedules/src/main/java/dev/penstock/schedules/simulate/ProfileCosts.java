@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>An order may have other kinds of op than the one that was measured: a full backward takes as
  * long as its parts together, a part half of the whole, a recompute as long as a forward; what it
- * gathers by itself goes to the part for the input. Transfers, gathers and reductions without a
- * line take no time.
+ * gathers by itself goes to the part for the input. Transfers, gathers, reductions and copies
+ * without a line take no time.
  */
 public final class ProfileCosts implements CostModel {
     private record Work(ComputeKind kind, int stage, int slice) {}
@@ -33,6 +33,9 @@ public final class ProfileCosts implements CostModel {
     private final Map<Work, Long> gathering = new HashMap<>();
     private final Map<Integer, Long> gatherWork = new HashMap<>();
     private final Map<Integer, Long> reduceWork = new HashMap<>();
+    private final Map<Integer, Long> offloads = new HashMap<>();
+    private final Map<Integer, Long> reloads = new HashMap<>();
+    private OptionalLong update = OptionalLong.empty();
     private double overlapFactor = 1;
     private boolean mixedLengths;
 
@@ -52,6 +55,9 @@ public final class ProfileCosts implements CostModel {
                 case ProfileLine.Reduce(int stage, long nanos) -> reductions.put(stage, nanos);
                 case ProfileLine.Gathering(ComputeKind kind, int stage, int slice, long nanos) ->
                         gathering.put(new Work(kind, stage, slice), nanos);
+                case ProfileLine.Offload(int stage, long nanos) -> offloads.put(stage, nanos);
+                case ProfileLine.Reload(int stage, long nanos) -> reloads.put(stage, nanos);
+                case ProfileLine.Update(long nanos) -> update = OptionalLong.of(nanos);
                 case ProfileLine.GatherWork(int stage, long nanos) -> gatherWork.put(stage, nanos);
                 case ProfileLine.ReduceWork(int stage, long nanos) -> reduceWork.put(stage, nanos);
             }
@@ -67,7 +73,12 @@ public final class ProfileCosts implements CostModel {
         return mixedLengths;
     }
 
-    /** The same with computations alone: what was gathered and summed is left out. */
+    /** What follows on the last op of a step; empty where that was not measured. */
+    public OptionalLong updateNanos() {
+        return update;
+    }
+
+    /** The same with computations alone: what was gathered, summed and copied is left out. */
     public ProfileCosts computing() {
         return new ProfileCosts(
                 lines.stream()
@@ -199,7 +210,9 @@ public final class ProfileCosts implements CostModel {
         return switch (op) {
             case Op.GatherParameters _ -> gathers.getOrDefault(op.stage(), 0L);
             case Op.ReduceGradients(int stage) -> reductions.getOrDefault(stage, 0L);
-            case Op.UnitOp _, Op.Overlapped _, Op.ReleaseParameters _ -> 0;
+            case Op.Offload _ -> offloads.getOrDefault(op.stage(), 0L);
+            case Op.Reload _ -> reloads.getOrDefault(op.stage(), 0L);
+            case Op.Compute _, Op.Transfer _, Op.Overlapped _, Op.ReleaseParameters _ -> 0;
         };
     }
 }

@@ -143,6 +143,48 @@ public sealed interface ProfileLine {
         }
     }
 
+    /**
+     * A copy of a unit's activations to the host beside the computations. Text: {@code offload 0
+     * 300}.
+     */
+    record Offload(int stage, long nanos) implements ProfileLine {
+        public Offload {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "offload %d %d".formatted(stage, nanos);
+        }
+    }
+
+    /** A copy of a unit's activations back to the device. Text: {@code reload 0 300}. */
+    record Reload(int stage, long nanos) implements ProfileLine {
+        public Reload {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "reload %d %d".formatted(stage, nanos);
+        }
+    }
+
+    /**
+     * What follows on the last op: the commit and the slowest rank's update. Text: {@code update
+     * 700}.
+     */
+    record Update(long nanos) implements ProfileLine {
+        public Update {
+            requireTime(nanos);
+        }
+
+        @Override
+        public String text() {
+            return "update " + nanos;
+        }
+    }
+
     /** A reduction of a stage's gradients beside the computations. Text: {@code reduce 0 900}. */
     record Reduce(int stage, long nanos) implements ProfileLine {
         public Reduce {

@@ -29,6 +29,9 @@ import java.util.stream.Stream;
  * reduce-work 0 70000
  * gather 0 400000                beside the computations
  * reduce 0 900000
+ * offload 0 300000               a unit's activations on their way to the host
+ * reload 0 280000                and back
+ * update 700000                  after the last op: the commit and the slowest rank's update
  * </pre>
  */
 public final class ProfileText {
@@ -44,7 +47,10 @@ public final class ProfileText {
     private static final Pattern CHANNEL =
             Pattern.compile("(latency|link) (\\d{1,9}) (\\d{1,9}) (\\d{1,17})");
     private static final Pattern COLLECTIVE =
-            Pattern.compile("(gather|reduce|gather-work|reduce-work) (\\d{1,9}) (\\d{1,17})");
+            Pattern.compile(
+                    "(gather|reduce|gather-work|reduce-work|offload|reload) (\\d{1,9}) (\\d{1,17})");
+
+    private static final Pattern UPDATE = Pattern.compile("update (\\d{1,17})");
 
     private ProfileText() {}
 
@@ -131,6 +137,10 @@ public final class ProfileText {
                             ? new ProfileLine.Link(channel, last(way))
                             : new ProfileLine.Latency(channel, last(way)));
         }
+        Matcher update = UPDATE.matcher(line);
+        if (update.matches()) {
+            return Optional.of(new ProfileLine.Update(last(update)));
+        }
         Matcher collective = COLLECTIVE.matcher(line);
         if (collective.matches()) {
             int stage = number(collective, 2);
@@ -139,6 +149,8 @@ public final class ProfileText {
                     switch (collective.group(1)) {
                         case "gather" -> new ProfileLine.Gather(stage, nanos);
                         case "reduce" -> new ProfileLine.Reduce(stage, nanos);
+                        case "offload" -> new ProfileLine.Offload(stage, nanos);
+                        case "reload" -> new ProfileLine.Reload(stage, nanos);
                         case "gather-work" -> new ProfileLine.GatherWork(stage, nanos);
                         default -> new ProfileLine.ReduceWork(stage, nanos);
                     });
@@ -173,6 +185,9 @@ public final class ProfileText {
             case "reduce-work" -> "reduce-work 0 70000";
             case "gather" -> "gather 0 400000";
             case "reduce" -> "reduce 0 900000";
+            case "offload" -> "offload 0 300000";
+            case "reload" -> "reload 0 280000";
+            case "update" -> "update 700000";
             default -> "forward 0s0 1200000";
         };
     }

@@ -78,9 +78,30 @@ public final class Timeline {
      */
     public static Timeline measured(
             Schedule schedule, long[][] startNanos, long[][] endNanos, long[][] collectiveNanos) {
+        return measured(
+                schedule, startNanos, endNanos, collectiveNanos, new long[startNanos.length][0]);
+    }
+
+    /**
+     * A measured step that tells what collectives and copies took.
+     *
+     * @param collectiveNanos as above
+     * @param copyNanos entry [r][i] is, of op i of rank r: of an offload, a reload, a gather that
+     *     loads or a sum that leaves, how long its copy took beside the computations; of a
+     *     computation what it waited for activations; a row without entries is one of zeros
+     */
+    public static Timeline measured(
+            Schedule schedule,
+            long[][] startNanos,
+            long[][] endNanos,
+            long[][] collectiveNanos,
+            long[][] copyNanos) {
         Timeline plain = measured(schedule, startNanos, endNanos);
         return new Timeline(
-                schedule, plain.starts, plain.ends, KeptTimes.of(plain, collectiveNanos));
+                schedule,
+                plain.starts,
+                plain.ends,
+                KeptTimes.of(plain, collectiveNanos, copyNanos));
     }
 
     /** The same as if nobody had measured what collectives took. */
@@ -120,11 +141,21 @@ public final class Timeline {
 
     /**
      * How long an op keeps its rank: a computation without gathers that have ops of their own, a
-     * gather or a sum with all that its rank did and waited for it, wherever. Where that is not
-     * known, its duration.
+     * gather or a sum with all that its rank did and waited for it, wherever. Waits for activations
+     * on their way belong to nobody. Where that is not known, its duration.
      */
     public long keptNanos(int rank, int position) {
         return kept == null ? durationNanos(rank, position) : kept.nanos()[rank][position];
+    }
+
+    /**
+     * How long the copy of an offload, a reload, a gather that loads or a sum that leaves took
+     * beside the computations; 0 of other ops, and where that is not known.
+     */
+    public long copyNanos(int rank, int position) {
+        return kept == null || !schedule.program(rank).ops().get(position).computations().isEmpty()
+                ? 0
+                : kept.copies()[rank][position];
     }
 
     /** The part of a computation's {@link #keptNanos} that went to gathers without ops. */

@@ -249,6 +249,43 @@ class ProfileCostsTest {
         assertThat(ScheduleSimulator.simulate(schedule, profile).makespanNanos()).isEqualTo(30);
     }
 
+    /** The backward waits 5 of its 15 for what comes back; the load runs beside all of it. */
+    @Test
+    void copiesRunBesideTheComputationsThatWaitForThem() {
+        Schedule schedule =
+                ScheduleText.parse(
+                        """
+                        ranks: 1
+                        micro-batches: 1
+                        rank 0: 0UNSHARD 0F0 0OFFLOAD0 0RELOAD0 0B0
+                        """);
+        var means = new MeasuredMeans();
+        means.add(
+                List.of(
+                        Timeline.measured(
+                                schedule,
+                                new long[][] {{0, 0, 13, 13, 13}},
+                                new long[][] {{0, 13, 13, 13, 28}},
+                                new long[][] {{1, 3, 0, 0, 0}},
+                                new long[][] {{3, 0, 2, 3, 5}})));
+        means.addUpdate(40);
+
+        var profile = new ProfileCosts(means.lines());
+
+        assertThat(profile.lines().stream().map(ProfileLine::text))
+                .containsExactly(
+                        "forward 0s0 10",
+                        "backward 0s0 10",
+                        "gather 0 3",
+                        "offload 0 2",
+                        "reload 0 3",
+                        "update 40");
+        assertThat(ScheduleSimulator.simulate(schedule, profile).makespanNanos()).isEqualTo(28);
+        assertThat(profile.updateNanos()).hasValue(40);
+        assertThat(ProfileText.parse(ProfileText.print(profile)).lines())
+                .isEqualTo(profile.lines());
+    }
+
     @Test
     void gathersWithoutOpsStayWithTheirComputations() {
         Schedule schedule = ScheduleText.parse("ranks: 1\nmicro-batches: 1\nrank 0: 0F0 0B0\n");

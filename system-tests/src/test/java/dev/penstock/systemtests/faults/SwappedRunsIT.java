@@ -73,6 +73,10 @@ class SwappedRunsIT {
 
         assertThat(resumed.err()).contains(file.getFileName() + " is torn");
         assertThat(resumed.lossBits()).isEqualTo(truth);
+        assertThat(resumed.directory().resolve("profile.txt"))
+                .content()
+                .containsPattern("\\ngather 1 [1-9]\\d*\\n")
+                .containsPattern("\\nupdate [1-9]\\d*\\n");
     }
 
     /** A kill that comes just behind an update is made good, and another one sent. */

@@ -257,7 +257,8 @@ class PlannedMemoryIT {
             delimiter = '|',
             value = {
                 "kind=1f1b | zero.stage=1 | 0F1 | activations | schedule.recompute = full,"
-                        + " schedule.offload = all, parallel.zero.stage = 2",
+                        + " schedule.offload = all, schedule.activations = fit,"
+                        + " optimizer.state = int8, parallel.zero.stage = 2",
                 "kind=breadth-first | zero={stage=3, residency=pass} | 1UNSHARD | gathered"
                         + " parameters | parallel.zero.residency = layer",
                 "kind=gpipe, recompute=full | zero.stage=2 | 1F0 | throughout | parallel.zero.stage"

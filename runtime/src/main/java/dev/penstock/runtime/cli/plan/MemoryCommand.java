@@ -12,7 +12,9 @@ import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.memory.MeasuredRates;
 import dev.penstock.runtime.memory.MemoryChoices;
+import dev.penstock.runtime.memory.MemoryChoices.Impossible;
 import dev.penstock.runtime.memory.MemoryChoices.MemoryChoice;
+import dev.penstock.runtime.memory.MemoryChoices.Possible;
 import dev.penstock.runtime.memory.Rates;
 import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.planning.ProfileFile;
@@ -126,7 +128,7 @@ public final class MemoryCommand extends PenstockCommand {
 
     private static List<String> explanation(MemoryChoices choices) {
         List<String> lines = new ArrayList<>();
-        Optional<MemoryChoice> fastest = choices.fastest();
+        Optional<Possible> fastest = choices.fastest();
         if (fastest.isPresent()) {
             lines.add("Fastest that fits: " + fastest.get().name() + ".");
         } else {
@@ -143,7 +145,7 @@ public final class MemoryCommand extends PenstockCommand {
                                                                             - choices.limitBytes()),
                                                             least.name())));
         }
-        choices.choices().stream()
+        choices.possible()
                 .filter(each -> each.largestLayers() > 0)
                 .max((a, b) -> Integer.compare(a.largestLayers(), b.largestLayers()))
                 .ifPresent(
@@ -179,39 +181,41 @@ public final class MemoryCommand extends PenstockCommand {
                         "tokens/s",
                         "",
                         "largest that fits");
-        double all = choices.choices().getFirst().tokensPerSecond();
+        double all = choices.possible().findFirst().map(Possible::tokensPerSecond).orElse(0.0);
         for (MemoryChoice choice : choices.choices()) {
-            if (!choice.isPossible()) {
-                out().printf("%-30s - %s%n", choice.name(), choice.note());
-                continue;
-            }
-            out().printf(
-                            Locale.ROOT,
-                            "%-30s %10s%s%10s %10s %9.4g %5.0f%%  %s%n",
-                            choice.name(),
-                            Quantities.bytes(choice.heldBytes()),
-                            choice.fits() ? " " : "!",
-                            size(choice.hostBytes()),
-                            size(choice.diskBytes()),
-                            choice.tokensPerSecond(),
-                            100 * choice.tokensPerSecond() / all,
-                            choice.largestLayers() == 0
-                                    ? "none"
-                                    : "%s (%d layers%s)"
-                                            .formatted(
-                                                    Quantities.count(choice.largestParameters()),
-                                                    choice.largestLayers(),
-                                                    choices.isLargestTried(choice)
-                                                            ? " or more"
-                                                            : ""));
-            if (!choice.note().isEmpty()) {
-                out().println("    " + choice.note());
+            switch (choice) {
+                case Impossible(String name, _, String reason) ->
+                        out().printf("%-30s - %s%n", name, reason);
+                case Possible possible -> print(possible, all, choices);
             }
         }
         out().println("! more than the limit");
         out().println();
         explanation.forEach(out()::println);
         out().flush();
+    }
+
+    private void print(Possible choice, double all, MemoryChoices choices) {
+        out().printf(
+                        Locale.ROOT,
+                        "%-30s %10s%s%10s %10s %9.4g %5.0f%%  %s%n",
+                        choice.name(),
+                        Quantities.bytes(choice.heldBytes()),
+                        choice.fits() ? " " : "!",
+                        size(choice.hostBytes()),
+                        size(choice.diskBytes()),
+                        choice.tokensPerSecond(),
+                        100 * choice.tokensPerSecond() / all,
+                        choice.largestLayers() == 0
+                                ? "none"
+                                : "%s (%d layers%s)"
+                                        .formatted(
+                                                Quantities.count(choice.largestParameters()),
+                                                choice.largestLayers(),
+                                                choices.isLargestTried(choice) ? " or more" : ""));
+        if (!choice.note().isEmpty()) {
+            out().println("    " + choice.note());
+        }
     }
 
     private static String size(long bytes) {

@@ -163,6 +163,11 @@ final class TrainRun {
 
     /** What fails here must not cost the report. */
     private Optional<String> sample() {
+        if (assembly.config().device().swap().isPresent()) {
+            warn(
+                    "no sample of the model's text, for which all of the model would have to be in memory (device.swap); penstock generate writes one where it has room, report.sample = false asks for none");
+            return Optional.empty();
+        }
         try {
             return SampleText.write(assembly, this::warn);
         } catch (RuntimeException e) {

@@ -38,6 +38,9 @@ public record RunConfig(
         RecoverySection recovery,
         ReportSection report,
         List<FaultEntry> fault) {
+    /** The share of a run's speed in memory that a swapped one is told how to reach. */
+    private static final double NEARLY_RESIDENT = 0.85;
+
     /** What is expected of {@link #rowsOfUnits} where shards divide them, without the number. */
     public static final String ROWS_OF_SHARDS =
             "rows of every unit (sequences of a micro-batch x tokens of a slice / parallel.context)"
@@ -87,17 +90,30 @@ public record RunConfig(
     }
 
     /**
-     * Returns whether a step of this cut has enough micro-batches for loads to hide behind
-     * computing, for people; empty where nothing is swapped or they do.
+     * Returns how fast a swapped step of this cut is for its micro-batches, for people; empty where
+     * nothing is swapped, or where there are enough of them.
      */
     public Optional<String> swapNote(StagePartition partition, ModelShape shape) {
-        int enough = device.swap().isPresent() ? swapPartition(shape).enough(partition) : 0;
-        return enough <= microBatchesOfReplica()
+        if (device.swap().isEmpty()) {
+            return Optional.empty();
+        }
+        SwapPartition swap = swapPartition(shape);
+        int reaching = reaching(swap, partition);
+        return Math.max(reaching, swap.enough(partition)) <= microBatchesOfReplica()
                 ? Optional.empty()
                 : Optional.of(
-                        "device.swap: ranks wait for their parameters: each visits a stage with %d micro-batches, from %d on loads hide behind computing (by device.swap-intensity = %d)"
+                        "device.swap: a step has %d micro-batches: from %d on loads hide behind computing, from %d on it is %.0f %% as fast as in memory, with the update of what is on disk (by device.swap-intensity = %d)"
                                 .formatted(
-                                        microBatchesOfReplica(), enough, device.swapIntensity()));
+                                        microBatchesOfReplica(),
+                                        swap.enough(partition),
+                                        reaching,
+                                        100 * NEARLY_RESIDENT,
+                                        device.swapIntensity()));
+    }
+
+    private int reaching(SwapPartition swap, StagePartition partition) {
+        return swap.reaching(
+                partition, NEARLY_RESIDENT, optimizer.state(), schedule.recompute().units());
     }
 
     /**

@@ -4,6 +4,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The way between a rank's device and its host: copies run one after another, in the order in which
@@ -30,15 +31,26 @@ public final class HostLink {
         copier.allowCoreThreadTimeOut(true);
     }
 
-    CompletableFuture<Void> copy(Runnable task) {
+    /**
+     * Begins a copy.
+     *
+     * @param nanos is told what it took
+     */
+    CompletableFuture<Void> copy(AtomicLong nanos, Runnable task) {
         used = true;
-        return CompletableFuture.runAsync(task, copier);
+        return CompletableFuture.runAsync(
+                () -> {
+                    long begun = System.nanoTime();
+                    task.run();
+                    nanos.addAndGet(System.nanoTime() - begun);
+                },
+                copier);
     }
 
     /** Waits until all copies so far have ended, whether or not they failed. */
     void settle() {
         if (used) {
-            copy(() -> {}).join();
+            CompletableFuture.runAsync(() -> {}, copier).join();
         }
     }
 }

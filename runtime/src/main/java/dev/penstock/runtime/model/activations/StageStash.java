@@ -19,6 +19,7 @@ import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +39,12 @@ public final class StageStash {
     private final HostLink link;
     private final SlotPool<HostSlot> away;
     private final boolean forwardOnly;
+
+    /** Nanoseconds of copies, which others make, and of waits for them. */
+    private final AtomicLong toHostNanos = new AtomicLong();
+
+    private final AtomicLong backNanos = new AtomicLong();
+    private long waitNanos;
 
     /** The number of units whose backward is still to come, by micro-batch. */
     private final int[] units;
@@ -245,11 +252,26 @@ public final class StageStash {
     /** Returns a unit's activations, once they are here and nobody else's are on their way out. */
     public UnitActivations unit(WorkUnit unit) {
         UnitSlot slot = unitsBySlice.get(unit.slice()).get(key(unit));
-        slot.underWay().await();
+        waitNanos += slot.underWay().await();
         if (!batch.sliced()) {
-            queryKeyValues.get(unit.microBatch()).underWay().await();
+            waitNanos += queryKeyValues.get(unit.microBatch()).underWay().await();
         }
         return slot.of(rows(unit));
+    }
+
+    /** Nanoseconds that copies to the host have taken so far. */
+    public long toHostNanos() {
+        return toHostNanos.get();
+    }
+
+    /** Nanoseconds that copies back have taken so far. */
+    public long backNanos() {
+        return backNanos.get();
+    }
+
+    /** Nanoseconds that those who use activations have waited for copies so far. */
+    public long waitNanos() {
+        return waitNanos;
     }
 
     /** Room on the host for as many units as are ever away, each as large as the largest. */
@@ -286,10 +308,10 @@ public final class StageStash {
         HostSlot host = away.take(key(unit));
         CompletableFuture<Void> copy;
         if (batch.sliced()) {
-            copy = link.copy(() -> host.from(slot.buffer(), List.of()));
+            copy = link.copy(toHostNanos, () -> host.from(slot.buffer(), List.of()));
         } else {
             MicroBatchSlot ofMicroBatch = queryKeyValues.get(unit.microBatch());
-            copy = link.copy(() -> host.from(slot.buffer(), ofMicroBatch.buffers()));
+            copy = link.copy(toHostNanos, () -> host.from(slot.buffer(), ofMicroBatch.buffers()));
             ofMicroBatch.underWay().set(copy);
             queryKeyValues.freeLast(unit.microBatch());
         }
@@ -306,10 +328,10 @@ public final class StageStash {
         HostSlot host = away.get(key(unit));
         CompletableFuture<Void> copy;
         if (batch.sliced()) {
-            copy = link.copy(() -> host.to(slot.buffer(), List.of()));
+            copy = link.copy(backNanos, () -> host.to(slot.buffer(), List.of()));
         } else {
             MicroBatchSlot ofMicroBatch = queryKeyValues.take(unit.microBatch());
-            copy = link.copy(() -> host.to(slot.buffer(), ofMicroBatch.buffers()));
+            copy = link.copy(backNanos, () -> host.to(slot.buffer(), ofMicroBatch.buffers()));
             ofMicroBatch.underWay().set(copy);
         }
         slot.underWay().set(copy);

@@ -16,20 +16,24 @@ final class UnderWay {
     /**
      * Waits for the copy, if there is one.
      *
+     * @return nanoseconds that it waited
      * @throws DeviceException if it failed
      */
-    void await() {
+    long await() {
         CompletableFuture<Void> now = copy;
         copy = null;
-        if (now != null) {
-            try {
-                now.join();
-            } catch (CompletionException e) {
-                throw new DeviceException(
-                        "activations between device and host: expected a copy, got '%s'"
-                                .formatted(e.getCause()),
-                        e);
-            }
+        if (now == null) {
+            return 0;
         }
+        long begun = System.nanoTime();
+        try {
+            now.join();
+        } catch (CompletionException e) {
+            throw new DeviceException(
+                    "activations between device and host: expected a copy, got '%s'"
+                            .formatted(e.getCause()),
+                    e);
+        }
+        return System.nanoTime() - begun;
     }
 }

@@ -42,6 +42,10 @@ public record SwapPartition(ModelShape shape, int tokens, int microBatches, doub
 
     /** Returns the micro-batches from which on no stage waits for its parameters in the forward. */
     public int enough(StagePartition partition) {
+        return SwapStep.enough(segments(partition));
+    }
+
+    private List<SwapPart> segments(StagePartition partition) {
         List<SwapPart> parts = parts();
         List<SwapPart> segments = new ArrayList<>();
         int from = 0;
@@ -51,7 +55,27 @@ public record SwapPartition(ModelShape shape, int tokens, int microBatches, doub
             segments.add(SwapPart.together(parts.subList(from, from + count)));
             from += count;
         }
-        return SwapStep.enough(segments);
+        return segments;
+    }
+
+    /**
+     * Returns the micro-batches from which on a step, with its update of all that is on disk, is a
+     * share as fast as in memory, where an update takes no time.
+     *
+     * @param share above 0, below 1
+     * @param state of the optimizer
+     * @param again whether forwards run twice
+     */
+    public int reaching(
+            StagePartition partition, double share, OptimizerState state, boolean again) {
+        List<SwapPart> segments = segments(partition);
+        double bytes = segments.stream().mapToLong(SwapPart::bytes).sum();
+        double moments = 2.0 * state.bytes(state.unit()) / (Float.BYTES * state.unit());
+        double update = 2 * (1 + moments) * bytes; // all of it is read and written
+        return SwapStep.reaching(
+                again ? segments.stream().map(SwapPart::forwardAgain).toList() : segments,
+                update,
+                share);
     }
 
     private List<SwapPart> parts() {

@@ -573,6 +573,18 @@ public final class GptStage implements StageProgram {
     }
 
     @Override
+    public Copies copies() {
+        StageStash stash = buffers.stash();
+        SwapSpace swap = scopes.swap();
+        return new Copies(
+                stash.toHostNanos(),
+                stash.backNanos(),
+                swap == null ? 0 : swap.loadNanos(),
+                swap == null ? 0 : swap.leaveNanos(),
+                stash.waitNanos());
+    }
+
+    @Override
     public List<MemoryUse> hostMemory() {
         return List.of(
                         new MemoryUse(MemoryUse.HOST_ACTIVATIONS, scopes.host().peakBytes()),

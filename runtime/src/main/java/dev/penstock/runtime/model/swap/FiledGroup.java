@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /** A group in two files: its state, of which every update makes another, and its gradient. */
@@ -26,9 +27,27 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
      * @param loads reads files beside what computes
      * @param beforeWrite told what is about to be written
      * @param dropsPages see {@link dev.penstock.runtime.model.shape.SwapSettings}
+     * @param loadNanos is told what loads take
+     * @param leaveNanos is told what gradients take that leave the memory
      */
     record Shared(
-            UpdateRoom room, Executor loads, Consumer<String> beforeWrite, boolean dropsPages) {
+            UpdateRoom room,
+            Executor loads,
+            Consumer<String> beforeWrite,
+            boolean dropsPages,
+            AtomicLong loadNanos,
+            AtomicLong leaveNanos) {
+        /** Runs a task behind those that were begun before. */
+        CompletableFuture<Void> begin(AtomicLong nanos, Runnable task) {
+            return CompletableFuture.runAsync(
+                    () -> {
+                        long begun = System.nanoTime();
+                        task.run();
+                        nanos.addAndGet(System.nanoTime() - begun);
+                    },
+                    loads);
+        }
+
         SwapFile.Use ofState() {
             return new SwapFile.Use(false, dropsPages);
         }
@@ -150,7 +169,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
 
     @Override
     public void gradientIsComplete() {
-        shared.loads().execute(gradient::leave);
+        var _ = shared.begin(shared.leaveNanos(), gradient::leave);
     }
 
     @Override
@@ -161,7 +180,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     @Override
     public Collective load(Tensor into) {
         SwapFile from = state;
-        var done = CompletableFuture.runAsync(() -> from.read(0, into.segment()), shared.loads());
+        var done = shared.begin(shared.loadNanos(), () -> from.read(0, into.segment()));
         return new Collective() {
             @Override
             public boolean advance() {

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /**
@@ -75,7 +76,12 @@ public final class SwapFolder implements SwapSpace {
             take();
             shared =
                     new FiledGroup.Shared(
-                            UpdateRoom.allocate(scratch), loads, beforeWrite, dropsPages);
+                            UpdateRoom.allocate(scratch),
+                            loads,
+                            beforeWrite,
+                            dropsPages,
+                            new AtomicLong(),
+                            new AtomicLong());
         } catch (RuntimeException e) {
             close();
             throw e;
@@ -143,6 +149,16 @@ public final class SwapFolder implements SwapSpace {
     @Override
     public long bytes() {
         return groups.stream().mapToLong(FiledGroup::bytes).sum();
+    }
+
+    @Override
+    public long loadNanos() {
+        return shared.loadNanos().get();
+    }
+
+    @Override
+    public long leaveNanos() {
+        return shared.leaveNanos().get();
     }
 
     @Override

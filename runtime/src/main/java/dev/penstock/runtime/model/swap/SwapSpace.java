@@ -25,6 +25,16 @@ public interface SwapSpace extends AutoCloseable {
     /** Bytes of all groups, gradients among them. */
     long bytes();
 
+    /** Nanoseconds that loads have taken so far. */
+    default long loadNanos() {
+        return 0;
+    }
+
+    /** Nanoseconds that complete gradients have taken so far to leave the memory. */
+    default long leaveNanos() {
+        return 0;
+    }
+
     /** Lets go of the files, which stay. */
     @Override
     void close();

@@ -18,6 +18,11 @@ public record SwapPart(long bytes, double forward, double backward, double load)
         return parts.stream().reduce(NOTHING, SwapPart::plus);
     }
 
+    /** The same where the forward runs again before the backward. */
+    public SwapPart forwardAgain() {
+        return new SwapPart(bytes, forward, forward + backward, load);
+    }
+
     private SwapPart plus(SwapPart other) {
         return new SwapPart(
                 bytes + other.bytes,

@@ -16,6 +16,9 @@ import java.util.List;
  * @param microBatches C
  */
 public record SwapStep(int microBatches) {
+    /** More micro-batches than any step has. */
+    private static final int MOST = 1 << 30;
+
     /** The time of a step of these segments. */
     public double time(List<SwapPart> segments) {
         double time = segments.getFirst().load();
@@ -41,6 +44,42 @@ public record SwapStep(int microBatches) {
 
     double backward(SwapPart previous, SwapPart segment) {
         return Math.max(microBatches * segment.backward(), previous.load() + segment.load());
+    }
+
+    /**
+     * The micro-batches from which on the computations alone are a share of a step with its loads
+     * and its update.
+     *
+     * @param update time in which the state is read, updated and written; the same in every step
+     * @param share above 0, below 1
+     */
+    public static int reaching(List<SwapPart> segments, double update, double share) {
+        double computing = segments.stream().mapToDouble(s -> s.forward() + s.backward()).sum();
+        int low = 0;
+        int high = 1;
+        while (high < MOST && !reaches(segments, update, share, computing, high)) {
+            low = high;
+            high *= 2;
+        }
+        while (high - low > 1) {
+            int middle = (low + high) / 2;
+            if (reaches(segments, update, share, computing, middle)) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        return high;
+    }
+
+    private static boolean reaches(
+            List<SwapPart> segments,
+            double update,
+            double share,
+            double computing,
+            int microBatches) {
+        double step = new SwapStep(microBatches).time(segments) + update;
+        return microBatches * computing >= share * step;
     }
 
     /**

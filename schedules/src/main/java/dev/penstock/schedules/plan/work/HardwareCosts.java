@@ -98,7 +98,11 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 work,
                 placement,
                 times,
-                StepTail.reductions(work, partition, placement, choice.zero()));
+                StepTail.reductions(work, partition, placement, choice.zero()),
+                new long[placement.stages()],
+                moves(work, partition, placement, ofStages(Set.of(), partition)),
+                work.layout().boundaryParts(),
+                _ -> 0);
     }
 
     /**

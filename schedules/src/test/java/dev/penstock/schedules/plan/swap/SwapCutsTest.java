@@ -24,6 +24,8 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class SwapCutsTest {
+    private static final int SEGMENTS = 6;
+
     @Test
     void cutsAreAsGoodAsTheBestOfAll() {
         var random = new Random(22);
@@ -71,33 +73,50 @@ class SwapCutsTest {
     /** As gathers and reductions of a breadth-first order: within a load, whatever binds. */
     @Test
     void theSimulatorAgreesWithTheFormula() {
-        int segments = 6;
         for (int microBatches : List.of(1, 2, 3, 4, 8)) {
-            Schedule order =
-                    Lowering.lower(
-                            Generators.generate(
-                                    "breadth-first",
-                                    new PipelineShape(1, segments, microBatches, List.of(1)),
-                                    GenerateOptions.defaults()),
-                            LoweringOptions.plain()
-                                    .withSharedGroups(List.of(List.of(0, segments - 1)))
-                                    .withReduction(GradientReduction.PER_STEP)
-                                    .withGathers(
-                                            new GatherSettings(
-                                                    ParameterResidency.PER_PASS, microBatches)));
-            ScheduleValidator.validate(order, Conditions.training().withReplicas()).orThrow();
-
-            long simulated =
-                    ScheduleSimulator.simulate(
-                                    order,
-                                    UnitCosts.parse("forward=20,backward=40,gather=50,reduce=50"))
-                            .makespanNanos();
-
             double formula =
                     new SwapStep(microBatches)
-                            .time(Collections.nCopies(segments, new SwapPart(1, 20, 40, 50)));
-            assertThat((double) simulated).isCloseTo(formula, within(50.0));
+                            .time(Collections.nCopies(SEGMENTS, new SwapPart(1, 20, 40, 50)));
+
+            assertThat((double) simulated(microBatches, 50)).isCloseTo(formula, within(50.0));
         }
+    }
+
+    /** The truth is the first micro-batch from which on the simulated step is fast enough. */
+    @Test
+    void theShareOfAModelInMemoryIsReachedWhereTheSimulatorReachesIt() {
+        List<SwapPart> segments = Collections.nCopies(SEGMENTS, new SwapPart(1, 20, 40, 50));
+        for (int update : List.of(0, 600, 3_600)) {
+            int found = SwapStep.reaching(segments, update, 0.85);
+
+            assertThat(found).as("update of %d", update).isGreaterThan(1);
+            assertThat(share(found + 1, update)).isGreaterThanOrEqualTo(0.85);
+            assertThat(share(found - 1, update)).isLessThan(0.85);
+        }
+        assertThat(SwapStep.reaching(segments, 3_600, 0.85)).isEqualTo(58);
+    }
+
+    private static double share(int microBatches, long update) {
+        return simulated(microBatches, 0) / (double) (simulated(microBatches, 50) + update);
+    }
+
+    /** Of a breadth-first order of one rank, forward 20 and backward 40 of a micro-batch. */
+    private static long simulated(int microBatches, int load) {
+        Schedule order =
+                Lowering.lower(
+                        Generators.generate(
+                                "breadth-first",
+                                new PipelineShape(1, SEGMENTS, microBatches, List.of(1)),
+                                GenerateOptions.defaults()),
+                        LoweringOptions.plain()
+                                .withSharedGroups(List.of(List.of(0, SEGMENTS - 1)))
+                                .withReduction(GradientReduction.PER_STEP)
+                                .withGathers(
+                                        new GatherSettings(
+                                                ParameterResidency.PER_PASS, microBatches)));
+        ScheduleValidator.validate(order, Conditions.training().withReplicas()).orThrow();
+        String costs = "forward=20,backward=40,gather=%d,reduce=%d".formatted(load, load);
+        return ScheduleSimulator.simulate(order, UnitCosts.parse(costs)).makespanNanos();
     }
 
     private static boolean fits(List<SwapPart> segments, long room) {

@@ -6,10 +6,13 @@ import static org.assertj.core.api.Assertions.within;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Placement;
+import dev.penstock.schedules.ir.Schedule;
+import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.plan.Clusters;
 import dev.penstock.schedules.plan.CountingHardware;
 import dev.penstock.schedules.plan.PtdpFormulas;
+import dev.penstock.schedules.simulate.ScheduleSimulator;
 import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -62,6 +65,52 @@ class HardwareCostsTest {
         assertThat(costs.bytes(new Channel(1, 0), new WorkUnit(0, 0, 0))).isEqualTo(rows);
         assertThat(costs.hopNanos(0, 0)).isEqualTo(7 + 2 * (2 * rows));
         assertThat(costs.returnNanos(0, 0)).isEqualTo(7 + 2 * rows);
+    }
+
+    /**
+     * In room for one unit the second forward waits until the first unit has left, and the first
+     * backward until it is back: nothing is hidden.
+     *
+     * <pre>
+     *   computes  F0 ....... F1 B1 ....... B0
+     *   moves        out           back
+     * </pre>
+     */
+    @Test
+    void activationsTakeTheirTimeToTheHostAndBack() {
+        Schedule order =
+                ScheduleText.parse(
+                        """
+                        ranks: 1
+                        micro-batches: 2
+                        rank 0: 0F0 0OFFLOAD0 0F1 0B1 0RELOAD0 0B0
+                        """);
+        DeviceSpec device = new DeviceSpec(1L << 30, 2e9, 0.5, 1e9, 0.25e9, 1e9);
+        var group = new NodeGroup("box", 1, 1, device, CountingHardware.INSIDE);
+        var cluster = new Hardware("boxes", List.of(group), CountingHardware.NETWORK);
+        HardwareCosts costs =
+                HardwareCosts.of(
+                        CountingHardware.request(cluster, 2),
+                        new PlanChoice(
+                                new Layout(1, 1, 1),
+                                ZeroStage.NONE,
+                                "gpipe",
+                                1,
+                                2,
+                                List.of(20),
+                                false),
+                        List.of(4),
+                        Placement.loop(1, 1));
+        // 17 numbers of 3 bytes in each of 10 columns, in 4 blocks; and the input of the last norm
+        long bytes = 3 * 20 * 10 * (4 * 17 + 1);
+        var unit = new WorkUnit(0, 0, 0);
+        long computing =
+                2 * costs.nanos(0, 0, new Op.Forward(unit))
+                        + 2 * costs.nanos(0, 0, new Op.Backward(unit));
+
+        long makespan = ScheduleSimulator.simulate(order, costs).makespanNanos();
+
+        assertThat(makespan).isEqualTo(computing + 2 * 4 * bytes);
     }
 
     @Test
