@@ -172,6 +172,16 @@ class EqualBitsTest {
     }
 
     @Test
+    void forwardsInPairsDoNotChangeABit() {
+        var shape = new PipelineShape(2, 2, 5, List.of(16));
+        GptSettings settings =
+                TinyRuns.settings(TinyRuns.TIED, 4, new BatchShape(1, 5, List.of(16), 4));
+
+        assertThat(run(settings, Generators.generate("stp", shape)))
+                .isEqualTo(run(settings, Generators.generate("zb-v", shape)));
+    }
+
+    @Test
     void theReverseOrderIsAClassOfItsOwnWithinTolerance() {
         GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 3, TinyRuns.batch(List.of(8, 8)));
 
