@@ -78,8 +78,8 @@ public final class NaiveJudge {
     }
 
     private static List<Op> parts(Op op) {
-        return op instanceof Op.Overlapped(Op.Forward forward, Op.InputGradient backward)
-                ? List.of(forward, backward)
+        return op instanceof Op.Overlapped(Op.Forward forward, Op.Compute partner)
+                ? List.of(forward, partner)
                 : List.of(op);
     }
 

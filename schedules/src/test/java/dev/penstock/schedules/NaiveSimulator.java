@@ -214,9 +214,9 @@ public final class NaiveSimulator {
                         ? whole
                         : arrival(new Op.BackwardInput(u), u.stage(), op.stage());
             }
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) -> {
                 OptionalLong first = readyAt(rank, forward);
-                OptionalLong second = readyAt(rank, backward);
+                OptionalLong second = readyAt(rank, partner);
                 yield first.isEmpty() || second.isEmpty()
                         ? OptionalLong.empty()
                         : OptionalLong.of(Math.max(first.getAsLong(), second.getAsLong()));

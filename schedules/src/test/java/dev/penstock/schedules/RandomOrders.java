@@ -165,16 +165,17 @@ public final class RandomOrders {
 
     private static boolean canPair(Op op, Op other, Placement placement) {
         boolean kinds =
-                op instanceof Op.Forward
-                        ? other instanceof Op.InputGradient
-                        : op instanceof Op.InputGradient && other instanceof Op.Forward;
-        return kinds && placement.rankOf(op.stage()) == placement.rankOf(other.stage());
+                (op instanceof Op.Forward || other instanceof Op.Forward)
+                        && !(op instanceof Op.Recompute || other instanceof Op.Recompute);
+        return kinds
+                && !op.equals(other)
+                && placement.rankOf(op.stage()) == placement.rankOf(other.stage());
     }
 
     private static Op pair(Op op, Op other) {
         return op instanceof Op.Forward forward
-                ? new Op.Overlapped(forward, (Op.InputGradient) other)
-                : new Op.Overlapped((Op.Forward) other, (Op.InputGradient) op);
+                ? new Op.Overlapped(forward, (Op.Compute) other)
+                : new Op.Overlapped((Op.Forward) other, (Op.Compute) op);
     }
 
     /** By definition, what a computation needs, whichever rank has it. */

@@ -85,8 +85,13 @@ class SchedulesGridTest {
         }
     }
 
+    /** PyTorch knows no pairs of two forwards. */
+    private static List<String> kindsOfPyTorch() {
+        return kinds().stream().filter(kind -> !kind.equals("stp")).toList();
+    }
+
     @ParameterizedTest
-    @MethodSource("kinds")
+    @MethodSource("kindsOfPyTorch")
     void readsBackFromTorchCsv(String kind) {
         for (Schedule schedule : everySmall(kind)) {
             Schedule lowered = Lowering.lower(schedule);

@@ -190,9 +190,9 @@ final class BufferNeeds {
                     releaseInput(unit);
                     releaseOutputGradient(unit);
                 }
-                case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                case Op.Overlapped(Op.Forward forward, Op.Compute partner) -> {
                     run(forward);
-                    run(backward);
+                    run(partner);
                 }
                 case Op.SendGradient(WorkUnit unit) -> {
                     outbound.addAll(topology.gradientOutOf(unit));

@@ -209,8 +209,8 @@ final class OpInterpreter {
     private boolean isLeftOut(Op op) {
         return switch (op) {
             case Op.UnitOp of -> isLeftOut(of.unit());
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                    isLeftOut(forward.unit()) && isLeftOut(backward.unit());
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
+                    isLeftOut(forward.unit()) && isLeftOut(partner.unit());
             case Op.ParameterOp _, Op.ReduceGradients _ -> false;
         };
     }
@@ -249,8 +249,8 @@ final class OpInterpreter {
             case Op.InputGradient backward -> backward(backward);
             case Op.BackwardWeight(WorkUnit unit) -> backwardWeight(unit);
             case Op.Recompute(WorkUnit unit) -> recompute(unit);
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                    overlapped(forward, backward);
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
+                    overlapped(forward, partner);
             case Op.SendActivation(WorkUnit unit) -> tensors.sendOutput(unit);
             case Op.ReceiveActivation(WorkUnit unit) -> tensors.receiveInput(unit);
             case Op.SendGradient(WorkUnit unit) -> tensors.sendInputGradient(unit);
@@ -323,11 +323,11 @@ final class OpInterpreter {
     }
 
     /** Runs both one after the other: a device that runs one op at a time cannot overlap them. */
-    private Progress overlapped(Op.Forward forward, Op.InputGradient backward) {
+    private Progress overlapped(Op.Forward forward, Op.Compute partner) {
         if (!isLeftOut(forward.unit())) {
             forward(forward.unit());
         }
-        return isLeftOut(backward.unit()) ? Progress.DONE : backward(backward);
+        return isLeftOut(partner.unit()) ? Progress.DONE : run(partner);
     }
 
     private Progress release(int stage, LayerRange layers) {

@@ -138,8 +138,7 @@ final class RunningCollectives {
         return switch (op) {
             case Op.InputGradient backward -> reductions.containsKey(backward.stage());
             case Op.BackwardWeight backward -> reductions.containsKey(backward.stage());
-            case Op.Overlapped(Op.Forward _, Op.InputGradient backward) ->
-                    reductions.containsKey(backward.stage());
+            case Op.Overlapped(Op.Forward _, Op.Compute partner) -> holdUp(partner);
             case Op.ReduceGradients(int stage) -> !reductionBegun && reductions.containsKey(stage);
             case Op.Forward _, Op.Recompute _, Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _ ->
                     false;

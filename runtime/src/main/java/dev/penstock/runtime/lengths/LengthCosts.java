@@ -73,11 +73,17 @@ public final class LengthCosts implements CostModel {
         long nanos = parts * whole.nanos(rank, position, op);
         return switch (op) {
             case Op.Compute compute -> Math.round(nanos * share(compute.unit()));
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                    Math.round(nanos * (share(forward.unit()) + 2 * share(backward.unit())) / 3);
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
+                    pair(nanos, forward, partner);
             case Op.Transfer transfer -> Math.round(nanos * shareOfTokens(transfer.unit()));
             case Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> nanos;
         };
+    }
+
+    private long pair(long nanos, Op.Forward forward, Op.Compute partner) {
+        int weight = partner instanceof Op.Backward ? 2 : 1;
+        double shares = share(forward.unit()) + weight * share(partner.unit());
+        return Math.round(nanos * shares / (1 + weight));
     }
 
     private double share(WorkUnit unit) {

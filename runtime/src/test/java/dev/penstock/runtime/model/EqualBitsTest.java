@@ -187,6 +187,15 @@ class EqualBitsTest {
     }
 
     @Test
+    void pairsOfAllKindsDoNotChangeABit() {
+        GptSettings settings =
+                TinyRuns.settings(TinyRuns.TIED, 4, new BatchShape(1, 5, List.of(16), 4));
+        Schedule pairs = Generators.generate("stp", new PipelineShape(2, 2, 5, List.of(16)));
+
+        assertThat(run(settings, pairs)).isEqualTo(run(settings, Orders.apart(pairs)));
+    }
+
+    @Test
     void theReverseOrderIsAClassOfItsOwnWithinTolerance() {
         GptSettings settings = TinyRuns.settings(TinyRuns.TIED, 3, TinyRuns.batch(List.of(8, 8)));
 

@@ -80,4 +80,18 @@ public final class Orders {
         }
         return order.withPrograms(programs);
     }
+
+    /** The same order with the halves of pairs one after the other. */
+    static Schedule apart(Schedule order) {
+        return order.withPrograms(
+                order.programs().stream()
+                        .map(
+                                program ->
+                                        new RankProgram(
+                                                program.rank(),
+                                                program.ops().stream()
+                                                        .<Op>flatMap(op -> op.computations().stream())
+                                                        .toList()))
+                        .toList());
+    }
 }

@@ -304,8 +304,8 @@ public final class PipelineDriver implements AutoCloseable {
                 stages.get(unit.stage()).backwardWeight(unit);
                 yield true;
             }
-            case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
-                    isReady(f) && isReady(b) && forward(f.unit()) && backward(b);
+            case Op.Overlapped(Op.Forward f, Op.Compute p) ->
+                    isReady(f) && isReady(p) && forward(f.unit()) && runIfReady(p);
             case Op.Transfer t -> throw new AssertionError("compute ops only, got " + t);
             case Op.Recompute(WorkUnit unit) -> {
                 stages.get(unit.stage()).recompute(unit, inputs.get(unit));
@@ -347,12 +347,12 @@ public final class PipelineDriver implements AutoCloseable {
         }
     }
 
-    private boolean isReady(Op.Forward op) {
-        return op.stage() == 0 || inputs.containsKey(op.unit());
-    }
-
-    private boolean isReady(Op.InputGradient op) {
-        return isLast(op.unit()) || outputGradients.containsKey(op.unit());
+    private boolean isReady(Op.Compute op) {
+        return switch (op) {
+            case Op.Forward _ -> op.stage() == 0 || inputs.containsKey(op.unit());
+            case Op.InputGradient _ -> isLast(op.unit()) || outputGradients.containsKey(op.unit());
+            case Op.BackwardWeight _, Op.Recompute _ -> true;
+        };
     }
 
     private boolean forward(WorkUnit unit) {

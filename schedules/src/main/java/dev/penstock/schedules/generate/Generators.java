@@ -10,6 +10,7 @@ import static dev.penstock.schedules.generate.base.ScheduleKind.Search.NONE;
 import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.schedules.generate.vshaped.DualPipeV;
+import dev.penstock.schedules.generate.vshaped.SynergisticTensorPipeline;
 import dev.penstock.schedules.generate.vshaped.VHalf;
 import dev.penstock.schedules.generate.vshaped.VMin;
 import dev.penstock.schedules.generate.vshaped.ZeroBubbleV;
@@ -56,6 +57,7 @@ public final class Generators {
                             (s, o) -> VHalf.schedule(s, o.costsOf(s.ranks()))),
                     searched("v-min", TWO, COSTS, (s, o) -> VMin.schedule(s, o.costsOf(s.ranks()))),
                     whole("dualpipe-v", TWO, (s, _) -> DualPipeV.schedule(s)),
+                    whole("stp", TWO, (s, _) -> SynergisticTensorPipeline.schedule(s)),
                     sliced("seq1f1b", ONE, (s, _) -> Seq1F1B.schedule(s)),
                     sliced(
                             "seq1f1b-interleaved",

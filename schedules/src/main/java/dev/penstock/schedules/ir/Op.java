@@ -75,11 +75,22 @@ public sealed interface Op {
     record Recompute(WorkUnit unit) implements Compute {}
 
     /**
-     * A forward and a backward of one rank whose parts are interleaved, so that one's communication
-     * hides behind the other's computation (DualPipe). Both start when both can, and both end
-     * together. Text: {@code (0F7;7B3)OVERLAP_F_B}.
+     * A forward and another computation of one rank whose parts are interleaved, so that one's
+     * communication hides behind the other's computation: a backward (DualPipe), or also a forward
+     * of another micro-batch or a backward for the weights (STP; Qi et al. 2025, arXiv 2510.27257).
+     * Both start when both can, and both end together. Text: {@code (0F7;7B3)OVERLAP_F_B}, {@code
+     * (0F1;0F2)OVERLAP_F_F}, {@code (0F7;7W3)OVERLAP_F_W}.
+     *
+     * @param partner no {@link Recompute}
      */
-    record Overlapped(Forward forward, InputGradient backward) implements Op {
+    record Overlapped(Forward forward, Compute partner) implements Op {
+        public Overlapped {
+            if (partner instanceof Recompute) {
+                throw new IllegalArgumentException(
+                        "expected a forward or a backward beside " + forward + ", got " + partner);
+            }
+        }
+
         /** The stage of the forward. */
         @Override
         public int stage() {
@@ -88,7 +99,7 @@ public sealed interface Op {
 
         @Override
         public List<Compute> computations() {
-            return List.of(forward, backward);
+            return List.of(forward, partner);
         }
     }
 

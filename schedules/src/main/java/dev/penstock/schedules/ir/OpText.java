@@ -6,7 +6,8 @@ import java.util.regex.Pattern;
 
 /**
  * The text of one op: {@code <stage><kind><microBatch>[s<slice>]}, such as {@code 2F0}, {@code
- * 2B0s1}, {@code 0SEND_F3}, {@code 1OFFLOAD2}; of an overlapped pair {@code (0F7;7B3)OVERLAP_F_B};
+ * 2B0s1}, {@code 0SEND_F3}, {@code 1OFFLOAD2}; of an overlapped pair {@code (0F7;7B3)OVERLAP_F_B} ({@code _F} and {@code _W} with
+ * another forward or a backward for the weights);
  * of ops of a whole stage {@code 0REDUCE_GRAD}, {@code 1UNSHARD}, {@code 1RESHARD[0-3]}. The same
  * names stand in files, traces and messages.
  */
@@ -15,7 +16,8 @@ public final class OpText {
             Pattern.compile("(\\d{1,9})([A-Z_]+)(\\d{1,9})(?:s(\\d{1,9}))?");
     private static final Pattern STAGE_OP =
             Pattern.compile("(\\d{1,9})([A-Z_]+)(?:\\[(\\d{1,9})-(\\d{1,9})])?");
-    private static final Pattern PAIR = Pattern.compile("\\(([^;()]+);([^;()]+)\\)OVERLAP_F_B");
+    private static final Pattern PAIR = 
+            Pattern.compile("\\(([^;()]+);([^;()]+)\\)OVERLAP_F_([BFW])");
 
     private OpText() {}
 
@@ -32,15 +34,23 @@ public final class OpText {
                 String text = unit.stage() + kind(unitOp) + unit.microBatch();
                 yield withSlice ? text + "s" + unit.slice() : text;
             }
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                    "(%s;%s)OVERLAP_F_B"
-                            .formatted(print(forward, withSlice), print(backward, withSlice));
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
+                    "(%s;%s)OVERLAP_F_%s"
+                            .formatted(
+                                    print(forward, withSlice),
+                                    print(partner, withSlice),
+                                    pairKind(partner));
             case Op.GatherParameters(int stage, LayerRange layers) ->
                     stage + "UNSHARD" + print(layers);
             case Op.ReleaseParameters(int stage, LayerRange layers) ->
                     stage + "RESHARD" + print(layers);
             case Op.ReduceGradients(int stage) -> stage + "REDUCE_GRAD";
         };
+    }
+
+    /** A backward has one name in pairs, split or not. */
+    private static String pairKind(Op.Compute partner) {
+        return partner instanceof Op.InputGradient ? "B" : kind(partner);
     }
 
     private static String print(LayerRange layers) {
@@ -81,7 +91,7 @@ public final class OpText {
         }
         Matcher pair = PAIR.matcher(text);
         if (pair.matches()) {
-            return pair(parse(pair.group(1)), parse(pair.group(2)));
+            return pair(parse(pair.group(1)), parse(pair.group(2)), pair.group(3));
         }
         Matcher stageOp = STAGE_OP.matcher(text);
         return stageOp.matches() ? stageOp(stageOp) : Optional.empty();
@@ -104,12 +114,13 @@ public final class OpText {
         };
     }
 
-    private static Optional<Op> pair(Optional<Op> forward, Optional<Op> backward) {
+    private static Optional<Op> pair(Optional<Op> forward, Optional<Op> partner, String kind) {
         return forward.isPresent()
                         && forward.get() instanceof Op.Forward f
-                        && backward.isPresent()
-                        && backward.get() instanceof Op.InputGradient b
-                ? Optional.of(new Op.Overlapped(f, b))
+                        && partner.isPresent()
+                        && partner.get() instanceof Op.Compute p
+                        && pairKind(p).equals(kind)
+                ? Optional.of(new Op.Overlapped(f, p))
                 : Optional.empty();
     }
 

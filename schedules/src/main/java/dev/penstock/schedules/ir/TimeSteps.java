@@ -63,8 +63,8 @@ final class TimeSteps {
 
     private boolean canRun(Op op) {
         return switch (op) {
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                    canRun(forward) && canRun(backward);
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
+                    canRun(forward) && canRun(partner);
             case Op.Forward(WorkUnit u) ->
                     !implied
                             || !schedule.placement().crossesBefore(u)

@@ -64,7 +64,8 @@ public final class TorchCsv {
         return switch (op) {
             case Op.Recompute _, Op.ActivationOp _ -> false;
             case Op.ParameterOp parameters -> parameters.layers().isAll();
-            case Op.UnitOp _, Op.Overlapped _, Op.ReduceGradients _ -> true;
+            case Op.Overlapped pair -> pair.partner() instanceof Op.InputGradient;
+            case Op.UnitOp _, Op.ReduceGradients _ -> true;
         };
     }
 
@@ -89,7 +90,8 @@ public final class TorchCsv {
         }
         if (!silent.isEmpty()) {
             throw new IllegalArgumentException(
-                    "torch-csv has no actions for recompute, offload, reload and layer ranges, got %s%s; use the text format"
+                    "torch-csv has no actions for recompute, offload, reload, layer ranges and pairs without a"
+                            + " backward, got %s%s; use the text format"
                             .formatted(
                                     String.join(
                                             ", ",

@@ -43,20 +43,27 @@ public final class OmitFrozen {
 
     private static Optional<? extends Op> kept(Op op, FrozenStages frozen) {
         return switch (op) {
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
                     Optional.of(
-                            kept(backward, frozen)
+                            kept(partner, frozen)
                                     .<Op>map(left -> new Op.Overlapped(forward, left))
                                     .orElse(forward));
-            case Op.InputGradient backward -> kept(backward, frozen);
-            case Op.BackwardWeight _, Op.ReduceGradients _ ->
-                    Optional.of(op).filter(_ -> frozen.trains(op.stage()));
-            case Op.Recompute _, Op.ActivationOp _, Op.ReceiveGradient _ ->
+            case Op.Compute compute -> kept(compute, frozen);
+            case Op.ReduceGradients _ -> Optional.of(op).filter(_ -> frozen.trains(op.stage()));
+            case Op.ActivationOp _, Op.ReceiveGradient _ ->
                     Optional.of(op).filter(_ -> frozen.hasBackward(op.stage()));
             case Op.SendGradient _ ->
                     Optional.of(op).filter(_ -> frozen.hasBackward(op.stage() - 1));
-            case Op.Forward _, Op.SendActivation _, Op.ReceiveActivation _, Op.ParameterOp _ ->
-                    Optional.of(op);
+            case Op.SendActivation _, Op.ReceiveActivation _, Op.ParameterOp _ -> Optional.of(op);
+        };
+    }
+
+    private static Optional<? extends Op.Compute> kept(Op.Compute op, FrozenStages frozen) {
+        return switch (op) {
+            case Op.Forward _ -> Optional.of(op);
+            case Op.InputGradient backward -> kept(backward, frozen);
+            case Op.BackwardWeight _ -> Optional.of(op).filter(_ -> frozen.trains(op.stage()));
+            case Op.Recompute _ -> Optional.of(op).filter(_ -> frozen.hasBackward(op.stage()));
         };
     }
 

@@ -188,8 +188,8 @@ public record FamilyComparison(List<Row> rows, List<Refusal> refused) {
                         part(whole().backwardInputNanos() + whole().backwardWeightNanos(), u);
                 case Op.BackwardInput(WorkUnit u) -> part(whole().backwardInputNanos(), u);
                 case Op.BackwardWeight(WorkUnit u) -> part(whole().backwardWeightNanos(), u);
-                case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
-                        nanos(rank, position, f) + nanos(rank, position, b);
+                case Op.Overlapped(Op.Forward f, Op.Compute p) ->
+                        nanos(rank, position, f) + nanos(rank, position, p);
                 case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
             };
         }

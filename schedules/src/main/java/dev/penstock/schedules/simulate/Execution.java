@@ -170,9 +170,9 @@ final class Execution {
         long end = start + costs.nanos(rank, position[rank], op);
         clock[rank] = end;
         switch (op) {
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) -> {
                 passOn(forward, end);
-                passOn(backward, end);
+                passOn(partner, end);
             }
             case Op.GatherParameters _, Op.ReduceGradients _ -> {
                 start = Math.max(start, background[rank]);
@@ -199,17 +199,17 @@ final class Execution {
     private boolean exists(Op op) {
         return switch (op) {
             case Op.UnitOp unitOp -> shape.contains(unitOp.unit());
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                    shape.contains(forward.unit()) && shape.contains(backward.unit());
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
+                    shape.contains(forward.unit()) && shape.contains(partner.unit());
             case Op.ParameterOp _, Op.ReduceGradients _ -> op.stage() < shape.stages();
         };
     }
 
     /** When nothing but the rank itself keeps an op from starting. */
     private long readyAt(int rank, Op op) {
-        if (op instanceof Op.Overlapped(Op.Forward forward, Op.InputGradient backward)) {
+        if (op instanceof Op.Overlapped(Op.Forward forward, Op.Compute partner)) {
             long ofForward = readyAt(rank, forward);
-            long ofBackward = readyAt(rank, backward);
+            long ofBackward = readyAt(rank, partner);
             return ofForward == NOT_YET || ofBackward == NOT_YET
                     ? NOT_YET
                     : Math.max(ofForward, ofBackward);

@@ -111,8 +111,8 @@ final class Handover {
     /** Whether the op, or a part of it, passes on this tensor. */
     boolean gives(Op op, int tensor) {
         return gives(op) == tensor
-                || (op instanceof Op.Overlapped(Op.Forward forward, Op.InputGradient backward)
-                        && (gives(forward) == tensor || gives(backward) == tensor));
+                || (op instanceof Op.Overlapped(Op.Forward forward, Op.Compute partner)
+                        && (gives(forward) == tensor || gives(partner) == tensor));
     }
 
     private int activation(WorkUnit unit, int stagesOn) {

@@ -15,8 +15,8 @@ final class InFlightCount implements OpTimes {
                         case Op.Forward _ -> 1_000_000;
                         case Op.Backward _ -> 2_000_000;
                         case Op.BackwardInput _, Op.BackwardWeight _, Op.Recompute _ -> 1_000_000;
-                        case Op.Overlapped(_, Op.InputGradient b) ->
-                                b instanceof Op.Backward ? 3_000_000 : 2_000_000;
+                        case Op.Overlapped pair ->
+                                pair.partner() instanceof Op.Backward ? 3_000_000 : 2_000_000;
                         case Op.Transfer _, Op.ReduceGradients _ -> 1;
                         case Op.ActivationOp _, Op.ParameterOp _ -> 0;
                     };

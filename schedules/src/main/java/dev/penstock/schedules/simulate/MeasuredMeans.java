@@ -24,7 +24,7 @@ public final class MeasuredMeans {
         }
     }
 
-    private record Pair(Work forward, Work backward, long nanos) {}
+    private record Pair(Work forward, Work partner, long nanos) {}
 
     private final StepMedians<Work> computations = new StepMedians<>(Work.ORDER);
 
@@ -89,9 +89,9 @@ public final class MeasuredMeans {
         double together = 0;
         double alone = 0;
         for (Pair pair : pairs) {
-            if (computations.isInStep(pair.forward) && computations.isInStep(pair.backward)) {
+            if (computations.isInStep(pair.forward) && computations.isInStep(pair.partner)) {
                 together += pair.nanos;
-                alone += wholeMean(pair.forward) + wholeMean(pair.backward);
+                alone += wholeMean(pair.forward) + wholeMean(pair.partner);
             }
         }
         if (alone > 0) {
@@ -112,8 +112,8 @@ public final class MeasuredMeans {
                     gathering.add(Work.of(op), step.gatheringNanos(rank, i));
                     computations.add(Work.of(op), nanos - step.gatheringNanos(rank, i));
                 }
-                case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                        pairs.add(new Pair(Work.of(forward), Work.of(backward), nanos));
+                case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
+                        pairs.add(new Pair(Work.of(forward), Work.of(partner), nanos));
                 case Op.Offload(WorkUnit unit) when copied > 0 ->
                         offloads.add(unit.stage(), copied);
                 case Op.Reload(WorkUnit unit) when copied > 0 -> reloads.add(unit.stage(), copied);

@@ -125,11 +125,11 @@ public final class ProfileCosts implements CostModel {
                                             () ->
                                                     new IllegalArgumentException(
                                                             "the profile has no cost for " + op));
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
                     Math.round(
                             overlapFactor
                                     * (nanos(rank, position, forward)
-                                            + nanos(rank, position, backward)));
+                                            + nanos(rank, position, partner)));
             case Op.GatherParameters(int stage, _) -> gatherWork.getOrDefault(stage, 0L);
             case Op.ReduceGradients(int stage) -> reduceWork.getOrDefault(stage, 0L);
             case Op.Transfer _, Op.ActivationOp _, Op.ReleaseParameters _ -> 0;

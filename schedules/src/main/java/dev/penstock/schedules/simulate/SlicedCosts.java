@@ -40,8 +40,8 @@ final class SlicedCosts implements CostModel {
             case Op.BackwardWeight(WorkUnit unit) ->
                     ofSlice(backward, unit.slice()) - ofSlice(backwardInput, unit.slice());
             case Op.Recompute(WorkUnit unit) -> ofSlice(forward, unit.slice());
-            case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
-                    nanos(rank, position, f) + nanos(rank, position, b);
+            case Op.Overlapped(Op.Forward f, Op.Compute p) ->
+                    nanos(rank, position, f) + nanos(rank, position, p);
             case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
     }

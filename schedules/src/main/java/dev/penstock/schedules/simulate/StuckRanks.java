@@ -57,8 +57,8 @@ final class StuckRanks {
             case Op.ReduceGradients(int stage) -> forMember(place, stage);
             case Op.Transfer receive when handover.channel(receive) == Handover.NONE ->
                     new BlockedOp(place, BlockedOp.Reason.TENSOR, receive, Optional.empty());
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                    wait(place, lacks(forward) ? forward : backward);
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
+                    wait(place, lacks(forward) ? forward : partner);
             case Op.Compute _, Op.ReceiveActivation _, Op.ReceiveGradient _ -> forTensor(place, op);
             case Op.ActivationOp _, Op.ParameterOp _ ->
                     throw new IllegalStateException(op + " waits for nobody");

@@ -35,10 +35,18 @@ public final class UnitCosts implements CostModel {
         /** {@link Op.Recompute}; a forward if not given. */
         RECOMPUTE,
         /**
-         * {@link Op.Overlapped} with a full backward; the sum of both if not given. A pair with a
-         * {@link Op.BackwardInput} takes the same share of its sum.
+         * {@link Op.Overlapped} with a full backward; if not given the computations of both, or
+         * longer if the sums of one last longer than that. Other pairs take the same share of their
+         * sum if it is given.
          */
         OVERLAPPED,
+        /**
+         * The sums over the tensor shards of a stage in a forward, and again in a backward; 0 if
+         * not given. They come on top of a {@link Op.Forward}, {@link Op.BackwardInput} and {@link
+         * Op.Recompute}, but go on beside the weights' part of a {@link Op.Backward} and beside the
+         * other computation of a pair.
+         */
+        SUM,
         /** How long a tensor is under way between two ranks; 0 if not given. */
         TRANSFER,
         /** How long a tensor keeps the link between two ranks busy; 0 if not given. */
@@ -73,7 +81,8 @@ public final class UnitCosts implements CostModel {
         set(Kind.BACKWARD_WEIGHT, whole ? backward - backward / 2 : 1);
         set(Kind.BACKWARD, of(Kind.BACKWARD_INPUT) + of(Kind.BACKWARD_WEIGHT));
         set(Kind.RECOMPUTE, of(Kind.FORWARD));
-        set(Kind.OVERLAPPED, of(Kind.FORWARD) + of(Kind.BACKWARD));
+        set(Kind.SUM, 0);
+        set(Kind.OVERLAPPED, beside(Kind.FORWARD, Kind.BACKWARD));
         set(Kind.TRANSFER, 0);
         set(Kind.LINK, 0);
         set(Kind.GATHER, 0);
@@ -160,22 +169,46 @@ public final class UnitCosts implements CostModel {
     @Override
     public long nanos(int rank, int position, Op op) {
         return switch (op) {
-            case Op.Forward _ -> of(Kind.FORWARD);
-            case Op.Backward _ -> of(Kind.BACKWARD);
-            case Op.BackwardInput _ -> of(Kind.BACKWARD_INPUT);
-            case Op.BackwardWeight _ -> of(Kind.BACKWARD_WEIGHT);
-            case Op.Recompute _ -> of(Kind.RECOMPUTE);
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                    overlapped(nanos(rank, position, forward) + nanos(rank, position, backward));
+            case Op.Compute compute -> alone(kind(compute));
+            case Op.Overlapped(_, Op.Compute partner) -> overlapped(kind(partner));
             case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
     }
 
-    private long overlapped(long sum) {
-        long whole = of(Kind.FORWARD) + of(Kind.BACKWARD);
-        if (sum == whole) {
+    private static Kind kind(Op.Compute op) {
+        return switch (op) {
+            case Op.Forward _ -> Kind.FORWARD;
+            case Op.Backward _ -> Kind.BACKWARD;
+            case Op.BackwardInput _ -> Kind.BACKWARD_INPUT;
+            case Op.BackwardWeight _ -> Kind.BACKWARD_WEIGHT;
+            case Op.Recompute _ -> Kind.RECOMPUTE;
+        };
+    }
+
+    /** A computation with its sums. */
+    private long alone(Kind kind) {
+        return switch (kind) {
+            case FORWARD, BACKWARD_INPUT, RECOMPUTE -> of(kind) + of(Kind.SUM);
+            case BACKWARD ->
+                    Math.max(of(kind), of(Kind.BACKWARD_INPUT) + of(Kind.SUM));
+            default -> of(kind);
+        };
+    }
+
+    /** A pair whose computations take turns on the device while the other one's sums go on. */
+    private long beside(Kind one, Kind other) {
+        return Math.max(of(one) + of(other), Math.max(alone(one), alone(other)));
+    }
+
+    private long overlapped(Kind partner) {
+        if (partner == Kind.BACKWARD) {
             return of(Kind.OVERLAPPED);
         }
+        if (!given.containsKey(Kind.OVERLAPPED)) {
+            return beside(Kind.FORWARD, partner);
+        }
+        long whole = of(Kind.FORWARD) + of(Kind.BACKWARD);
+        long sum = of(Kind.FORWARD) + of(partner);
         return whole == 0 ? sum : Math.round((double) sum * of(Kind.OVERLAPPED) / whole);
     }
 

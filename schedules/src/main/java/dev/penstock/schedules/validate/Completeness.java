@@ -53,9 +53,9 @@ final class Completeness {
                 Op op = program.ops().get(i);
                 var place = new OpPlace(program.rank(), i, op);
                 switch (op) {
-                    case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                    case Op.Overlapped(Op.Forward forward, Op.Compute partner) -> {
                         present(place, forward);
-                        present(place, backward);
+                        present(place, partner);
                     }
                     case Op.UnitOp _, Op.ParameterOp _, Op.ReduceGradients _ -> present(place, op);
                 }

@@ -39,9 +39,9 @@ final class OpIndex {
             for (int i = 0; i < program.ops().size(); i++) {
                 Op op = program.ops().get(i);
                 switch (op) {
-                    case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                    case Op.Overlapped(Op.Forward forward, Op.Compute partner) -> {
                         add(program.rank(), forward, i);
-                        add(program.rank(), backward, i);
+                        add(program.rank(), partner, i);
                     }
                     case Op.UnitOp _, Op.ReduceGradients _ -> add(program.rank(), op, i);
                     case Op.ParameterOp _ -> {}
@@ -79,8 +79,8 @@ final class OpIndex {
     boolean exists(Op op) {
         return switch (op) {
             case Op.UnitOp unitOp -> shape.contains(unitOp.unit());
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) ->
-                    exists(forward) && exists(backward);
+            case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
+                    exists(forward) && exists(partner);
             case Op.ParameterOp _, Op.ReduceGradients _ ->
                     op.stage() >= 0 && op.stage() < shape.stages();
         };
@@ -90,7 +90,7 @@ final class OpIndex {
     boolean belongsOn(int rank, Op op) {
         return switch (op) {
             case Op.UnitOp unitOp -> placement.rankOf(unitOp.unit()) == rank;
-            case Op.Overlapped(Op.Forward forward, Op.InputGradient _) -> belongsOn(rank, forward);
+            case Op.Overlapped(Op.Forward forward, Op.Compute _) -> belongsOn(rank, forward);
             case Op.ParameterOp _, Op.ReduceGradients _ -> placement.holds(rank, op.stage());
         };
     }

@@ -36,10 +36,10 @@ final class OpOrderCheck {
                 Op op = program.ops().get(i);
                 var place = new OpPlace(program.rank(), i, op);
                 switch (op) {
-                    case Op.Overlapped(Op.Forward forward, Op.InputGradient backward) -> {
+                    case Op.Overlapped(Op.Forward forward, Op.Compute partner) -> {
                         judge(place, forward);
-                        judge(place, backward);
-                        apart(place, forward, backward);
+                        judge(place, partner);
+                        apart(place, forward, partner);
                     }
                     case Op.UnitOp _, Op.ParameterOp _, Op.ReduceGradients _ -> judge(place, op);
                 }
@@ -48,18 +48,30 @@ final class OpOrderCheck {
         return violations;
     }
 
-    private void apart(OpPlace place, Op.Forward forward, Op.InputGradient backward) {
-        if (forward.unit().equals(backward.unit())) {
-            violations.add(
-                    new Violation.OutOfOrder(
-                            place,
-                            place,
-                            "rank %d, op %d: %s overlaps a backward with the forward that it needs"
-                                    .formatted(
-                                            place.rank(),
-                                            place.position(),
-                                            OpText.print(place.op(), shape))));
+    /** A pair whose halves need each other's tensors is stuck; what they share besides is here. */
+    private void apart(OpPlace place, Op.Forward forward, Op.Compute partner) {
+        WorkUnit one = forward.unit();
+        WorkUnit other = partner.unit();
+        if (one.equals(other)) {
+            overlaps(place, "a backward with the forward that it needs");
+        } else if (partner instanceof Op.Forward
+                && one.stage() == other.stage()
+                && one.microBatch() == other.microBatch()) {
+            overlaps(place, "two slices of a sequence, of which one needs the other");
         }
+    }
+
+    private void overlaps(OpPlace place, String what) {
+        violations.add(
+                new Violation.OutOfOrder(
+                        place,
+                        place,
+                        "rank %d, op %d: %s overlaps %s"
+                                .formatted(
+                                        place.rank(),
+                                        place.position(),
+                                        OpText.print(place.op(), shape),
+                                        what)));
     }
 
     /**

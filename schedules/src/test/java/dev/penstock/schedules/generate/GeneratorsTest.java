@@ -117,7 +117,7 @@ class GeneratorsTest {
     void everyListedKindCanBeGenerated() {
         for (String kind : Generators.kinds()) {
             int chunks = Generators.kind(kind).chunks() == ScheduleKind.Chunks.ONE ? 1 : 2;
-            var shape = new PipelineShape(2, chunks, 4, List.of(1));
+            var shape = new PipelineShape(2, chunks, 6, List.of(1));
 
             assertThat(Generators.generate(kind, shape).name()).isEqualTo(kind);
         }

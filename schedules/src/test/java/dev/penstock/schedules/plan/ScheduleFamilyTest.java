@@ -36,9 +36,10 @@ class ScheduleFamilyTest {
                         "zb-v",
                         "v-half",
                         "v-min",
-                        "dualpipe-v");
+                        "dualpipe-v",
+                        "stp");
         assertThat(kindsThat(ScheduleFamily::vShaped))
-                .containsExactly("zb-v", "v-half", "v-min", "dualpipe-v");
+                .containsExactly("zb-v", "v-half", "v-min", "dualpipe-v", "stp");
         assertThat(kindsThat(ScheduleFamily::sliced))
                 .containsExactly(
                         "breadth-first",

@@ -84,6 +84,30 @@ class UnitCostsTest {
     }
 
     @Test
+    void sumsHideBehindTheWeightsAndBehindTheOtherHalfOfAPair() {
+        UnitCosts costs =
+                UnitCosts.parse("forward=4,backward-input=5,backward-weight=6,recompute=3,sum=2");
+
+        assertThat(cost(costs, FORWARD)).isEqualTo(4 + 2);
+        assertThat(cost(costs, INPUT)).isEqualTo(5 + 2);
+        assertThat(cost(costs, WEIGHT)).isEqualTo(6);
+        assertThat(cost(costs, BACKWARD)).isEqualTo(5 + 6);
+        assertThat(cost(costs, new Op.Recompute(UNIT))).isEqualTo(3 + 2);
+        assertThat(cost(costs, PAIR)).isEqualTo(4 + 5 + 6);
+        assertThat(cost(costs, HALF_PAIR)).isEqualTo(4 + 5);
+    }
+
+    @Test
+    void aSumThatIsLongerThanWhatIsBesideItIsWaitedFor() {
+        UnitCosts costs =
+                UnitCosts.parse("forward=4,backward-input=5,backward-weight=6,sum=20");
+
+        assertThat(cost(costs, BACKWARD)).isEqualTo(5 + 20);
+        assertThat(cost(costs, PAIR)).isEqualTo(5 + 20);
+        assertThat(cost(costs, HALF_PAIR)).isEqualTo(5 + 20);
+    }
+
+    @Test
     void aPairOfNothingCostsWhatItsPartsDo() {
         UnitCosts costs = UnitCosts.parse("forward=0,backward=0,backward-input=3,overlapped=8");
 
@@ -103,13 +127,13 @@ class UnitCostsTest {
                         e ->
                                 assertThat(e.problems())
                                         .containsExactly(
-                                                "unknown cost 'forwards', expected one of forward, backward-input, backward-weight, backward, recompute, overlapped, transfer, link, gather, offload, reduce",
+                                                "unknown cost 'forwards', expected one of forward, backward-input, backward-weight, backward, recompute, overlapped, sum, transfer, link, gather, offload, reduce",
                                                 "expected costs as 'forward=1,backward=2', got 'backward'",
                                                 "expected a whole number from 0 to 10000000000 for backward-input, got '-1'",
                                                 "expected a whole number from 0 to 10000000000 for link, got '1.5'",
                                                 "the cost of forward is given twice",
                                                 "expected a whole number from 0 to 10000000000 for transfer, got '10000000001'",
-                                                "unknown cost '', expected one of forward, backward-input, backward-weight, backward, recompute, overlapped, transfer, link, gather, offload, reduce",
+                                                "unknown cost '', expected one of forward, backward-input, backward-weight, backward, recompute, overlapped, sum, transfer, link, gather, offload, reduce",
                                                 "expected costs as 'forward=1,backward=2', got ''"));
     }
 

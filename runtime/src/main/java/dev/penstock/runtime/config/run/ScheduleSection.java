@@ -144,6 +144,7 @@ public record ScheduleSection(
         V_HALF("v-half"),
         V_MIN("v-min"),
         DUALPIPE_V("dualpipe-v"),
+        STP("stp"),
         SEQ1F1B("seq1f1b"),
         SEQ1F1B_INTERLEAVED("seq1f1b-interleaved"),
         TERAPIPE("terapipe"),
@@ -195,6 +196,7 @@ public record ScheduleSection(
                         V_HALF,
                         V_MIN,
                         DUALPIPE_V,
+                        STP,
                         WIRED_1F1B,
                         WIRED_ZB ->
                         1;

@@ -48,8 +48,8 @@ public final class Pipeline {
             ops.add(new Op.BackwardWeight(unit(chunk, microBatch, slice)));
         }
 
-        void overlapped(Op.Forward forward, Op.InputGradient backward) {
-            ops.add(new Op.Overlapped(forward, backward));
+        void overlapped(Op.Forward forward, Op.Compute partner) {
+            ops.add(new Op.Overlapped(forward, partner));
         }
     }
 

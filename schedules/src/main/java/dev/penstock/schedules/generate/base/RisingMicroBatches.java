@@ -68,8 +68,33 @@ public final class RisingMicroBatches {
     /** One chunk's forward with the full backward of the other. */
     public void overlapped(int forwardChunk, int backwardChunk) {
         program.overlapped(
-                new Op.Forward(program.unit(forwardChunk, forwards[forwardChunk]++, 0)),
+                nextForward(forwardChunk),
                 new Op.Backward(program.unit(backwardChunk, backwards[backwardChunk]++, 0)));
+    }
+
+    /** The next two forwards of a chunk, beside each other. */
+    public void overlappedForwards(int chunk) {
+        program.overlapped(nextForward(chunk), nextForward(chunk));
+    }
+
+    /** A chunk's forward with its backward for the input; the weights wait. */
+    public void overlappedInput(int chunk) {
+        int microBatch = backwards[chunk]++;
+        weights.add(new Waiting(chunk, microBatch));
+        program.overlapped(
+                nextForward(chunk), new Op.BackwardInput(program.unit(chunk, microBatch, 0)));
+    }
+
+    /** A chunk's forward with the oldest of both chunks' backwards for the weights that waits. */
+    public void overlappedWeight(int chunk) {
+        Waiting oldest = weights.remove();
+        program.overlapped(
+                nextForward(chunk),
+                new Op.BackwardWeight(program.unit(oldest.chunk, oldest.microBatch, 0)));
+    }
+
+    private Op.Forward nextForward(int chunk) {
+        return new Op.Forward(program.unit(chunk, forwards[chunk]++, 0));
     }
 
     private void write(Waiting weight) {

@@ -239,8 +239,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             case Op.BackwardWeight(WorkUnit u) -> times.backwardWeight(u.stage(), u.slice());
             case Op.Recompute(WorkUnit u) ->
                     work.recompute() ? 0 : times.forward(u.stage(), u.slice());
-            case Op.Overlapped(Op.Forward f, Op.InputGradient b) ->
-                    nanos(rank, position, f) + nanos(rank, position, b);
+            case Op.Overlapped(Op.Forward f, Op.Compute p) ->
+                    nanos(rank, position, f) + nanos(rank, position, p);
             case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
         };
     }

@@ -34,9 +34,9 @@ final class VPicture {
         return picture.toString();
     }
 
-    private static String cell(Schedule schedule, Op op) {
-        if (op instanceof Op.Overlapped(Op.Forward forward, Op.InputGradient backward)) {
-            return cell(schedule, forward) + "+" + cell(schedule, backward);
+    static String cell(Schedule schedule, Op op) {
+        if (op instanceof Op.Overlapped(Op.Forward forward, Op.Compute partner)) {
+            return cell(schedule, forward) + "+" + cell(schedule, partner);
         }
         String letter =
                 switch (op) {

@@ -61,4 +61,16 @@ class VPicturesTest {
                         rank 1 |    F0 f0 F1 f1 F2 b0    f2+B0    F3+b1    f3+B1    b2    B2       i3 I3 w3 W3
                         """);
     }
+
+    @Test
+    void stpPairsForwardsWithWhatIsThere() {
+        assertThat(
+                        VPicture.of(
+                                SynergisticTensorPipeline.schedule(VSchedules.shape(2, 5))))
+                .isEqualTo(
+                        """
+                        rank 0 | F0 F1 F2 f0 F3 f1+i0 F4+w0    f2+b1    B0    f3+i2 B1    f4+i3 B2    b4    B3    w2 w3 B4
+                        rank 1 |    F0 f0 F1 f1 F2+F3 f2+b0    F4+B0    f3+i1 B1    f4+i2 B2    b3    B3    b4    B4    w1 w2
+                        """);
+    }
 }
