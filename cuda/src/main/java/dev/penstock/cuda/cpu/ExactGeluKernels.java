@@ -79,4 +79,42 @@ final class ExactGeluKernels {
         FloatVector slope = below.add(x.mul(e).mul(INVERSE_ROOT_2_PI));
         lanes.store(lanes.load(dy, rest).mul(slope), dy, rest);
     }
+
+    /** GEGLU of a row: {@code z = gelu(a) * b}. */
+    void geGlu(long a, long b, long z, int n) {
+        int step = lanes.count();
+        for (int i = 0; i < n; i += step) {
+            long at = 4L * i;
+            VectorMask<Float> here = lanes.first(Math.min(step, n - i));
+            FloatVector x = lanes.load(a + at, here);
+            FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
+            FloatVector tail = VectorMath.normalTail(x.abs(), e);
+            FloatVector below = tail.neg().add(1f).blend(tail, x.compare(LT, 0f));
+            lanes.store(below.mul(x).mul(lanes.load(b + at, here)), z + at, here);
+        }
+    }
+
+    /**
+     * {@code da = dz * b * gelu'(a); db = dz * gelu(a)}.
+     *
+     * @param gated address of a; b, da and db lie {@code n} floats behind a and da
+     * @param dGated address of da, which may be that of a
+     */
+    void geGluBackward(long gated, long dz, long dGated, int n) {
+        int step = lanes.count();
+        long other = 4L * n;
+        for (int i = 0; i < n; i += step) {
+            long at = 4L * i;
+            VectorMask<Float> here = lanes.first(Math.min(step, n - i));
+            FloatVector x = lanes.load(gated + at, here);
+            FloatVector up = lanes.load(gated + other + at, here);
+            FloatVector dy = lanes.load(dz + at, here);
+            FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
+            FloatVector tail = VectorMath.normalTail(x.abs(), e);
+            FloatVector below = tail.neg().add(1f).blend(tail, x.compare(LT, 0f));
+            FloatVector slope = below.add(x.mul(e).mul(INVERSE_ROOT_2_PI));
+            lanes.store(below.mul(x).mul(dy), dGated + other + at, here);
+            lanes.store(slope.mul(up).mul(dy), dGated + at, here);
+        }
+    }
 }
