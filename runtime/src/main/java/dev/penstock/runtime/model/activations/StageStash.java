@@ -68,6 +68,7 @@ public final class StageStash {
                         batch.sliced() ? budget.microBatches() : budget.units(),
                         settings.keptQueryKeyValues(),
                         columns,
+                        settings.shape(role).stateColumns(),
                         recomputed);
         gradients =
                 microBatchPool(
@@ -77,6 +78,7 @@ public final class StageStash {
                         batch.sliced() ? budget.backwardMicroBatches() : 0,
                         DType.F32,
                         columns,
+                        0,
                         recomputed);
         away = hostPool(scopes.host(), budget);
     }
@@ -157,6 +159,11 @@ public final class StageStash {
         return new SlotPool<>("activations of units", slots, batch.microBatches() * batch.slices());
     }
 
+    /**
+     * One pool of slots.
+     *
+     * @param stateColumns of the states of a retention; 0 for slots without them
+     */
     private SlotPool<MicroBatchSlot> microBatchPool(
             DeviceScope scope,
             String content,
@@ -164,10 +171,12 @@ public final class StageStash {
             int count,
             DType type,
             int columns,
+            int stateColumns,
             RecomputedBlocks recomputed) {
         List<MicroBatchSlot> slots = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             List<Tensor> layers = new ArrayList<>();
+            List<Tensor> states = new ArrayList<>();
             List<DeviceBuffer> own = new ArrayList<>();
             for (int layer = 0; layer < role.layers(); layer++) {
                 Tensor shared = recomputed.contains(layer) ? recomputed.queryKeyValues() : null;
@@ -183,8 +192,24 @@ public final class StageStash {
                 if (shared == null) {
                     own.add(layers.getLast().buffer());
                 }
+                if (stateColumns == 0) {
+                    continue;
+                }
+                Tensor sharedStates = recomputed.contains(layer) ? recomputed.states() : null;
+                states.add(
+                        sharedStates != null
+                                ? sharedStates
+                                : scope.tensor(
+                                        "states of a micro-batch, h.%d, slot %d"
+                                                .formatted(role.firstLayer() + layer, i),
+                                        DType.F32,
+                                        batch.stateRows(),
+                                        stateColumns));
+                if (sharedStates == null) {
+                    own.add(states.getLast().buffer());
+                }
             }
-            slots.add(new MicroBatchSlot(layers, own));
+            slots.add(new MicroBatchSlot(layers, states, own));
         }
         return new SlotPool<>(content, slots, batch.microBatches());
     }
@@ -351,6 +376,21 @@ public final class StageStash {
      */
     public List<Tensor> queryKeyValues(WorkUnit unit) {
         return ofMicroBatch(queryKeyValues.get(unit.microBatch()), unit);
+    }
+
+    /**
+     * Returns the states of a retention of a unit: before each of its blocks of the grid, and behind
+     * the last. Slices have the one between them in common.
+     */
+    public Tensor states(WorkUnit unit, int block) {
+        BatchShape ofMicroBatch = shapes.of(unit.microBatch());
+        int first = ofMicroBatch.blocksBefore(unit.slice());
+        int end = ofMicroBatch.blocksBefore(unit.slice() + 1);
+        int sequences = ofMicroBatch.sequences();
+        return queryKeyValues
+                .get(unit.microBatch())
+                .states(block)
+                .rows(first * sequences, (end - first + 1) * sequences);
     }
 
     public void freeQueryKeyValues(WorkUnit unit) {

@@ -142,6 +142,23 @@ public record BatchShape(
         return Math.min(reductionBlock, context());
     }
 
+    /** Returns how many blocks of the grid a sequence has in the slices before this one. */
+    public int blocksBefore(int slice) {
+        int blocks = 0;
+        for (int i = 0; i < slice; i++) {
+            blocks += blocks(i).blocksPerSequence();
+        }
+        return blocks;
+    }
+
+    /**
+     * Returns the rows of the states that a retention keeps of a micro-batch: one for each sequence
+     * before every block of the grid, and behind the last.
+     */
+    public int stateRows() {
+        return (blocksBefore(slices()) + 1) * sequences;
+    }
+
     /** Returns the rows of a unit of this slice, as kernels see them. */
     public TokenBlocks blocks(int slice) {
         return new TokenBlocks(sequences, sliceLengths.get(slice), firstToken(slice), grid());
