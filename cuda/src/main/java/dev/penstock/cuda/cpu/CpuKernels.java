@@ -517,8 +517,10 @@ final class CpuKernels implements Kernels {
                         long xAt = row(x, from, i) + at;
                         float root = rmsNorms.reciprocalRoot(xAt, size, (float) epsilon);
                         Addresses.setFloat(row(r, roots, i) + 4L * head, root);
-                        long open = gate == null ? 0 : row(gate, gateAt, i) + at;
-                        retentionRows.gate(xAt, open, row(y, to, i) + at, size, root);
+                        retentionRows.scale(xAt, row(y, to, i) + at, size, root);
+                    }
+                    if (gate != null) {
+                        retentionRows.open(row(gate, gateAt, i), row(y, to, i), x.columns());
                     }
                 });
     }
@@ -547,15 +549,15 @@ final class CpuKernels implements Kernels {
                         long xAt = row(x, from, i) + at;
                         long dxAt = row(dx, to, i) + at;
                         float root = Addresses.getFloat(row(r, roots, i) + 4L * head);
-                        float average =
-                                retentionRows.gateBackward(
-                                        row(dy, gradients, i) + at,
-                                        xAt,
-                                        gate == null ? 0 : row(gate, gateAt, i) + at,
-                                        dxAt,
-                                        dGate == null ? 0 : row(dGate, dGateAt, i) + at,
-                                        size,
-                                        root);
+                        long dyAt = row(dy, gradients, i) + at;
+                        if (gate == null || dGate == null) {
+                            retentionRows.scale(dyAt, dxAt, size, 1);
+                        } else {
+                            long open = row(gate, gateAt, i) + at;
+                            long dOpen = row(dGate, dGateAt, i) + at;
+                            retentionRows.openBackward(dyAt, xAt, open, dxAt, dOpen, size, root);
+                        }
+                        float average = retentionRows.average(dxAt, xAt, size, root);
                         retentionRows.normBackward(xAt, dxAt, size, root, average);
                     }
                 });

@@ -87,12 +87,7 @@ final class GateKernels {
      *
      * @param value {@code a s}
      */
-    static FloatVector slope(FloatVector s, FloatVector value) {
+    private static FloatVector slope(FloatVector s, FloatVector value) {
         return value.sub(value.mul(s)).add(s);
-    }
-
-    /** The divisor of a gate, {@code 1 + exp(-a)}. */
-    static FloatVector onePlusExpOfMinus(FloatVector a) {
-        return VectorMath.exp(a.neg()).add(1f);
     }
 }

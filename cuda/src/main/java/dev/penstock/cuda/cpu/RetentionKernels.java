@@ -2,6 +2,7 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.cpu.vector.Lanes;
+import dev.penstock.cuda.cpu.vector.VectorMath;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
@@ -45,58 +46,102 @@ final class RetentionKernels {
         }
     }
 
-    /** {@code y = x * r}, times {@code silu(gate)} where {@code gate} is not 0, for one head. */
-    void gate(long x, long gate, long y, int n, float r) {
+    /** {@code y *= silu(gate)} for a row. */
+    void open(long gate, long y, int n) {
         int step = lanes.count();
-        for (int i = 0; i < n; i += step) {
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
-            VectorMask<Float> here = lanes.first(Math.min(step, n - i));
-            FloatVector value = lanes.load(x + at, here).mul(r);
-            if (gate != 0) {
-                FloatVector g = lanes.load(gate + at, here);
-                value = value.mul(g.div(GateKernels.onePlusExpOfMinus(g)));
-            }
-            lanes.store(value, y + at, here);
+            FloatVector g = lanes.load(gate + at);
+            FloatVector e = VectorMath.exp(g.neg());
+            g.div(e.add(1f))
+                    .mul(lanes.load(y + at))
+                    .intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
         }
+        if (whole < n) {
+            openRest(gate + 4L * whole, y + 4L * whole, n - whole);
+        }
+    }
+
+    private void openRest(long gate, long y, int n) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector g = lanes.load(gate, rest);
+        FloatVector e = VectorMath.exp(g.neg());
+        lanes.store(g.div(e.add(1f)).mul(lanes.load(y, rest)), y, rest);
     }
 
     /**
-     * Takes the gradient of {@link #gate} back through the gate alone.
+     * {@code dGate = dy * x * r * silu'(gate); dx = dy * silu(gate)} for one head.
      *
-     * @param dx receives {@code dy * silu(gate)}; may be dy
-     * @param dGate receives {@code dy * x * r * silu'(gate)}; not read where {@code gate} is 0
-     * @return the average of {@code dx * x * r}
+     * @param dx may be dy
      */
-    float gateBackward(long dy, long x, long gate, long dx, long dGate, int n, float r) {
-        FloatVector sum = lanes.zero();
+    void openBackward(long dy, long x, long gate, long dx, long dGate, int n, float r) {
         int step = lanes.count();
-        for (int i = 0; i < n; i += step) {
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
-            VectorMask<Float> here = lanes.first(Math.min(step, n - i));
-            FloatVector normed = lanes.load(x + at, here).mul(r);
-            FloatVector slope = lanes.load(dy + at, here);
-            if (gate != 0) {
-                FloatVector g = lanes.load(gate + at, here);
-                FloatVector s = lanes.broadcast(1f).div(GateKernels.onePlusExpOfMinus(g));
-                FloatVector open = g.mul(s);
-                lanes.store(
-                        GateKernels.slope(s, open).mul(normed).mul(slope), dGate + at, here);
-                slope = slope.mul(open);
-            }
-            lanes.store(slope, dx + at, here);
-            sum = slope.fma(normed, sum);
+            FloatVector g = lanes.load(gate + at);
+            FloatVector e = VectorMath.exp(g.neg());
+            FloatVector s = lanes.broadcast(1f).div(e.add(1f));
+            FloatVector value = g.mul(s);
+            FloatVector slope = value.sub(value.mul(s)).add(s);
+            FloatVector up = lanes.load(dy + at);
+            slope.mul(lanes.load(x + at).mul(r))
+                    .mul(up)
+                    .intoMemorySegment(Addresses.ALL, dGate + at, Lanes.ORDER);
+            value.mul(up).intoMemorySegment(Addresses.ALL, dx + at, Lanes.ORDER);
         }
-        return lanes.sum(sum) / n;
+        if (whole < n) {
+            long at = 4L * whole;
+            openBackwardRest(dy + at, x + at, gate + at, dx + at, dGate + at, n - whole, r);
+        }
     }
 
-    /** {@code dx = r * (dx - x * r * average)}: the gradient through the norm. */
+    private void openBackwardRest(
+            long dy, long x, long gate, long dx, long dGate, int n, float r) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector g = lanes.load(gate, rest);
+        FloatVector e = VectorMath.exp(g.neg());
+        FloatVector s = lanes.broadcast(1f).div(e.add(1f));
+        FloatVector value = g.mul(s);
+        FloatVector slope = value.sub(value.mul(s)).add(s);
+        FloatVector up = lanes.load(dy, rest);
+        lanes.store(slope.mul(lanes.load(x, rest).mul(r)).mul(up), dGate, rest);
+        lanes.store(value.mul(up), dx, rest);
+    }
+
+    /** Returns the average of {@code dx * x * r} of one head. */
+    float average(long dx, long x, int n, float r) {
+        FloatVector sum = lanes.zero();
+        int step = lanes.count();
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
+            long at = 4L * i;
+            sum = lanes.load(dx + at).fma(lanes.load(x + at), sum);
+        }
+        float total = lanes.sum(sum);
+        for (int i = whole; i < n; i++) {
+            total += Addresses.getFloat(dx + 4L * i) * Addresses.getFloat(x + 4L * i);
+        }
+        return total * r / n;
+    }
+
+    /** {@code dx = r * (dx - x * r * average)} for one head: the gradient through the norm. */
     void normBackward(long x, long dx, int n, float r, float average) {
         int step = lanes.count();
-        for (int i = 0; i < n; i += step) {
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
             long at = 4L * i;
-            VectorMask<Float> here = lanes.first(Math.min(step, n - i));
-            FloatVector along = lanes.load(x + at, here).mul(r).mul(average);
-            lanes.store(lanes.load(dx + at, here).sub(along).mul(r), dx + at, here);
+            FloatVector along = lanes.load(x + at).mul(r).mul(average);
+            lanes.load(dx + at)
+                    .sub(along)
+                    .mul(r)
+                    .intoMemorySegment(Addresses.ALL, dx + at, Lanes.ORDER);
+        }
+        for (int i = whole; i < n; i++) {
+            long at = 4L * i;
+            float along = Addresses.getFloat(x + at) * r * average;
+            Addresses.setFloat(dx + at, (Addresses.getFloat(dx + at) - along) * r);
         }
     }
 }

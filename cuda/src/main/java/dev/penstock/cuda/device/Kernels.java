@@ -248,7 +248,7 @@ public interface Kernels {
     /**
      * The backward of {@link #geGlu}.
      *
-     * @param dz {@code [n, m]}
+     * @param dz {@code [n, m]}; overwritten, what it holds then means nothing
      * @param dGated {@code [n, 2m]}, written: da, beside it db; may be {@code gated} itself
      */
     default void geGluBackward(Tensor gated, Tensor dz, Tensor dGated) {

@@ -15,7 +15,7 @@ import java.util.function.Supplier;
  * @param epsilon of the norms of heads
  * @param grid of chunks
  * @param rows of the current unit
- * @param kept the state of each text in flight
+ * @param kept the state of each text in flight, in row {@code text % rows}: numbers of texts rise
  * @param chunks room for the states of one run of rows: before each chunk and behind the last
  */
 public record TextRetention(
@@ -47,7 +47,7 @@ public record TextRetention(
             int count = run.feed().count();
             var own = new TokenBlocks(1, count, run.feed().place(), grid);
             Tensor states = chunks.rows(0, own.blocksPerSequence() + 1);
-            Tensor state = kept.rows(run.text(), 1);
+            Tensor state = kept.rows(run.text() % kept.rows(), 1);
             if (run.feed().place() == 0) {
                 kernels.zero(state);
             }
@@ -57,9 +57,10 @@ public record TextRetention(
             kernels.copy(states.rows(own.blocksPerSequence(), 1), state);
             kernels.retention(of, states, a.attended().rows(first, count), shape, count, own);
         }
+        Tensor here = qkv.rows(0, a.attended().rows());
         kernels.gatedHeadNorm(
                 a.attended(),
-                shape.gated() ? qkv.columns(shape.firstGate(), shape.valueColumns()) : null,
+                shape.gated() ? here.columns(shape.firstGate(), shape.valueColumns()) : null,
                 a.attendedFactor(),
                 a.logSumExp(),
                 epsilon);

@@ -49,7 +49,7 @@ class ModelFamilyConfigTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3"})
+            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3", "retnet"})
     void aModelOfOthersIsTakenFromItsFolder(String name) throws IOException {
         var golden = new GoldenFamily(name);
         String text =
