@@ -79,7 +79,8 @@ public record ModelSection(
                         range = "[1, 16777216]",
                         doc =
                                 "columns of the MLP's hidden layer; usual: 4 x model.width, or of"
-                                        + " a gated one 8/3 of it, rounded up to multiples of 64")
+                                        + " a gated one 8/3 of it and of retnet 4/3, rounded up to"
+                                        + " multiples of 64")
                 Optional<Integer> hidden,
         @Setting(
                         is = "[dense]",
