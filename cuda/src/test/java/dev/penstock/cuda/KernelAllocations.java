@@ -142,25 +142,15 @@ final class KernelAllocations {
         Tensor retained = wide.columns(0, 128);
         Tensor states = floats(device, 5, retention.stateColumns());
         Tensor roots = floats(device, n, 2);
-        ops.put(
-                "retentionStates",
-                () -> k.retentionStates(retained, states, retention, n, blocks));
+        ops.put("retentionStates", () -> k.retentionStates(retained, states, retention, n, blocks));
         ops.put("retention", () -> k.retention(retained, states, y, retention, n, blocks));
         ops.put(
                 "retentionBackward",
                 () ->
                         k.retentionBackward(
-                                retained,
-                                states,
-                                z,
-                                dWide.columns(0, 128),
-                                retention,
-                                n,
-                                blocks));
+                                retained, states, z, dWide.columns(0, 128), retention, n, blocks));
         ops.put("gatedHeadNorm", () -> k.gatedHeadNorm(x, z, y, roots, 1e-6));
-        ops.put(
-                "gatedHeadNormBackward",
-                () -> k.gatedHeadNormBackward(y, x, z, roots, y, squares));
+        ops.put("gatedHeadNormBackward", () -> k.gatedHeadNormBackward(y, x, z, roots, y, squares));
         ops.put("rotate", () -> k.rotate(wide, x, false));
         Tensor keys = device.memory().tensor("keys", DType.I32, n, 2);
         var mask = DropoutMask.scaled(7, 0, 0.25);

@@ -22,6 +22,8 @@ class RetentionContractTest extends KernelContract {
     private static final int SEQUENCES = 2;
     private static final int TOKENS = 20;
 
+    private static final int[] HEAD_SIZES = {1, 7, 16, 33};
+
     /** Two heads: the default decay, and one that forgets nothing. */
     private static final RetentionShape SHAPE =
             new RetentionShape(4, 6, List.of(1 - 1 / 32.0, 1.0), true);
@@ -167,43 +169,69 @@ class RetentionContractTest extends KernelContract {
 
     @Test
     void headsAreNormedAndGated() {
-        for (boolean gated : new boolean[] {true, false}) {
-            for (int size : new int[] {1, 7, 16, 33}) {
-                Tensor x = normalsWithGaps(5, 3 * size);
-                Tensor gate = gated ? normalsWithGaps(5, 3 * size) : null;
-                Tensor dGate = gated ? normalsWithGaps(5, 3 * size) : null;
-                Tensor y = normalsWithGaps(5, 3 * size);
-                Tensor dy = normals(5, 3 * size);
-                Tensor r = zeros(5, 3);
-                double[][] in = values(x);
-                double[][] open = gated ? values(gate) : null;
-                double[][] weights = values(dy);
+        for (int size : HEAD_SIZES) {
+            Tensor x = normalsWithGaps(5, 3 * size);
+            Tensor gate = normalsWithGaps(5, 3 * size);
+            Tensor dGate = normalsWithGaps(5, 3 * size);
+            Tensor y = normalsWithGaps(5, 3 * size);
+            Tensor dy = normals(5, 3 * size);
+            Tensor r = zeros(5, 3);
+            double[][] in = values(x);
+            double[][] open = values(gate);
+            double[][] weights = values(dy);
 
-                kernels.gatedHeadNorm(x, gate, y, r, 0.1);
-                kernels.gatedHeadNormBackward(dy, x, gate, r, dy, dGate);
+            kernels.gatedHeadNorm(x, gate, y, r, 0.1);
+            kernels.gatedHeadNormBackward(dy, x, gate, r, dy, dGate);
 
-                assertClose("y", y, headNorm(in, open, size), 4e-6);
-                double[][] dx = gradient(values(x), v -> inner(headNorm(v, open, size), weights));
-                assertClose("dx", dy, dx, 2e-5);
-                if (gated) {
-                    double[][] dg =
-                            gradient(values(gate), v -> inner(headNorm(in, v, size), weights));
-                    assertClose("dGate", dGate, dg, 2e-5);
-                }
-            }
+            assertClose("y", y, opened(headNorm(in, size), open), 4e-6);
+            double[][] dx =
+                    gradient(values(x), v -> inner(opened(headNorm(v, size), open), weights));
+            assertClose("dx", dy, dx, 2e-5);
+            double[][] dg =
+                    gradient(values(gate), v -> inner(opened(headNorm(in, size), v), weights));
+            assertClose("dGate", dGate, dg, 2e-5);
         }
     }
 
-    private static double[][] headNorm(double[][] x, double[][] gate, int size) {
+    @Test
+    void headsWithoutGatesAreNormedAlone() {
+        for (int size : HEAD_SIZES) {
+            Tensor x = normalsWithGaps(5, 3 * size);
+            Tensor y = normalsWithGaps(5, 3 * size);
+            Tensor dy = normals(5, 3 * size);
+            Tensor dx = normalsWithGaps(5, 3 * size);
+            Tensor r = zeros(5, 3);
+            double[][] weights = values(dy);
+
+            kernels.gatedHeadNorm(x, null, y, r, 0.1);
+            kernels.gatedHeadNormBackward(dy, x, null, r, dx, null);
+
+            assertClose("y", y, headNorm(values(x), size), 4e-6);
+            double[][] truth = gradient(values(x), v -> inner(headNorm(v, size), weights));
+            assertClose("dx", dx, truth, 2e-5);
+        }
+    }
+
+    private static double[][] opened(double[][] normed, double[][] gate) {
+        double[][] y = new double[normed.length][normed[0].length];
+        for (int i = 0; i < y.length; i++) {
+            for (int j = 0; j < y[i].length; j++) {
+                y[i][j] = normed[i][j] * gate[i][j] / (1 + Math.exp(-gate[i][j]));
+            }
+        }
+        return y;
+    }
+
+    private static double[][] headNorm(double[][] x, int size) {
         double[][] y = new double[x.length][x[0].length];
         for (int i = 0; i < x.length; i++) {
             for (int j = 0; j < x[i].length; j++) {
+                int first = j / size * size;
                 double squares = 0;
-                for (int c = j / size * size; c < j / size * size + size; c++) {
+                for (int c = first; c < first + size; c++) {
                     squares += x[i][c] * x[i][c];
                 }
-                double open = gate == null ? 1 : gate[i][j] / (1 + Math.exp(-gate[i][j]));
-                y[i][j] = open * x[i][j] / Math.sqrt(squares / size + 0.1);
+                y[i][j] = x[i][j] / Math.sqrt(squares / size + 0.1);
             }
         }
         return y;

@@ -5,6 +5,8 @@ import dev.penstock.cuda.cpu.vector.CodecKernels;
 import dev.penstock.cuda.cpu.vector.FixedPointKernels;
 import dev.penstock.cuda.cpu.vector.Int8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
+import dev.penstock.cuda.cpu.vector.RetentionKernels;
+import dev.penstock.cuda.cpu.vector.RotaryKernels;
 import dev.penstock.cuda.cpu.vector.TopKKernels;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
@@ -501,8 +503,7 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
-    public void gatedHeadNorm(
-            Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
+    public void gatedHeadNorm(Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
         long from = x.address();
         long gateAt = gate == null ? 0 : gate.address();
         long to = y.address();

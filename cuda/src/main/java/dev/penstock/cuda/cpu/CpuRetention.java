@@ -2,6 +2,7 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.cpu.vector.Lanes;
+import dev.penstock.cuda.cpu.vector.RetentionKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.Tensor;
@@ -65,7 +66,8 @@ final class CpuRetention {
         return squares == 1
                 ? forward
                 : Math.max(
-                        Math.max(forward, padded(rows, m)), Math.max(padded(n, m), padded(n, rows)));
+                        Math.max(forward, padded(rows, m)),
+                        Math.max(padded(n, m), padded(n, rows)));
     }
 
     private static long padded(int columns, int depth) {
@@ -255,8 +257,7 @@ final class CpuRetention {
         }
     }
 
-    void states(
-            Tensor qkv, Tensor states, RetentionShape shape, int context, TokenBlocks blocks) {
+    void states(Tensor qkv, Tensor states, RetentionShape shape, int context, TokenBlocks blocks) {
         var call = new Call(qkv, states, qkv, qkv, shape, context, blocks);
         run(
                 call,
@@ -344,10 +345,7 @@ final class CpuRetention {
     private void forward(Pass a) {
         scores(a);
         a.multiply(
-                a.product(a.length, a.m, a.n)
-                        .a(a.q, a.stride)
-                        .b(a.state, a.m)
-                        .to(a.y, a.strideY));
+                a.product(a.length, a.m, a.n).a(a.q, a.stride).b(a.state, a.m).to(a.y, a.strideY));
         for (int i = 0; i < a.length; i++) {
             long y = a.y + 4L * i * a.strideY;
             rows.scale(y, y, a.m, a.factor(i) * a.fromStart(i));
@@ -378,10 +376,7 @@ final class CpuRetention {
                         .bTransposed(a.after, a.m)
                         .to(a.dk, a.dStride));
         a.multiply(
-                a.product(a.length, a.m, a.n)
-                        .a(a.k, a.stride)
-                        .b(a.after, a.m)
-                        .to(a.dv, a.dStride));
+                a.product(a.length, a.m, a.n).a(a.k, a.stride).b(a.after, a.m).to(a.dv, a.dStride));
         for (int i = 0; i < a.length; i++) {
             long row = 4L * i * a.dStride;
             float fromStart = a.factor(i) * a.fromStart(i);

@@ -91,9 +91,7 @@ final class ExactGeluKernels {
             FloatVector e = VectorMath.exp(x.mul(x).mul(-0.5f));
             FloatVector tail = VectorMath.normalTail(x.abs(), e);
             FloatVector below = tail.neg().add(1f).blend(tail, x.compare(LT, 0f));
-            below.mul(x)
-                    .mul(up)
-                    .intoMemorySegment(Addresses.ALL, z + at, Lanes.ORDER);
+            below.mul(x).mul(up).intoMemorySegment(Addresses.ALL, z + at, Lanes.ORDER);
         }
         if (whole < n) {
             geGluRest(a + 4L * whole, b + 4L * whole, z + 4L * whole, n - whole);

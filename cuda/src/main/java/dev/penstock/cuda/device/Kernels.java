@@ -293,8 +293,8 @@ public interface Kernels {
     void rotate(Tensor x, Tensor turns, boolean back);
 
     /**
-     * Same as {@link #rotate} with neighbours as pairs: {@code x1} the columns 0, 2, 4, .. of a head
-     * and {@code x2} the columns 1, 3, 5, ..
+     * Same as {@link #rotate} with neighbours as pairs: {@code x1} the columns 0, 2, 4, .. of a
+     * head and {@code x2} the columns 1, 3, 5, ..
      */
     default void rotateNeighbours(Tensor x, Tensor turns, boolean back) {
         throw isNotThere("rotateNeighbours");
@@ -413,10 +413,10 @@ public interface Kernels {
     // ---- retention over a slice -------------------------------------------------------------
 
     /**
-     * The states after the chunks of a slice (Sun et al., arXiv 2307.08621, section 2.3). A state is
-     * {@code R [n, m]} for each head, all that is remembered of the tokens before; a chunk is what
-     * {@link TokenBlocks} calls a block, so that slices on the grid have the chunks of the whole.
-     * Over a chunk of L tokens, with decay g:
+     * The states after the chunks of a slice (Sun et al., arXiv 2307.08621, section 2.3). A state
+     * is {@code R [n, m]} for each head, all that is remembered of the tokens before; a chunk is
+     * what {@link TokenBlocks} calls a block, so that slices on the grid have the chunks of the
+     * whole. Over a chunk of L tokens, with decay g:
      *
      * <pre>
      *   R' = g^L R + sum over j of g^(L-1-j) k_j^T v_j
@@ -427,8 +427,8 @@ public interface Kernels {
      * @param states {@code [(chunks + 1) * B, h*n*m]}, dense: row {@code c*B + b} is the state of
      *     sequence b before the slice's chunk c, row {@code chunks*B + b} that after the last. The
      *     first B rows are read (zeros before a sequence's first token), the others written
-     * @param context rows of one sequence in {@code qkv}: T, or as many as the slice has tokens where
-     *     the slice's rows are all there is
+     * @param context rows of one sequence in {@code qkv}: T, or as many as the slice has tokens
+     *     where the slice's rows are all there is
      * @param blocks the slice
      */
     default void retentionStates(

@@ -3,8 +3,8 @@ package dev.penstock.cuda.device;
 import java.util.List;
 
 /**
- * The heads of a retention (Sun et al., arXiv 2307.08621, section 2): h heads whose queries and keys
- * have n columns, values and gates m. Side by side in a row, in each the heads side by side:
+ * The heads of a retention (Sun et al., arXiv 2307.08621, section 2): h heads whose queries and
+ * keys have n columns, values and gates m. Side by side in a row, in each the heads side by side:
  *
  * <pre>
  *   q [h*n] | k [h*n] | v [h*m] | gate [h*m], if there is one

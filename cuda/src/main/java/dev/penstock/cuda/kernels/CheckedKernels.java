@@ -577,8 +577,7 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
-    public void gatedHeadNorm(
-            Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
+    public void gatedHeadNorm(Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
         checkGate("gatedHeadNorm", x, gate, r);
         matrix("gatedHeadNorm", "y", y, x.rows(), x.columns());
         kernels.gatedHeadNorm(x, gate, y, r, epsilon);

@@ -5,7 +5,8 @@ import dev.penstock.cuda.device.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gates. SwiGLU, {@code z = silu(a) * b} with {@code silu(a) = a s(a)}, {@code s(a) = 1 / (1 + exp(-a))}:
+ * Gates. SwiGLU, {@code z = silu(a) * b} with {@code silu(a) = a s(a)}, {@code s(a) = 1 / (1 +
+ * exp(-a))}:
  *
  * <pre>
  *   da = dz * b * s(a) * (1 + a * (1 - s(a)))        db = dz * silu(a)
@@ -66,7 +67,8 @@ final class ReferenceGate {
             float[] result = new float[2 * width];
             for (int j = 0; j < width; j++) {
                 double a = row[j];
-                result[j] = (float) (slopes[j] * row[width + j] * ReferenceGelu.slope(a, Gelu.EXACT));
+                result[j] =
+                        (float) (slopes[j] * row[width + j] * ReferenceGelu.slope(a, Gelu.EXACT));
                 result[width + j] = (float) (slopes[j] * ReferenceGelu.value(a, Gelu.EXACT));
             }
             HostMatrix.of(dGated).setRow(i, result);

@@ -290,8 +290,7 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
-    public void gatedHeadNorm(
-            Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
+    public void gatedHeadNorm(Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
         ReferenceGate.headNorm(x, gate, y, r, epsilon);
     }
 

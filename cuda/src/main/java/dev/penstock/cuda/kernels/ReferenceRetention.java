@@ -82,8 +82,7 @@ final class ReferenceRetention {
                     for (int i = after.length - 2; i >= 0; i--) {
                         int token = firstOf(chunk) + i;
                         float[] dRow =
-                                gradient[
-                                        sequence * blocks.tokens() + token - blocks.firstToken()];
+                                gradient[sequence * blocks.tokens() + token - blocks.firstToken()];
                         backward(head, sequence, token, after[i + 1], dState, dRow, out);
                     }
                     store(dState, head, sequence, chunk);

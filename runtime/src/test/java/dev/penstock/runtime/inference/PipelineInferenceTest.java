@@ -241,8 +241,7 @@ class PipelineInferenceTest {
                         block.activation(),
                         block.hidden(),
                         block.heads().retention() == null ? windows : List.of()),
-                new Positions.Rotary(
-                        tokens, turned.theta(), turned.stretch(), turned.neighbours()),
+                new Positions.Rotary(tokens, turned.theta(), turned.stretch(), turned.neighbours()),
                 shape.tied());
     }
 

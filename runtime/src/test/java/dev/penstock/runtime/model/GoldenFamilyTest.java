@@ -28,7 +28,15 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Every family follows its golden run, whatever the layout and the device. */
 class GoldenFamilyTest {
     private static final List<String> FAMILIES =
-            List.of("llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3", "retnet");
+            List.of(
+                    "llama",
+                    "llama3",
+                    "mistral",
+                    "qwen2",
+                    "qwen3",
+                    "gpt2-variants",
+                    "gpt3",
+                    "retnet");
     private static final AdamWSettings OPTIMIZER =
             new AdamWSettings(LearningRate.constant(0.01), 0.9, 0.95, 1e-8, 0.1, true);
 

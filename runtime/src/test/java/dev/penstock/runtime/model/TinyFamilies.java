@@ -15,7 +15,15 @@ import org.jspecify.annotations.Nullable;
 public final class TinyFamilies {
     /** The golden models. */
     public static final List<String> NAMES =
-            List.of("llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3", "retnet");
+            List.of(
+                    "llama",
+                    "llama3",
+                    "mistral",
+                    "qwen2",
+                    "qwen3",
+                    "gpt2-variants",
+                    "gpt3",
+                    "retnet");
 
     private static final int CONTEXT = 64;
 
@@ -30,7 +38,8 @@ public final class TinyFamilies {
                 switch (small.positions()) {
                     case Positions.Learned _ -> new Positions.Learned(CONTEXT + 6);
                     case Positions.Rotary turned ->
-                            new Positions.Rotary(CONTEXT, turned.theta(), turned.stretch(), turned.neighbours());
+                            new Positions.Rotary(
+                                    CONTEXT, turned.theta(), turned.stretch(), turned.neighbours());
                 };
         return new ModelShape(
                 101,

@@ -23,7 +23,16 @@ class PlannedModelTest {
     /** As runs count both; a stage that runs a step of a planned model does that work. */
     @ParameterizedTest
     @ValueSource(
-            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3", "retnet"})
+            strings = {
+                "llama",
+                "llama3",
+                "mistral",
+                "qwen2",
+                "qwen3",
+                "gpt2-variants",
+                "gpt3",
+                "retnet"
+            })
     void aFoldersModelHasTheParametersAndTheFlopsOfARun(String golden) {
         var model = new GoldenFamily(golden);
         ModelShape shape = model.shape();

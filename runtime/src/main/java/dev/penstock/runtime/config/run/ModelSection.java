@@ -52,7 +52,9 @@ public record ModelSection(
                         range = "[2, 100000000]",
                         doc = "rows of the token embedding; tokenizer: as many as it has tokens")
                 Optional<Integer> vocabulary,
-        @Setting(is = "gpt2", doc = "how blocks are built: gpt2, llama, mistral, qwen2, qwen3 or retnet")
+        @Setting(
+                        is = "gpt2",
+                        doc = "how blocks are built: gpt2, llama, mistral, qwen2, qwen3 or retnet")
                 String family,
         @Setting(
                         is = "none",

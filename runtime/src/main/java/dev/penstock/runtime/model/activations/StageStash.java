@@ -379,8 +379,8 @@ public final class StageStash {
     }
 
     /**
-     * Returns the states of a retention of a unit: before each of its blocks of the grid, and behind
-     * the last. Slices have the one between them in common.
+     * Returns the states of a retention of a unit: before each of its blocks of the grid, and
+     * behind the last. Slices have the one between them in common.
      */
     public Tensor states(WorkUnit unit, int block) {
         BatchShape ofMicroBatch = shapes.of(unit.microBatch());

@@ -18,8 +18,8 @@ import java.util.Optional;
 /**
  * RetNet (Sun et al., arXiv 2307.08621) with the names of torchscale's {@code RetNetDecoder}: its
  * arguments are the keys of {@code config.json}, its state's names those of the tensors. Three keys
- * are Penstock's own: {@code max_target_positions}, as the model itself has no longest sequence, and
- * {@code retention_gate} and {@code retention_decay} where they are unusual.
+ * are Penstock's own: {@code max_target_positions}, as the model itself has no longest sequence,
+ * and {@code retention_gate} and {@code retention_decay} where they are unusual.
  *
  * <p>Matrices are stored as {@code [out, in]}; queries, keys, values and gates apart, as are both
  * halves of the hidden layer.
@@ -168,8 +168,7 @@ final class RetNetFamily implements Family {
         int f = block.hidden();
         RetentionDesign retention = block.heads().retention();
         List<StoredPart> parts = new ArrayList<>();
-        parts.add(
-                StoredPart.whole("embed_tokens.weight", "wte.weight", shape.vocabulary(), d));
+        parts.add(StoredPart.whole("embed_tokens.weight", "wte.weight", shape.vocabulary(), d));
         for (int layer = 0; layer < shape.layers(); layer++) {
             String theirs = "layers." + layer + ".";
             String ours = "h." + layer + ".";

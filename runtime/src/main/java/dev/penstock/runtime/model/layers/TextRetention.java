@@ -9,8 +9,8 @@ import dev.penstock.runtime.model.shape.FeedRows;
 import java.util.function.Supplier;
 
 /**
- * Retention of one block during inference: tokens of several texts, each behind the state of its own
- * text, whose size does not depend on the text's length.
+ * Retention of one block during inference: tokens of several texts, each behind the state of its
+ * own text, whose size does not depend on the text's length.
  *
  * @param epsilon of the norms of heads
  * @param grid of chunks

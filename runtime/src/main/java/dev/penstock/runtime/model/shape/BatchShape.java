@@ -153,10 +153,16 @@ public record BatchShape(
 
     /**
      * Returns the rows of the states that a retention keeps of a micro-batch: one for each sequence
-     * before every block of the grid, and behind the last.
+     * before every block of the grid, and behind the last. Shorter sequences need no more: their
+     * slices begin on the grid where these do, and else every edge may cut a block in two.
      */
     public int stateRows() {
-        return (blocksBefore(slices()) + 1) * sequences;
+        boolean onGrid = true;
+        for (int slice = 0; slice < slices(); slice++) {
+            onGrid &= firstToken(slice) % grid() == 0;
+        }
+        int cuts = onGrid ? 0 : slices() - 1;
+        return (Math.ceilDiv(context(), grid()) + cuts + 1) * sequences;
     }
 
     /** Returns the rows of a unit of this slice, as kernels see them. */

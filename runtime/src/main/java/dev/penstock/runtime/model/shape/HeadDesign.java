@@ -91,6 +91,7 @@ public record HeadDesign(
 
     /** Returns the part of one of several shards, which divide the heads of keys. */
     HeadDesign part(int shards) {
-        return new HeadDesign(queries / shards, keys / shards, size, norms, scaledByLayer, retention);
+        return new HeadDesign(
+                queries / shards, keys / shards, size, norms, scaledByLayer, retention);
     }
 }

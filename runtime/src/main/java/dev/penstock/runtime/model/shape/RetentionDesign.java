@@ -15,7 +15,9 @@ public record RetentionDesign(int valueSize, boolean gated, Decay decay) {
     public enum Decay {
         /** {@code 1 - 2^(-5-a)}: the paper's equation 8. */
         USUAL,
-        /** {@code 1 - x}, x from 1/32 to 1/512 in equal steps of its logarithm: the large models'. */
+        /**
+         * {@code 1 - x}, x from 1/32 to 1/512 in equal steps of its logarithm: the large models'.
+         */
         LARGE,
         /** 1: nothing is forgotten. */
         NONE

@@ -53,7 +53,16 @@ class ModelFamilyConfigTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3", "retnet"})
+            strings = {
+                "llama",
+                "llama3",
+                "mistral",
+                "qwen2",
+                "qwen3",
+                "gpt2-variants",
+                "gpt3",
+                "retnet"
+            })
     void aModelOfOthersIsTakenFromItsFolder(String name) throws IOException {
         var golden = new GoldenFamily(name);
         String text =

@@ -28,7 +28,16 @@ class FamiliesTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3", "retnet"})
+            strings = {
+                "llama",
+                "llama3",
+                "mistral",
+                "qwen2",
+                "qwen3",
+                "gpt2-variants",
+                "gpt3",
+                "retnet"
+            })
     void theTensorsOfAModelAreThoseOfItsFile(String golden) {
         var model = new GoldenFamily(golden);
         ModelConfig config = model.config();
@@ -49,7 +58,16 @@ class FamiliesTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3", "retnet"})
+            strings = {
+                "llama",
+                "llama3",
+                "mistral",
+                "qwen2",
+                "qwen3",
+                "gpt2-variants",
+                "gpt3",
+                "retnet"
+            })
     void aModelIsDescribedAsItIsRead(String golden) {
         ModelConfig config = new GoldenFamily(golden).config();
 

@@ -1,21 +1,18 @@
-package dev.penstock.cuda.cpu;
+package dev.penstock.cuda.cpu.vector;
 
-import dev.penstock.cuda.cpu.vector.Addresses;
-import dev.penstock.cuda.cpu.vector.Lanes;
-import dev.penstock.cuda.cpu.vector.VectorMath;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
 /** What retention does with rows between its products. */
-final class RetentionKernels {
+public final class RetentionKernels {
     private final Lanes lanes;
 
-    RetentionKernels(Lanes lanes) {
+    public RetentionKernels(Lanes lanes) {
         this.lanes = lanes;
     }
 
     /** {@code x *= weight * factor}, element by element. */
-    void weigh(long x, long weight, int n, float factor) {
+    public void weigh(long x, long weight, int n, float factor) {
         int step = lanes.count();
         int whole = lanes.whole(n);
         for (int i = 0; i < whole; i += step) {
@@ -33,7 +30,7 @@ final class RetentionKernels {
     }
 
     /** {@code y = x * factor}; y may be x. */
-    void scale(long x, long y, int n, float factor) {
+    public void scale(long x, long y, int n, float factor) {
         int step = lanes.count();
         int whole = lanes.whole(n);
         for (int i = 0; i < whole; i += step) {
@@ -47,7 +44,7 @@ final class RetentionKernels {
     }
 
     /** {@code y *= silu(gate)} for a row. */
-    void open(long gate, long y, int n) {
+    public void open(long gate, long y, int n) {
         int step = lanes.count();
         int whole = lanes.whole(n);
         for (int i = 0; i < whole; i += step) {
@@ -75,7 +72,7 @@ final class RetentionKernels {
      *
      * @param dx may be dy
      */
-    void openBackward(long dy, long x, long gate, long dx, long dGate, int n, float r) {
+    public void openBackward(long dy, long x, long gate, long dx, long dGate, int n, float r) {
         int step = lanes.count();
         int whole = lanes.whole(n);
         for (int i = 0; i < whole; i += step) {
@@ -97,8 +94,7 @@ final class RetentionKernels {
         }
     }
 
-    private void openBackwardRest(
-            long dy, long x, long gate, long dx, long dGate, int n, float r) {
+    private void openBackwardRest(long dy, long x, long gate, long dx, long dGate, int n, float r) {
         VectorMask<Float> rest = lanes.first(n);
         FloatVector g = lanes.load(gate, rest);
         FloatVector e = VectorMath.exp(g.neg());
@@ -111,7 +107,7 @@ final class RetentionKernels {
     }
 
     /** Returns the average of {@code dx * x * r} of one head. */
-    float average(long dx, long x, int n, float r) {
+    public float average(long dx, long x, int n, float r) {
         FloatVector sum = lanes.zero();
         int step = lanes.count();
         int whole = lanes.whole(n);
@@ -127,7 +123,7 @@ final class RetentionKernels {
     }
 
     /** {@code dx = r * (dx - x * r * average)} for one head: the gradient through the norm. */
-    void normBackward(long x, long dx, int n, float r, float average) {
+    public void normBackward(long x, long dx, int n, float r, float average) {
         int step = lanes.count();
         int whole = lanes.whole(n);
         for (int i = 0; i < whole; i += step) {
