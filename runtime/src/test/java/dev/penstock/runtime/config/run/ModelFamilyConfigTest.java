@@ -80,10 +80,13 @@ class ModelFamilyConfigTest {
 
     @Test
     void aRetNetsGateDecayAndValuesAreOptionsThatItsFolderKeeps() throws IOException {
-        String keys =
-                "model { family = retnet, heads = 2, width = 32, gate = false, decay = %s, value-size = 24 }";
         for (Decay decay : Decay.values()) {
-            RunConfig config = load(keys.formatted(decay.name().toLowerCase(Locale.ROOT)));
+            String word = decay.name().toLowerCase(Locale.ROOT);
+            RunConfig config =
+                    load(
+                            "model { family = retnet, heads = 2, width = 32, gate = false, value-size = 24, decay = "
+                                    + word
+                                    + " }");
 
             ModelShape shape = config.model().shape(256);
             assertThat(shape.block().heads().retention())
