@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -135,6 +136,21 @@ final class KernelAllocations {
         Tensor gated = wide.columns(0, 2 * d);
         ops.put("swiGlu", () -> k.swiGlu(gated, y));
         ops.put("swiGluBackward", () -> k.swiGluBackward(gated, y, dWide.columns(0, 2 * d)));
+        ops.put("geGlu", () -> k.geGlu(gated, y));
+        ops.put("geGluBackward", () -> k.geGluBackward(gated, y, dWide.columns(0, 2 * d)));
+        var retention = new RetentionShape(16, 32, List.of(0.9, 0.99), false);
+        Tensor retained = wide.columns(0, 128);
+        Tensor states = floats(device, 5, retention.stateColumns());
+        Tensor roots = floats(device, n, 2);
+        ops.put("retentionStates", () -> k.retentionStates(retained, states, retention, n, blocks));
+        ops.put("retention", () -> k.retention(retained, states, y, retention, n, blocks));
+        ops.put(
+                "retentionBackward",
+                () ->
+                        k.retentionBackward(
+                                retained, states, z, dWide.columns(0, 128), retention, n, blocks));
+        ops.put("gatedHeadNorm", () -> k.gatedHeadNorm(x, z, y, roots, 1e-6));
+        ops.put("gatedHeadNormBackward", () -> k.gatedHeadNormBackward(y, x, z, roots, y, squares));
         ops.put("rotate", () -> k.rotate(wide, x, false));
         Tensor keys = device.memory().tensor("keys", DType.I32, n, 2);
         var mask = DropoutMask.scaled(7, 0, 0.25);

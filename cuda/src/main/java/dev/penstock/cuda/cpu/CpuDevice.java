@@ -89,7 +89,8 @@ public final class CpuDevice implements Device {
                                 new CpuAttention(
                                         new AttentionHeads(pool, floats, scores, false), lanes),
                                 new CpuEarlierAttention(
-                                        new AttentionHeads(pool, floats, scores, true), lanes)));
+                                        new AttentionHeads(pool, floats, scores, true), lanes),
+                                new CpuRetention(pool, floats, scores, lanes)));
     }
 
     /** That work on an op. */

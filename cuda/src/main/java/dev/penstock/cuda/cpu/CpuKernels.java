@@ -5,6 +5,8 @@ import dev.penstock.cuda.cpu.vector.CodecKernels;
 import dev.penstock.cuda.cpu.vector.FixedPointKernels;
 import dev.penstock.cuda.cpu.vector.Int8Kernels;
 import dev.penstock.cuda.cpu.vector.Lanes;
+import dev.penstock.cuda.cpu.vector.RetentionKernels;
+import dev.penstock.cuda.cpu.vector.RotaryKernels;
 import dev.penstock.cuda.cpu.vector.TopKKernels;
 import dev.penstock.cuda.device.AdamWStep;
 import dev.penstock.cuda.device.AttentionShape;
@@ -13,6 +15,7 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -23,6 +26,7 @@ import dev.penstock.cuda.kernels.Dynamic8;
 import dev.penstock.cuda.kernels.IndexRules;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The op table on vectors and threads: each op splits rows or columns over the pool and calls a
@@ -36,6 +40,8 @@ final class CpuKernels implements Kernels {
     private final CpuProducts products;
     private final CpuAttention attention;
     private final CpuEarlierAttention earlier;
+    private final CpuRetention retention;
+    private final RetentionKernels retentionRows;
     private final ElementKernels elements;
     private final LayerNormKernels norms;
     private final RmsNormKernels rmsNorms;
@@ -62,11 +68,14 @@ final class CpuKernels implements Kernels {
             WorkerPool pool,
             CpuProducts products,
             CpuAttention attention,
-            CpuEarlierAttention earlier) {
+            CpuEarlierAttention earlier,
+            CpuRetention retention) {
         this.split = new RowSplit(pool);
         this.products = products;
         this.attention = attention;
         this.earlier = earlier;
+        this.retention = retention;
+        this.retentionRows = new RetentionKernels(lanes);
         this.elements = new ElementKernels(lanes);
         this.norms = new LayerNormKernels(lanes);
         this.rmsNorms = new RmsNormKernels(lanes);
@@ -437,6 +446,125 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
+    public void geGlu(Tensor gated, Tensor z) {
+        long from = gated.address();
+        long to = z.address();
+        int n = z.columns();
+        split.rows(
+                z.rows(),
+                2 * n,
+                i -> {
+                    long a = row(gated, from, i);
+                    exactGelus.geGlu(a, a + 4L * n, row(z, to, i), n);
+                });
+    }
+
+    @Override
+    public void geGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        long from = gated.address();
+        long gradients = dz.address();
+        long to = dGated.address();
+        int n = dz.columns();
+        split.rows(
+                dz.rows(),
+                2 * n,
+                i ->
+                        exactGelus.geGluBackward(
+                                row(gated, from, i), row(dz, gradients, i), row(dGated, to, i), n));
+    }
+
+    @Override
+    public void retentionStates(
+            Tensor qkv, Tensor states, RetentionShape shape, int context, TokenBlocks blocks) {
+        retention.states(qkv, states, shape, context, blocks);
+    }
+
+    @Override
+    public void retention(
+            Tensor qkv,
+            Tensor states,
+            Tensor y,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        retention.forward(qkv, states, y, shape, context, blocks);
+    }
+
+    @Override
+    public void retentionBackward(
+            Tensor qkv,
+            Tensor states,
+            Tensor dy,
+            Tensor dQkv,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        retention.backward(qkv, states, dy, dQkv, shape, context, blocks);
+    }
+
+    @Override
+    public void gatedHeadNorm(Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
+        long from = x.address();
+        long gateAt = gate == null ? 0 : gate.address();
+        long to = y.address();
+        long roots = r.address();
+        int size = x.columns() / r.columns();
+        split.rows(
+                x.rows(),
+                2 * x.columns(),
+                i -> {
+                    for (int head = 0; head < r.columns(); head++) {
+                        long at = 4L * head * size;
+                        long xAt = row(x, from, i) + at;
+                        float root = rmsNorms.reciprocalRoot(xAt, size, (float) epsilon);
+                        Addresses.setFloat(row(r, roots, i) + 4L * head, root);
+                        retentionRows.scale(xAt, row(y, to, i) + at, size, root);
+                    }
+                    if (gate != null) {
+                        retentionRows.open(row(gate, gateAt, i), row(y, to, i), x.columns());
+                    }
+                });
+    }
+
+    @Override
+    public void gatedHeadNormBackward(
+            Tensor dy,
+            Tensor x,
+            @Nullable Tensor gate,
+            Tensor r,
+            Tensor dx,
+            @Nullable Tensor dGate) {
+        long gradients = dy.address();
+        long from = x.address();
+        long gateAt = gate == null ? 0 : gate.address();
+        long roots = r.address();
+        long to = dx.address();
+        long dGateAt = dGate == null ? 0 : dGate.address();
+        int size = x.columns() / r.columns();
+        split.rows(
+                x.rows(),
+                4 * x.columns(),
+                i -> {
+                    for (int head = 0; head < r.columns(); head++) {
+                        long at = 4L * head * size;
+                        long xAt = row(x, from, i) + at;
+                        long dxAt = row(dx, to, i) + at;
+                        float root = Addresses.getFloat(row(r, roots, i) + 4L * head);
+                        long dyAt = row(dy, gradients, i) + at;
+                        if (gate == null || dGate == null) {
+                            retentionRows.scale(dyAt, dxAt, size, 1);
+                        } else {
+                            long open = row(gate, gateAt, i) + at;
+                            long dOpen = row(dGate, dGateAt, i) + at;
+                            retentionRows.openBackward(dyAt, xAt, open, dxAt, dOpen, size, root);
+                        }
+                        float average = retentionRows.average(dxAt, xAt, size, root);
+                        retentionRows.normBackward(xAt, dxAt, size, root, average);
+                    }
+                });
+    }
+
+    @Override
     public void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {
         long from = x.address();
         long keys = rowKeys.address();
@@ -457,6 +585,20 @@ final class CpuKernels implements Kernels {
 
     @Override
     public void rotate(Tensor x, Tensor turns, boolean back) {
+        eachHead(x, turns, back, rotary::turn);
+    }
+
+    @Override
+    public void rotateNeighbours(Tensor x, Tensor turns, boolean back) {
+        eachHead(x, turns, back, rotary::turnNeighbours);
+    }
+
+    @FunctionalInterface
+    private interface HeadTurn {
+        void turn(long x, long turn, int half, float sign);
+    }
+
+    private void eachHead(Tensor x, Tensor turns, boolean back, HeadTurn one) {
         long rows = x.address();
         long table = turns.address();
         int half = turns.columns() / 2;
@@ -468,7 +610,7 @@ final class CpuKernels implements Kernels {
                 i -> {
                     long turn = row(turns, table, i % turns.rows());
                     for (int head = 0; head < heads; head++) {
-                        rotary.turn(row(x, rows, i) + 8L * half * head, turn, half, sign);
+                        one.turn(row(x, rows, i) + 8L * half * head, turn, half, sign);
                     }
                 });
     }

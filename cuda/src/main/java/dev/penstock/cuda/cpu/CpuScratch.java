@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.kernels.SilentKernels;
@@ -299,6 +300,50 @@ public final class CpuScratch extends SilentKernels {
         if (ofSmall > 0) {
             long elements = CpuEarlierAttention.elements(keys, queries, count);
             pad(elements, ofSmall, keys.shape().headSize());
+        }
+    }
+
+    @Override
+    public void retentionStates(
+            Tensor qkv, Tensor states, RetentionShape shape, int context, TokenBlocks blocks) {
+        retention(0, shape, blocks);
+    }
+
+    @Override
+    public void retention(
+            Tensor qkv,
+            Tensor states,
+            Tensor y,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        retention(1, shape, blocks);
+    }
+
+    @Override
+    public void retentionBackward(
+            Tensor qkv,
+            Tensor states,
+            Tensor dy,
+            Tensor dQkv,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        retention(2, shape, blocks);
+    }
+
+    /** Products of small chunks have their rows padded. */
+    private void retention(int squares, RetentionShape shape, TokenBlocks blocks) {
+        scores(CpuRetention.scratchBytes(squares, shape, blocks));
+        boolean wakes = WorkerPool.worthWaking(CpuRetention.elements(shape, blocks));
+        for (int chunk = 0; chunk < blocks.blocksPerSequence(); chunk++) {
+            int rows = blocks.rowsOf(chunk * blocks.sequences());
+            if (rows < RowPadding.LEAST_ROWS && library != null) {
+                long bytes = CpuRetention.paddingBytes(squares, shape, rows);
+                for (int thread = 0; thread < (wakes ? threads : 1); thread++) {
+                    padding[thread] = Math.max(padding[thread], bytes);
+                }
+            }
         }
     }
 

@@ -235,6 +235,30 @@ public interface Kernels {
      */
     void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated);
 
+    /**
+     * GEGLU: {@code z = gelu(a) * b} with the exact GELU.
+     *
+     * @param gated {@code [n, 2m]}: a, beside it b
+     * @param z {@code [n, m]}
+     */
+    default void geGlu(Tensor gated, Tensor z) {
+        throw isNotThere("geGlu");
+    }
+
+    /**
+     * The backward of {@link #geGlu}.
+     *
+     * @param dz {@code [n, m]}; overwritten, what it holds then means nothing
+     * @param dGated {@code [n, 2m]}, written: da, beside it db; may be {@code gated} itself
+     */
+    default void geGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        throw isNotThere("geGluBackward");
+    }
+
+    private static DeviceException isNotThere(String op) {
+        return new DeviceException(op + ": expected a CPU, which has this op, got another device");
+    }
+
     // ---- dropout ----------------------------------------------------------------------------
 
     /**
@@ -267,6 +291,14 @@ public interface Kernels {
      * @param back whether to turn by the negative angles: the backward
      */
     void rotate(Tensor x, Tensor turns, boolean back);
+
+    /**
+     * Same as {@link #rotate} with neighbours as pairs: {@code x1} the columns 0, 2, 4, .. of a
+     * head and {@code x2} the columns 1, 3, 5, ..
+     */
+    default void rotateNeighbours(Tensor x, Tensor turns, boolean back) {
+        throw isNotThere("rotateNeighbours");
+    }
 
     // ---- causal self-attention over a slice -------------------------------------------------
 
@@ -377,6 +409,104 @@ public interface Kernels {
             Tensor dq,
             Tensor dKeyValues,
             EarlierKeys keys);
+
+    // ---- retention over a slice -------------------------------------------------------------
+
+    /**
+     * The states after the chunks of a slice (Sun et al., arXiv 2307.08621, section 2.3). A state
+     * is {@code R [n, m]} for each head, all that is remembered of the tokens before; a chunk is
+     * what {@link TokenBlocks} calls a block, so that slices on the grid have the chunks of the
+     * whole. Over a chunk of L tokens, with decay g:
+     *
+     * <pre>
+     *   R' = g^L R + sum over j of g^(L-1-j) k_j^T v_j
+     * </pre>
+     *
+     * @param qkv as {@link RetentionShape} says, {@code [B*T, columns]} of the whole micro-batch:
+     *     row {@code b*T + t}
+     * @param states {@code [(chunks + 1) * B, h*n*m]}, dense: row {@code c*B + b} is the state of
+     *     sequence b before the slice's chunk c, row {@code chunks*B + b} that after the last. The
+     *     first B rows are read (zeros before a sequence's first token), the others written
+     * @param context rows of one sequence in {@code qkv}: T, or as many as the slice has tokens
+     *     where the slice's rows are all there is
+     * @param blocks the slice
+     */
+    default void retentionStates(
+            Tensor qkv, Tensor states, RetentionShape shape, int context, TokenBlocks blocks) {
+        throw isNotThere("retentionStates");
+    }
+
+    /**
+     * Retention of the slice's queries over all tokens up to their own, from the states of {@link
+     * #retentionStates}: with s the {@link RetentionShape#scale}, of the query at position t, i-th
+     * of its chunk,
+     *
+     * <pre>
+     *   y_t = s / sqrt(1 + g + .. + g^t) * (sum over j up to i of g^(i-j) (q_t . k_j) v_j  +  g^(i+1) q_t R)
+     * </pre>
+     *
+     * @param states before each chunk, as above; not changed
+     * @param y {@code [n, h*m]} of the unit, heads side by side
+     */
+    default void retention(
+            Tensor qkv,
+            Tensor states,
+            Tensor y,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        throw isNotThere("retention");
+    }
+
+    /**
+     * The backward of {@link #retention} and {@link #retentionStates}, slices in reverse order.
+     *
+     * @param states on entry as the forward left them, but for the last B rows, which hold the
+     *     gradient of the state after the slice (zeros behind a sequence's last token). On return
+     *     each row holds the gradient of the state that it held
+     * @param dy {@code [n, h*m]}
+     * @param dQkv as {@code qkv}: dq, dk and dv of the slice's rows are written, gates left alone
+     */
+    default void retentionBackward(
+            Tensor qkv,
+            Tensor states,
+            Tensor dy,
+            Tensor dQkv,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        throw isNotThere("retentionBackward");
+    }
+
+    /**
+     * {@code y = silu(gate) * x * r} with {@code r = (average of x^2 + epsilon)^-1/2} of each head
+     * of a row on its own: the norm without gains and the gate behind retention.
+     *
+     * @param x {@code [n, h*m]}
+     * @param gate {@code [n, h*m]}; null: 1 in place of silu(gate)
+     * @param y {@code [n, h*m]}, not x, which the backward needs
+     * @param r {@code [n, h]}, kept for the backward
+     */
+    default void gatedHeadNorm(
+            Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
+        throw isNotThere("gatedHeadNorm");
+    }
+
+    /**
+     * The backward of {@link #gatedHeadNorm}.
+     *
+     * @param dx {@code [n, h*m]}, written; may be dy itself
+     * @param dGate {@code [n, h*m]}, written; null as {@code gate}
+     */
+    default void gatedHeadNormBackward(
+            Tensor dy,
+            Tensor x,
+            @Nullable Tensor gate,
+            Tensor r,
+            Tensor dx,
+            @Nullable Tensor dGate) {
+        throw isNotThere("gatedHeadNormBackward");
+    }
 
     // ---- loss -------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -341,6 +342,22 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public void geGlu(Tensor gated, Tensor z) {
+        matrix("geGlu", "gated", gated, z.rows(), 2 * z.columns());
+        matrix("geGlu", "z", z, z.rows(), z.columns());
+        kernels.geGlu(gated, z);
+    }
+
+    @Override
+    public void geGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        String op = "geGluBackward";
+        matrix(op, "dz", dz, dz.rows(), dz.columns());
+        matrix(op, "gated", gated, dz.rows(), 2 * dz.columns());
+        matrix(op, "dGated", dGated, gated.rows(), gated.columns());
+        kernels.geGluBackward(gated, dz, dGated);
+    }
+
+    @Override
     public void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {
         String op = "dropout";
         result(op, "x", x, x.rows(), x.columns(), writesBFloat16() && !accumulate);
@@ -352,16 +369,26 @@ public final class CheckedKernels implements Kernels {
 
     @Override
     public void rotate(Tensor x, Tensor turns, boolean back) {
-        type("rotate", "x", x, DType.F32);
-        type("rotate", "turns", turns, DType.F32);
-        if (turns.columns() % 2 != 0) {
-            throw broken("rotate", "turns with as many cosines as sines", shape(turns));
-        }
-        wholeHeads("rotate", "x", x, turns.columns());
-        if (turns.rows() < 1 || x.rows() % turns.rows() != 0) {
-            throw broken("rotate", "rows that " + turns.rows() + " positions divide", shape(x));
-        }
+        checkTurns("rotate", x, turns);
         kernels.rotate(x, turns, back);
+    }
+
+    @Override
+    public void rotateNeighbours(Tensor x, Tensor turns, boolean back) {
+        checkTurns("rotateNeighbours", x, turns);
+        kernels.rotateNeighbours(x, turns, back);
+    }
+
+    private static void checkTurns(String op, Tensor x, Tensor turns) {
+        type(op, "x", x, DType.F32);
+        type(op, "turns", turns, DType.F32);
+        if (turns.columns() % 2 != 0) {
+            throw broken(op, "turns with as many cosines as sines", shape(turns));
+        }
+        wholeHeads(op, "x", x, turns.columns());
+        if (turns.rows() < 1 || x.rows() % turns.rows() != 0) {
+            throw broken(op, "rows that " + turns.rows() + " positions divide", shape(x));
+        }
     }
 
     @Override
@@ -493,6 +520,98 @@ public final class CheckedKernels implements Kernels {
                     op,
                     "queries at least " + keyValues.rows() + " positions after the first key",
                     keys);
+        }
+    }
+
+    @Override
+    public void retentionStates(
+            Tensor qkv, Tensor states, RetentionShape shape, int context, TokenBlocks blocks) {
+        checkRetention("retentionStates", qkv, states, shape, context, blocks);
+        kernels.retentionStates(qkv, states, shape, context, blocks);
+    }
+
+    @Override
+    public void retention(
+            Tensor qkv,
+            Tensor states,
+            Tensor y,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        checkRetention("retention", qkv, states, shape, context, blocks);
+        matrix("retention", "y", y, blocks.rows(), shape.valueColumns());
+        kernels.retention(qkv, states, y, shape, context, blocks);
+    }
+
+    @Override
+    public void retentionBackward(
+            Tensor qkv,
+            Tensor states,
+            Tensor dy,
+            Tensor dQkv,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        String op = "retentionBackward";
+        checkRetention(op, qkv, states, shape, context, blocks);
+        matrix(op, "dy", dy, blocks.rows(), shape.valueColumns());
+        matrix(op, "dQkv", dQkv, qkv.rows(), qkv.columns());
+        kernels.retentionBackward(qkv, states, dy, dQkv, shape, context, blocks);
+    }
+
+    private static void checkRetention(
+            String op,
+            Tensor qkv,
+            Tensor states,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        matrix(op, "qkv", qkv, blocks.sequences() * context, shape.columns());
+        boolean alone = context == blocks.tokens();
+        int rows = (blocks.blocksPerSequence() + 1) * blocks.sequences();
+        matrix(op, "states", states, rows, shape.stateColumns());
+        dense(op, "states", states);
+        if (!alone && blocks.firstToken() + blocks.tokens() > context) {
+            throw broken(op, "a slice inside " + context + " tokens", blocks);
+        }
+    }
+
+    @Override
+    public void gatedHeadNorm(Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
+        checkGate("gatedHeadNorm", x, gate, r);
+        matrix("gatedHeadNorm", "y", y, x.rows(), x.columns());
+        kernels.gatedHeadNorm(x, gate, y, r, epsilon);
+    }
+
+    @Override
+    public void gatedHeadNormBackward(
+            Tensor dy,
+            Tensor x,
+            @Nullable Tensor gate,
+            Tensor r,
+            Tensor dx,
+            @Nullable Tensor dGate) {
+        String op = "gatedHeadNormBackward";
+        checkGate(op, x, gate, r);
+        matrix(op, "dy", dy, x.rows(), x.columns());
+        matrix(op, "dx", dx, x.rows(), x.columns());
+        if ((gate == null) != (dGate == null)) {
+            throw broken(op, "gates and their gradient, or neither", "one of them");
+        }
+        if (dGate != null) {
+            matrix(op, "dGate", dGate, x.rows(), x.columns());
+        }
+        kernels.gatedHeadNormBackward(dy, x, gate, r, dx, dGate);
+    }
+
+    private static void checkGate(String op, Tensor x, @Nullable Tensor gate, Tensor r) {
+        matrix(op, "x", x, x.rows(), x.columns());
+        matrix(op, "r", r, x.rows(), r.columns());
+        if (gate != null) {
+            matrix(op, "gate", gate, x.rows(), x.columns());
+        }
+        if (x.columns() % r.columns() != 0) {
+            throw broken(op, "whole heads for " + r.columns() + " norms in a row", shape(x));
         }
     }
 

@@ -8,12 +8,14 @@ import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.FixedPoint;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The op table in plain scalar code: one loop per sum, nothing clever. Functions come from {@link
@@ -249,6 +251,61 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
+    public void geGlu(Tensor gated, Tensor z) {
+        ReferenceGate.geGlu(gated, z);
+    }
+
+    @Override
+    public void geGluBackward(Tensor gated, Tensor dz, Tensor dGated) {
+        ReferenceGate.geGluBackward(gated, dz, dGated);
+    }
+
+    @Override
+    public void retentionStates(
+            Tensor qkv, Tensor states, RetentionShape shape, int context, TokenBlocks blocks) {
+        new ReferenceRetention(qkv, states, shape, context, blocks).states();
+    }
+
+    @Override
+    public void retention(
+            Tensor qkv,
+            Tensor states,
+            Tensor y,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        new ReferenceRetention(qkv, states, shape, context, blocks).forward(y);
+    }
+
+    @Override
+    public void retentionBackward(
+            Tensor qkv,
+            Tensor states,
+            Tensor dy,
+            Tensor dQkv,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        new ReferenceRetention(qkv, states, shape, context, blocks).backward(dy, dQkv);
+    }
+
+    @Override
+    public void gatedHeadNorm(Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
+        ReferenceGate.headNorm(x, gate, y, r, epsilon);
+    }
+
+    @Override
+    public void gatedHeadNormBackward(
+            Tensor dy,
+            Tensor x,
+            @Nullable Tensor gate,
+            Tensor r,
+            Tensor dx,
+            @Nullable Tensor dGate) {
+        ReferenceGate.headNormBackward(dy, x, gate, r, dx, dGate);
+    }
+
+    @Override
     public void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {
         MemorySegment keys = rowKeys.contents();
         HostMatrix from = HostMatrix.of(x);
@@ -268,6 +325,21 @@ public final class ReferenceKernels implements Kernels {
 
     @Override
     public void rotate(Tensor x, Tensor turns, boolean back) {
+        rotate(x, turns, back, 1, turns.columns() / 2);
+    }
+
+    @Override
+    public void rotateNeighbours(Tensor x, Tensor turns, boolean back) {
+        rotate(x, turns, back, 2, 1);
+    }
+
+    /**
+     * Turns pairs.
+     *
+     * @param step columns from one pair to the next
+     * @param apart columns from the first of a pair to the second
+     */
+    private static void rotate(Tensor x, Tensor turns, boolean back, int step, int apart) {
         HostMatrix rows = HostMatrix.of(x);
         int size = turns.columns();
         int half = size / 2;
@@ -276,11 +348,12 @@ public final class ReferenceKernels implements Kernels {
             float[] turn = HostMatrix.of(turns).row(i % turns.rows());
             for (int first = 0; first < row.length; first += size) {
                 for (int j = 0; j < half; j++) {
+                    int at = first + j * step;
                     double sine = back ? -turn[half + j] : turn[half + j];
-                    double x1 = row[first + j];
-                    double x2 = row[first + half + j];
-                    row[first + j] = (float) (x1 * turn[j] - x2 * sine);
-                    row[first + half + j] = (float) (x2 * turn[j] + x1 * sine);
+                    double x1 = row[at];
+                    double x2 = row[at + apart];
+                    row[at] = (float) (x1 * turn[j] - x2 * sine);
+                    row[at + apart] = (float) (x2 * turn[j] + x1 * sine);
                 }
             }
             rows.setRow(i, row);

@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Gelu;
+import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -127,10 +128,55 @@ public class SilentKernels implements CountedKernels {
     public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {}
 
     @Override
+    public void geGlu(Tensor gated, Tensor z) {}
+
+    @Override
+    public void geGluBackward(Tensor gated, Tensor dz, Tensor dGated) {}
+
+    @Override
+    public void retentionStates(
+            Tensor qkv, Tensor states, RetentionShape shape, int context, TokenBlocks blocks) {}
+
+    @Override
+    public void retention(
+            Tensor qkv,
+            Tensor states,
+            Tensor y,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {}
+
+    @Override
+    public void retentionBackward(
+            Tensor qkv,
+            Tensor states,
+            Tensor dy,
+            Tensor dQkv,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {}
+
+    @Override
+    public void gatedHeadNorm(
+            Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {}
+
+    @Override
+    public void gatedHeadNormBackward(
+            Tensor dy,
+            Tensor x,
+            @Nullable Tensor gate,
+            Tensor r,
+            Tensor dx,
+            @Nullable Tensor dGate) {}
+
+    @Override
     public void dropout(Tensor x, Tensor rowKeys, DropoutMask mask, Tensor y, boolean accumulate) {}
 
     @Override
     public void rotate(Tensor x, Tensor turns, boolean back) {}
+
+    @Override
+    public void rotateNeighbours(Tensor x, Tensor turns, boolean back) {}
 
     @Override
     public void attention(

@@ -11,6 +11,7 @@ import dev.penstock.actors.spi.Timeouts;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.runtime.model.generation.InferenceStages;
 import dev.penstock.runtime.model.parameters.ParameterSource;
+import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.HeldWeights;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
@@ -141,7 +142,12 @@ public record ApartPipeline(
                 role.layers() * shape.layerParameters()
                         + (role.first() ? shape.embeddingParameters() : 0)
                         + (role.last() ? shape.headParameters() + table() : 0);
-        long kept = (long) role.layers() * texts.keptTokens() * shape.block().heads().columns();
+        HeadDesign heads = shape.block().heads();
+        long perBlock =
+                heads.retention() == null
+                        ? (long) texts.keptTokens() * heads.columns()
+                        : (long) texts.texts() * heads.stateColumns();
+        long kept = role.layers() * perBlock;
         long rows = texts.sliceRows().getFirst();
         long activations = rows * shape.width() * (ACTIVATIONS + BOUNDARIES);
         long logits = role.last() ? (long) texts.texts() * shape.vocabulary() : 0;

@@ -11,6 +11,7 @@ import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.FineTuning;
+import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.safetensors.StoredFileException;
@@ -20,6 +21,7 @@ import dev.penstock.schedules.plan.work.TrainedShape;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -207,9 +209,25 @@ public final class PlannedModel {
                 .sum();
     }
 
-    /** Returns the sizes of a model. */
+    /**
+     * Returns the sizes of a model. Heads of a retention count as such of attention that have as
+     * many parameters and as many columns to keep, in a window of as many products as the state
+     * costs: a slice costs the same wherever it lies, but for the first tokens.
+     */
     public static dev.penstock.schedules.plan.work.ModelShape of(ModelShape model) {
         BlockDesign block = model.block();
+        HeadDesign heads = block.heads();
+        boolean retains = heads.retention() != null;
+        int size =
+                retains
+                        ? (heads.columns() + heads.outputColumns()) / (4 * heads.queries())
+                        : heads.size();
+        List<Integer> windows =
+                retains
+                        ? Collections.nCopies(
+                                model.layers(),
+                                Math.max(1, heads.stateColumns() / (heads.queries() * size)))
+                        : block.hasWindows() ? block.windows() : List.of();
         return new dev.penstock.schedules.plan.work.ModelShape(
                 model.layers(),
                 model.width(),
@@ -218,12 +236,12 @@ public final class PlannedModel {
                 model.context(),
                 model.tied(),
                 new BlockShape(
-                        block.heads().keys(),
-                        block.heads().size(),
+                        heads.keys(),
+                        size,
                         block.hidden(),
                         block.activation().parts(),
                         model.layerParameters() - model.layerMatrixParameters(),
-                        block.hasWindows() ? block.windows() : List.of()),
+                        windows),
                 model.positions().tableRows(),
                 block.norm().parameters(model.width()));
     }

@@ -29,7 +29,16 @@ class FamilyWeightsTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3"})
+            strings = {
+                "llama",
+                "llama3",
+                "mistral",
+                "qwen2",
+                "qwen3",
+                "gpt2-variants",
+                "gpt3",
+                "retnet"
+            })
     void whatIsImportedIsExportedBitForBit(String family) {
         var golden = new GoldenFamily(family);
         Path original = golden.path("model.safetensors");

@@ -203,7 +203,7 @@ class PipelineInferenceTest {
      * a model that reads all of it and sees as many tokens at a time.
      */
     @ParameterizedTest
-    @ValueSource(strings = {"llama", "mistral", "qwen3"})
+    @ValueSource(strings = {"llama", "mistral", "qwen3", "retnet"})
     void aWindowSlidesOverATextWhoseHeadsTurn(String family) {
         var golden = new GoldenFamily(family);
         ModelShape shape = golden.shape();
@@ -240,8 +240,8 @@ class PipelineInferenceTest {
                         block.biases(),
                         block.activation(),
                         block.hidden(),
-                        windows),
-                new Positions.Rotary(tokens, turned.theta(), turned.stretch()),
+                        block.heads().retention() == null ? windows : List.of()),
+                new Positions.Rotary(tokens, turned.theta(), turned.stretch(), turned.neighbours()),
                 shape.tied());
     }
 

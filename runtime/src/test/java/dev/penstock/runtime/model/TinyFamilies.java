@@ -4,7 +4,9 @@ import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
+import dev.penstock.runtime.model.shape.RetentionDesign;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Models of every family that are as the golden ones in all but their sizes, which are large enough
@@ -13,7 +15,15 @@ import java.util.List;
 public final class TinyFamilies {
     /** The golden models. */
     public static final List<String> NAMES =
-            List.of("llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3");
+            List.of(
+                    "llama",
+                    "llama3",
+                    "mistral",
+                    "qwen2",
+                    "qwen3",
+                    "gpt2-variants",
+                    "gpt3",
+                    "retnet");
 
     private static final int CONTEXT = 64;
 
@@ -28,7 +38,8 @@ public final class TinyFamilies {
                 switch (small.positions()) {
                     case Positions.Learned _ -> new Positions.Learned(CONTEXT + 6);
                     case Positions.Rotary turned ->
-                            new Positions.Rotary(CONTEXT, turned.theta(), turned.stretch());
+                            new Positions.Rotary(
+                                    CONTEXT, turned.theta(), turned.stretch(), turned.neighbours());
                 };
         return new ModelShape(
                 101,
@@ -42,12 +53,19 @@ public final class TinyFamilies {
                                 heads.keys(),
                                 2 * heads.size(),
                                 heads.norms(),
-                                heads.scaledByLayer()),
+                                heads.scaledByLayer(),
+                                doubled(heads.retention())),
                         block.biases(),
                         block.activation(),
                         76,
                         block.windows().stream().map(window -> 4 * window).toList()),
                 places,
                 small.tied());
+    }
+
+    private static @Nullable RetentionDesign doubled(@Nullable RetentionDesign design) {
+        return design == null
+                ? null
+                : new RetentionDesign(2 * design.valueSize(), design.gated(), design.decay());
     }
 }

@@ -15,6 +15,7 @@ public final class TinyFamily {
                             + " attention=[\"local(12)\"]";
             case "qwen3" ->
                     "family=qwen3, heads=4, key-heads=2, head-size=12, hidden=52, tied=false";
+            case "retnet" -> "family=retnet, heads=4, hidden=52, tied=false";
             case "gpt3" -> "attention=[dense, \"local(12)\"], activation=gelu, hidden=80";
             default -> throw new IllegalArgumentException("no family " + family);
         };

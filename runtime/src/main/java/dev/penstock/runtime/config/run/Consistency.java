@@ -39,6 +39,7 @@ final class Consistency {
         consistency.whatIsTrainedExists();
         consistency.vocabularyHoldsTheTokens();
         consistency.documentsAreWhole();
+        consistency.retentionHasWholeSequences();
         consistency.rowsOfDocumentsAreAllThere();
         consistency.answersAreKnown();
         consistency.parametersOfAGroupCanBeCounted();
@@ -231,6 +232,35 @@ final class Consistency {
                 "try token slices instead (schedule.kind = seq1f1b), or data.packing = none",
                 "parallel.context",
                 "data.packing");
+    }
+
+    /** Where a family keeps a state, and what does not know of it. */
+    private void retentionHasWholeSequences() {
+        if (!config.model().family().equals("retnet")) {
+            return;
+        }
+        DataSection.Packing packing = config.data().packing();
+        require(
+                packing == DataSection.Packing.NONE || packing.apart(),
+                "none, padded or lengths where model.family = retnet: the state goes on to the end of a row, over the borders of documents",
+                packing.word(),
+                "give each document a row of its own",
+                "data.packing",
+                "model.family");
+        require(
+                config.parallel().context() == 1,
+                "1 where model.family = retnet: the state does not pass from part to part yet",
+                config.parallel().context(),
+                "try token slices instead (schedule.kind = seq1f1b), all of which cost the same",
+                "parallel.context",
+                "model.family");
+        require(
+                !config.device().kind().isCuda(),
+                "cpu where model.family = retnet: GPUs do not have its kernels yet",
+                config.device().kind().word(),
+                "try device.kind = cpu, or another family",
+                "device.kind",
+                "model.family");
     }
 
     /** Which rows do not exist is said by their places in the step, and these are sorted. */

@@ -8,6 +8,7 @@ import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.Positions;
+import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.math.BigDecimal;
 import java.nio.file.Files;
@@ -15,11 +16,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** The keys of section {@code model} and the shapes that they stand for, both ways. */
 final class ModelKeys {
@@ -31,7 +34,15 @@ final class ModelKeys {
         USUAL,
         GELU_TANH,
         GELU,
-        SWIGLU
+        SWIGLU,
+        GEGLU
+    }
+
+    /** How the decays of heads are called. */
+    public enum DecayWord {
+        USUAL,
+        LARGE,
+        NONE
     }
 
     private ModelKeys() {}
@@ -70,7 +81,8 @@ final class ModelKeys {
                                 section.keyHeads().orElse(heads.keys()),
                                 section.headSize().orElse(heads.size()),
                                 heads.norms(),
-                                section.attentionByLayer()),
+                                section.attentionByLayer(),
+                                retention(section, heads)),
                         block.biases(),
                         activation(section.activation(), block),
                         section.hidden().orElse(block.hidden()),
@@ -85,12 +97,41 @@ final class ModelKeys {
                 section.tied());
     }
 
+    private static @Nullable RetentionDesign retention(ModelSection section, HeadDesign usual) {
+        RetentionDesign design = usual.retention();
+        if (design == null) {
+            boolean said =
+                    section.valueSize().isPresent()
+                            || !section.gate()
+                            || section.decay() != DecayWord.USUAL;
+            if (said) {
+                throw new IllegalArgumentException(
+                        "model.value-size, model.gate, model.decay: expected none, as only heads of a retnet have them, got %s, %s and %s"
+                                .formatted(
+                                        section.valueSize().map(String::valueOf).orElse("usual"),
+                                        section.gate(),
+                                        section.decay().name().toLowerCase(Locale.ROOT)));
+            }
+            return null;
+        }
+        int size = section.headSize().map(columns -> 2 * columns).orElse(design.valueSize());
+        return new RetentionDesign(
+                section.valueSize().orElse(size),
+                section.gate(),
+                switch (section.decay()) {
+                    case USUAL -> RetentionDesign.Decay.USUAL;
+                    case LARGE -> RetentionDesign.Decay.LARGE;
+                    case NONE -> RetentionDesign.Decay.NONE;
+                });
+    }
+
     private static BlockDesign.Activation activation(ActivationWord word, BlockDesign usual) {
         return switch (word) {
             case USUAL -> usual.activation();
             case GELU_TANH -> BlockDesign.Activation.GELU_TANH;
             case GELU -> BlockDesign.Activation.GELU;
             case SWIGLU -> BlockDesign.Activation.SWIGLU;
+            case GEGLU -> BlockDesign.Activation.GEGLU;
         };
     }
 
@@ -122,7 +163,8 @@ final class ModelKeys {
                                         numbers.get(0),
                                         numbers.get(1),
                                         numbers.get(2),
-                                        numbers.get(3).intValue())));
+                                        numbers.get(3).intValue())),
+                rotary.neighbours());
     }
 
     private static List<Integer> windows(List<String> kinds, int layers) {
@@ -161,6 +203,12 @@ final class ModelKeys {
         keys.put("model.hidden", block.hidden());
         keys.put("model.attention", attention(block));
         keys.put("model.attention-by-layer", heads.scaledByLayer());
+        RetentionDesign retention = heads.retention();
+        if (retention != null) {
+            keys.put("model.value-size", retention.valueSize());
+            keys.put("model.gate", retention.gated());
+            keys.put("model.decay", retention.decay().name().toLowerCase(Locale.ROOT));
+        }
         keys.put("model.activation", word(block.activation()));
         keys.put("model.epsilon", block.norm().epsilon());
         if (shape.positions() instanceof Positions.Rotary rotary) {
@@ -180,6 +228,7 @@ final class ModelKeys {
             case GELU_TANH -> "gelu-tanh";
             case GELU -> "gelu";
             case SWIGLU -> "swiglu";
+            case GEGLU -> "geglu";
         };
     }
 

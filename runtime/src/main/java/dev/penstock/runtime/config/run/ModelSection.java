@@ -32,6 +32,9 @@ import java.util.Optional;
  * @param positions tokens of the longest sequence that the model can read
  * @param dropout share of the embeddings, and of what each branch of a block adds, that is dropped
  *     in training
+ * @param valueSize columns of a retention head's values
+ * @param gate whether a gate opens what leaves the heads of a retention
+ * @param decay how these heads forget
  */
 public record ModelSection(
         @Setting(is = "256", range = "[1, 16777216]", doc = "tokens of a sequence") int context,
@@ -49,7 +52,9 @@ public record ModelSection(
                         range = "[2, 100000000]",
                         doc = "rows of the token embedding; tokenizer: as many as it has tokens")
                 Optional<Integer> vocabulary,
-        @Setting(is = "gpt2", doc = "how blocks are built: gpt2, llama, mistral, qwen2 or qwen3")
+        @Setting(
+                        is = "gpt2",
+                        doc = "how blocks are built: gpt2, llama, mistral, qwen2, qwen3 or retnet")
                 String family,
         @Setting(
                         is = "none",
@@ -76,7 +81,8 @@ public record ModelSection(
                         range = "[1, 16777216]",
                         doc =
                                 "columns of the MLP's hidden layer; usual: 4 x model.width, or of"
-                                        + " a gated one 8/3 of it, rounded up to multiples of 64")
+                                        + " a gated one 8/3 of it and of retnet 4/3, rounded up to"
+                                        + " multiples of 64")
                 Optional<Integer> hidden,
         @Setting(
                         is = "[dense]",
@@ -89,14 +95,14 @@ public record ModelSection(
         @Setting(
                         is = "usual",
                         doc =
-                                "of the MLP: gelu-tanh, gelu (the exact one) or swiglu; usual: the"
-                                        + " family's")
+                                "of the MLP: gelu-tanh, gelu (the exact one), swiglu or geglu;"
+                                        + " usual: the family's")
                 ModelKeys.ActivationWord activation,
         @Setting(
                         is = "usual",
                         word = "usual",
                         range = "(0, 1]",
-                        doc = "of the norms; usual: 1e-5, of qwen2 and qwen3 1e-6")
+                        doc = "of the norms; usual: 1e-5, of qwen2, qwen3 and retnet 1e-6")
                 Optional<Double> epsilon,
         @Setting(
                         is = "usual",
@@ -128,7 +134,20 @@ public record ModelSection(
                                 "share of the embeddings, and of what attention and MLP of each"
                                         + " block add to them, that is dropped in training;"
                                         + " attention's probabilities are whole")
-                double dropout) {
+                double dropout,
+        @Setting(
+                        is = "usual",
+                        word = "usual",
+                        range = "[1, 1048576]",
+                        doc = "of retnet: columns of a head's values; usual: 2 x model.head-size")
+                Optional<Integer> valueSize,
+        @Setting(is = "true", doc = "of retnet: a gate opens what leaves the heads") boolean gate,
+        @Setting(
+                        is = "usual",
+                        doc =
+                                "of retnet: how heads forget; usual: 1 - 2^(-5-head), large: as"
+                                        + " the paper's large models, none: not at all")
+                ModelKeys.DecayWord decay) {
 
     /** A GPT-2 with nothing unusual. */
     public ModelSection(
@@ -157,7 +176,10 @@ public record ModelSection(
                 Optional.empty(),
                 List.of(),
                 Optional.empty(),
-                0);
+                0,
+                Optional.empty(),
+                true,
+                ModelKeys.DecayWord.USUAL);
     }
 
     /** Rows of the token embedding when the tokenizer has {@code tokens} tokens. */

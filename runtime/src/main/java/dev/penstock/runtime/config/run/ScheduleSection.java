@@ -354,7 +354,7 @@ public record ScheduleSection(
             BlockDesign block = shape.block();
             return new SliceBalance(
                     2 * shape.layerMatrixParameters(),
-                    4L * block.heads().queryColumns(),
+                    block.heads().retention() == null ? 4L * block.heads().queryColumns() : 0,
                     block.windows());
         } catch (IllegalArgumentException e) {
             return SliceBalance.ofWidth(model.width());

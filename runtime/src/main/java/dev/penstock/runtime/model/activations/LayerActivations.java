@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
  *
  * @param norm1 input of attention {@code [n', d]}
  * @param headMoments null where heads are not normalised
- * @param attended heads' outputs side by side {@code [n, hk/T]}
- * @param logSumExp of each row and head {@code [n, h/T]}
+ * @param attended heads' outputs side by side {@code [n, hk/T]}; of a retention before their norm
+ * @param logSumExp of each row and head {@code [n, h/T]}; of a retention what its norm divides by
  * @param middle the residual stream between attention and MLP {@code [n', d]}
- * @param attendedFactor the same as products read it
+ * @param attendedFactor the same as products read it; of a retention normalised and gated
  * @param norm2 input of the MLP {@code [n', d]}
  * @param hidden before the activation {@code [n, f/T]}, or {@code [n, 2f/T]} of two side by side
  * @param activated after the activation {@code [n, f/T]}
@@ -74,17 +74,17 @@ public record LayerActivations(
         int own = shape.ownRows(rows);
         DType kept = shape.kept();
         NormDesign norm = shape.model().block().norm();
-        Tensor attended = carver.matrix(rows, shape.headColumns());
+        Tensor attended = carver.matrix(rows, shape.outputColumns());
         return new LayerActivations(
                 norm1 != null ? norm1 : carver.factor(kept, own, d),
                 RowMoments.carve(carver, norm, own),
                 HeadMoments.carve(carver, shape, rows),
                 attended,
-                kept == attended.type()
+                kept == attended.type() && shape.retention() == null
                         ? attended
                         : attendedFactor != null
                                 ? attendedFactor
-                                : carver.factor(kept, rows, shape.headColumns()),
+                                : carver.factor(kept, rows, shape.outputColumns()),
                 carver.matrix(rows, shape.heads()),
                 carver.matrix(own, d),
                 norm2 != null ? norm2 : carver.factor(kept, own, d),

@@ -9,15 +9,18 @@ import java.util.Map;
 /** Memory for something of one micro-batch, per layer, seen at the size of any smaller one. */
 final class MicroBatchSlot {
     private final List<Tensor> largest;
+    private final List<Tensor> states;
     private final List<DeviceBuffer> buffers;
     private final UnderWay underWay;
     private final Map<Integer, List<Tensor>> byRows = new HashMap<>();
 
     /**
      * @param largest entry i is of block i of the stage
+     * @param states likewise, of a retention; else empty
      * @param room of those that are this slot's alone
      */
-    MicroBatchSlot(List<Tensor> largest, UnitRooms.Room room) {
+    MicroBatchSlot(List<Tensor> largest, List<Tensor> states, UnitRooms.Room room) {
+        this.states = List.copyOf(states);
         buffers = room.buffers();
         underWay = room.underWay();
         this.largest = List.copyOf(largest);
@@ -29,6 +32,11 @@ final class MicroBatchSlot {
 
     UnderWay underWay() {
         return underWay;
+    }
+
+    /** Returns the states of a block, of the largest micro-batch. */
+    Tensor states(int block) {
+        return states.get(block);
     }
 
     /** Returns the memory of a micro-batch of n rows. */

@@ -37,13 +37,13 @@ public record PassingActivations(
         int rows = settings.batchOfPart().largestRows();
         int own = shape.ownRows(rows);
         DType kept = shape.kept();
-        boolean apart = kept != DType.F32;
+        boolean apart = kept != DType.F32 || shape.retention() != null;
         var passing = new Passing(scopes, trained, role, kept);
         return new PassingActivations(
                 trained,
                 role.firstLayer(),
                 passing.room(QUERY_KEY_VALUE, own, shape.width()),
-                apart ? passing.room(ATTENTION_OUTPUT, rows, shape.headColumns()) : null,
+                apart ? passing.room(ATTENTION_OUTPUT, rows, shape.outputColumns()) : null,
                 passing.room(HIDDEN, own, shape.width()),
                 passing.room(MLP_OUTPUT, rows, shape.hidden()));
     }

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.activations;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
@@ -36,6 +37,7 @@ import org.jspecify.annotations.Nullable;
  * @param activations of the largest unit; null if there are no such blocks
  * @param queryKeyValues of a micro-batch; null where sequences are cut: later slices read the keys
  *     and values of earlier ones, so these are kept
+ * @param states of a retention, likewise
  * @param kept by unit, between the parts of its backward; null where backwards are whole
  * @param passing what the other blocks do not keep
  */
@@ -44,6 +46,7 @@ public record RecomputedBlocks(
         Set<Integer> again,
         @Nullable LayerActivations activations,
         @Nullable Tensor queryKeyValues,
+        @Nullable Tensor states,
         @Nullable SlotPool<KeptBlocks> kept,
         PassingActivations passing) {
 
@@ -62,7 +65,7 @@ public record RecomputedBlocks(
                         .collect(Collectors.toCollection(TreeSet::new));
         PassingActivations passing = PassingActivations.allocate(scopes, settings, role);
         if (blocks.isEmpty()) {
-            return new RecomputedBlocks(blocks, again, null, null, null, passing);
+            return new RecomputedBlocks(blocks, again, null, null, null, null, passing);
         }
         BatchShape batch = settings.batchOfPart();
         ShardShape shape = settings.shape(role);
@@ -81,6 +84,14 @@ public record RecomputedBlocks(
                                         settings.keptQueryKeyValues(),
                                         batch.microBatchRows(),
                                         shape.queryKeyValueColumns()),
+                batch.sliced() || shape.stateColumns() == 0
+                        ? null
+                        : scopes.scratch()
+                                .tensor(
+                                        "states of a recomputed block",
+                                        DType.F32,
+                                        batch.stateRows(),
+                                        shape.stateColumns()),
                 budget.split() && !again.isEmpty()
                         ? kept(scopes, settings, role, again, budget)
                         : null,

@@ -15,7 +15,6 @@ import dev.penstock.runtime.model.shape.StepShapes;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -79,6 +78,7 @@ public final class StageStash {
                         batch.sliced() ? budget.microBatches() : budget.units(),
                         settings.keptQueryKeyValues(),
                         columns,
+                        settings.shape(role).stateColumns(),
                         recomputed,
                         batch.sliced() ? UnitRooms.apart() : rooms);
         gradients =
@@ -89,6 +89,7 @@ public final class StageStash {
                         batch.sliced() ? budget.backwardMicroBatches() : 0,
                         DType.F32,
                         columns,
+                        0,
                         recomputed,
                         UnitRooms.apart());
         away = hostPool(scopes.host(), budget);
@@ -179,6 +180,11 @@ public final class StageStash {
         return " of stage " + role.stage();
     }
 
+    /**
+     * One pool of slots.
+     *
+     * @param stateColumns of the states of a retention; 0 for slots without them
+     */
     private SlotPool<MicroBatchSlot> microBatchPool(
             DeviceScope scope,
             String content,
@@ -186,29 +192,61 @@ public final class StageStash {
             int count,
             DType type,
             int columns,
+            int stateColumns,
             RecomputedBlocks recomputed,
             UnitRooms rooms) {
         int rows = batch.microBatchRows();
-        List<@Nullable Tensor> shared = new ArrayList<>();
+        List<TensorPlace> places = new ArrayList<>();
         for (int layer = 0; layer < role.layers(); layer++) {
-            shared.add(recomputed.contains(layer) ? recomputed.queryKeyValues() : null);
+            boolean again = recomputed.contains(layer);
+            places.add(
+                    new TensorPlace(
+                            type, rows, columns, again ? recomputed.queryKeyValues() : null));
+            if (stateColumns > 0) {
+                places.add(
+                        new TensorPlace(
+                                DType.F32,
+                                batch.stateRows(),
+                                stateColumns,
+                                again ? recomputed.states() : null));
+            }
         }
-        int own = Collections.frequency(shared, null);
         var kind =
                 new UnitRooms.Kind(
                         content + " of a micro-batch",
-                        Collections.nCopies(own, (long) rows * columns * type.bytes()));
+                        places.stream()
+                                .filter(place -> place.shared == null)
+                                .map(TensorPlace::bytes)
+                                .toList());
         UnitRooms.Rooms taken = rooms.shareable(scope, owner(role), kind, count);
+        int perLayer = stateColumns > 0 ? 2 : 1;
         List<MicroBatchSlot> slots = new ArrayList<>();
         for (UnitRooms.Room room : taken.all()) {
             Iterator<DeviceBuffer> next = room.buffers().iterator();
             List<Tensor> layers = new ArrayList<>();
-            for (Tensor ofAll : shared) {
-                layers.add(ofAll != null ? ofAll : Tensor.of(next.next(), type, rows, columns));
+            List<Tensor> states = new ArrayList<>();
+            for (int i = 0; i < places.size(); i++) {
+                (i % perLayer == 0 ? layers : states).add(places.get(i).tensor(next));
             }
-            slots.add(new MicroBatchSlot(layers, room));
+            slots.add(new MicroBatchSlot(layers, states, room));
         }
         return new SlotPool<>(content, slots, batch.microBatches(), taken.idle());
+    }
+
+    /**
+     * Where a slot has a tensor.
+     *
+     * @param shared what all slots have in its place, of a recomputed block; else null
+     */
+    private record TensorPlace(DType type, int rows, int columns, @Nullable Tensor shared) {
+        long bytes() {
+            return (long) rows * columns * type.bytes();
+        }
+
+        /** Takes the next of a room's buffers, unless it is shared. */
+        Tensor tensor(Iterator<DeviceBuffer> next) {
+            return shared != null ? shared : Tensor.of(next.next(), type, rows, columns);
+        }
     }
 
     /** Returns whether units end with their forward, in training as well. */
@@ -388,6 +426,21 @@ public final class StageStash {
      */
     public List<Tensor> queryKeyValues(WorkUnit unit) {
         return ofMicroBatch(queryKeyValues.get(unit.microBatch()), unit);
+    }
+
+    /**
+     * Returns the states of a retention of a unit: before each of its blocks of the grid, and
+     * behind the last. Slices have the one between them in common.
+     */
+    public Tensor states(WorkUnit unit, int block) {
+        BatchShape ofMicroBatch = shapes.of(unit.microBatch());
+        int first = ofMicroBatch.blocksBefore(unit.slice());
+        int end = ofMicroBatch.blocksBefore(unit.slice() + 1);
+        int sequences = ofMicroBatch.sequences();
+        return queryKeyValues
+                .get(unit.microBatch())
+                .states(block)
+                .rows(first * sequences, (end - first + 1) * sequences);
     }
 
     public void freeQueryKeyValues(WorkUnit unit) {

@@ -39,10 +39,10 @@ public record Workspace(
         int rows = batch.largestRows();
         int d = shape.width();
         boolean scattered = batch.sliced() && batch.sequences() > 1;
-        Tensor widest = carver.matrix(rows, Math.max(d, shape.headColumns()));
+        Tensor widest = carver.matrix(rows, Math.max(d, shape.outputColumns()));
         return new Workspace(
                 narrow(widest, d),
-                narrow(widest, shape.headColumns()),
+                narrow(widest, shape.outputColumns()),
                 carver.matrix(rows, shape.hidden()),
                 scattered ? carver.matrix(rows, shape.queryKeyValueColumns()) : null,
                 shape.kept() == DType.BF16

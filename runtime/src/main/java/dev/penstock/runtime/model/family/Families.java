@@ -10,7 +10,12 @@ public final class Families {
     public static final Family GPT2 = new Gpt2Family();
 
     private static final List<Family> ALL =
-            Stream.concat(Stream.of(GPT2), Stream.of(LlamaFamily.values())).toList();
+            Stream.of(
+                            Stream.of(GPT2),
+                            Stream.of(LlamaFamily.values()),
+                            Stream.of(new RetNetFamily()))
+                    .<Family>flatMap(each -> each)
+                    .toList();
 
     private Families() {}
 

@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
+import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.safetensors.JsonMistake;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import java.io.IOException;
@@ -286,6 +287,7 @@ public final class ModelConfig {
                 "model.attention-by-layer",
                 mine.heads().scaledByLayer(),
                 theirs.heads().scaledByLayer());
+        differ(found, "model.gate and model.decay", retention(mine), retention(theirs));
         differ(found, "model.epsilon", mine.norm().epsilon(), theirs.norm().epsilon());
         differ(found, "model.activation", word(mine), word(theirs));
         differ(found, "windows of model.attention", windows(), wanted.windows());
@@ -295,6 +297,14 @@ public final class ModelConfig {
             differ(found, "model.stretch", numbers(turned), numbers(other));
         }
         return found;
+    }
+
+    private static String retention(BlockDesign block) {
+        RetentionDesign design = block.heads().retention();
+        return design == null
+                ? "no retention"
+                : "%s and %s"
+                        .formatted(design.gated(), design.decay().name().toLowerCase(Locale.ROOT));
     }
 
     private static String word(BlockDesign block) {

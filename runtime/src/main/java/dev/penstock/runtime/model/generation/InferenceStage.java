@@ -13,6 +13,7 @@ import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.UnitActivations;
@@ -24,6 +25,7 @@ import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.StageLayers;
 import dev.penstock.runtime.model.layers.TensorShards;
 import dev.penstock.runtime.model.layers.TextAttention;
+import dev.penstock.runtime.model.layers.TextRetention;
 import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
@@ -204,6 +206,10 @@ public final class InferenceStage implements StageProgram {
 
     /** Builds the attention of a block of this stage, with room for what it keeps of the texts. */
     private Attention attention(int block) {
+        RetentionShape retention = whole.retention();
+        if (retention != null) {
+            return retention(retention, block);
+        }
         Tensor kept =
                 scopes.keyValues()
                         .tensor(
@@ -219,6 +225,28 @@ public final class InferenceStage implements StageProgram {
                 grid(shape),
                 this::rows,
                 kept);
+    }
+
+    private Attention retention(RetentionShape retention, int block) {
+        int rows = texts.sliceRows().stream().mapToInt(Integer::intValue).max().orElse(1);
+        return new TextRetention(
+                kernels,
+                retention,
+                shape.block().norm().epsilon(),
+                grid(shape),
+                this::rows,
+                scopes.keyValues()
+                        .tensor(
+                                "states of texts, h.%d".formatted(role.firstLayer() + block),
+                                DType.F32,
+                                texts.texts(),
+                                retention.stateColumns()),
+                scopes.scratch()
+                        .tensor(
+                                "states of a slice, h.%d".formatted(role.firstLayer() + block),
+                                DType.F32,
+                                TextRetention.chunkRows(rows, grid(shape)),
+                                retention.stateColumns()));
     }
 
     /** Returns the block of attention's sums: keys that are dropped fill whole ones. */

@@ -37,6 +37,7 @@ interface Activation {
             case GELU_TANH -> gelu(compute, hidden, Gelu.TANH);
             case GELU -> gelu(compute, hidden, Gelu.EXACT);
             case SWIGLU -> swiGlu(compute.kernels(), hidden);
+            case GEGLU -> geGlu(compute.kernels(), hidden);
         };
     }
 
@@ -81,6 +82,21 @@ interface Activation {
                         blocks);
                 hidden.checkBiasGradient();
                 return dPre;
+            }
+        };
+    }
+
+    private static Activation geGlu(Kernels kernels, ColumnLinear hidden) {
+        return new Activation() {
+            @Override
+            public void forward(Tensor pre, Tensor y) {
+                kernels.geGlu(pre, y);
+            }
+
+            @Override
+            public Tensor backward(Tensor pre, Tensor dy, Workspace work, TokenBlocks blocks) {
+                kernels.geGluBackward(pre, dy, pre);
+                return hidden.backwardBias(pre, work, blocks);
             }
         };
     }

@@ -13,6 +13,11 @@ public interface Attention {
      */
     void forward(Tensor qkv, LayerActivations a, TokenBlocks blocks);
 
+    /** Same as {@link #forward} where all that is kept of the micro-batch is still there. */
+    default void forwardAgain(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
+        forward(qkv, a, blocks);
+    }
+
     /**
      * The gradients of {@link #forward}.
      *

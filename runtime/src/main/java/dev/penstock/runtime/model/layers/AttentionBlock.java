@@ -63,7 +63,8 @@ final class AttentionBlock {
     void forward(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
         norm.forward(x, a.norm1(), a.moments1());
         project(a, qkv, blocks);
-        attend(x, a, qkv, blocks);
+        attention.forward(qkv, a, blocks);
+        complete(x, a);
     }
 
     /**
@@ -75,7 +76,8 @@ final class AttentionBlock {
         if (headNorms != null) {
             project(a, qkv, blocks);
         }
-        attend(x, a, qkv, blocks);
+        attention.forwardAgain(qkv, a, blocks);
+        complete(x, a);
     }
 
     private void project(LayerActivations a, Tensor qkv, TokenBlocks blocks) {
@@ -95,8 +97,7 @@ final class AttentionBlock {
         }
     }
 
-    private void attend(Tensor x, LayerActivations a, Tensor qkv, TokenBlocks blocks) {
-        attention.forward(qkv, a, blocks);
+    private void complete(Tensor x, LayerActivations a) {
         if (compute.rounds()) {
             kernels.copy(a.attended(), a.attendedFactor());
         }

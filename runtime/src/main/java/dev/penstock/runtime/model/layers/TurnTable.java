@@ -16,14 +16,17 @@ import org.jspecify.annotations.Nullable;
 /**
  * Cosines and, beside them, sines of the angles of the places that a rank holds, {@code [tokens,
  * k]}: row t is that of its token t.
+ *
+ * @param neighbours whether neighbours turn together, or halves
  */
-public record TurnTable(Tensor rows) {
+public record TurnTable(Tensor rows, boolean neighbours) {
     /** Allocates a table; null for a model whose heads do not turn. */
     public static @Nullable TurnTable allocate(DeviceScope scope, ModelShape model, int tokens) {
-        return model.positions() instanceof Positions.Rotary
+        return model.positions() instanceof Positions.Rotary rotary
                 ? new TurnTable(
                         scope.tensor(
-                                "turns of heads", DType.F32, tokens, model.block().heads().size()))
+                                "turns of heads", DType.F32, tokens, model.block().heads().size()),
+                        rotary.neighbours())
                 : null;
     }
 
@@ -50,7 +53,15 @@ public record TurnTable(Tensor rows) {
     /** Returns the turns of units of training, whose sequences all have the same places. */
     public HeadTurns ofUnits(Kernels kernels) {
         return (heads, blocks, back) ->
-                kernels.rotate(heads, rows.rows(blocks.firstToken(), blocks.tokens()), back);
+                rotate(kernels, heads, rows.rows(blocks.firstToken(), blocks.tokens()), back);
+    }
+
+    private void rotate(Kernels kernels, Tensor heads, Tensor places, boolean back) {
+        if (neighbours) {
+            kernels.rotateNeighbours(heads, places, back);
+        } else {
+            kernels.rotate(heads, places, back);
+        }
     }
 
     /**
@@ -62,7 +73,8 @@ public record TurnTable(Tensor rows) {
         return (heads, _, back) -> {
             for (FeedRows.Run run : unit.get().runs()) {
                 int count = run.feed().count();
-                kernels.rotate(
+                rotate(
+                        kernels,
                         heads.rows(run.firstRow(), count),
                         rows.rows(run.feed().place(), count),
                         back);

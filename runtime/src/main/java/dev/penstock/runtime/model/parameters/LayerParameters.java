@@ -33,8 +33,7 @@ public record LayerParameters(
         String h = "h." + layer + ".";
         BlockDesign block = shape.model().block();
         HeadDesign heads = block.heads();
-        List<Integer> queryKeyValue =
-                List.of(heads.queryColumns(), heads.keyColumns(), heads.keyColumns());
+        List<Integer> queryKeyValue = heads.widths();
         List<Integer> hidden = Collections.nCopies(block.activation().parts(), block.hidden());
         boolean first = block.queryKeyValueBias();
         boolean others = block.otherBiases();
@@ -56,7 +55,7 @@ public record LayerParameters(
                                         layer,
                                         "attn.c_proj",
                                         shape,
-                                        heads.queryColumns(),
+                                        heads.outputColumns(),
                                         others),
                                 norm(allocator, h + "ln_2", shape),
                                 columns(allocator, layer, "mlp.c_fc", shape, hidden, others),

@@ -142,6 +142,29 @@ public record BatchShape(
         return Math.min(reductionBlock, context());
     }
 
+    /** Returns how many blocks of the grid a sequence has in the slices before this one. */
+    public int blocksBefore(int slice) {
+        int blocks = 0;
+        for (int i = 0; i < slice; i++) {
+            blocks += blocks(i).blocksPerSequence();
+        }
+        return blocks;
+    }
+
+    /**
+     * Returns the rows of the states that a retention keeps of a micro-batch: one for each sequence
+     * before every block of the grid, and behind the last. Shorter sequences need no more: their
+     * slices begin on the grid where these do, and else every edge may cut a block in two.
+     */
+    public int stateRows() {
+        boolean onGrid = true;
+        for (int slice = 0; slice < slices(); slice++) {
+            onGrid &= firstToken(slice) % grid() == 0;
+        }
+        int cuts = onGrid ? 0 : slices() - 1;
+        return (Math.ceilDiv(context(), grid()) + cuts + 1) * sequences;
+    }
+
     /** Returns the rows of a unit of this slice, as kernels see them. */
     public TokenBlocks blocks(int slice) {
         return new TokenBlocks(sequences, sliceLengths.get(slice), firstToken(slice), grid());

@@ -38,11 +38,13 @@ public record BlockDesign(
         /** The exact form, with erf. */
         GELU,
         /** {@code silu(gate) * up}, of two hidden layers side by side. */
-        SWIGLU;
+        SWIGLU,
+        /** {@code gelu(gate) * up} with the exact form, of two hidden layers side by side. */
+        GEGLU;
 
         /** Returns how many hidden layers lie side by side. */
         public int parts() {
-            return this == SWIGLU ? 2 : 1;
+            return this == SWIGLU || this == GEGLU ? 2 : 1;
         }
     }
 
@@ -55,6 +57,11 @@ public record BlockDesign(
         if (windows.stream().anyMatch(window -> window < 0)) {
             throw new IllegalArgumentException(
                     "a window holds 1 key or more, or all (0), got " + windows);
+        }
+        if (heads.retention() != null && windows.stream().anyMatch(window -> window != ALL)) {
+            throw new IllegalArgumentException(
+                    "a retention forgets by its decay: expected layers that see all, got windows "
+                            + windows);
         }
     }
 
@@ -102,7 +109,7 @@ public record BlockDesign(
     /** Returns the parameter count of a block's matrices. */
     long matrixParameters(long width) {
         return width * heads.columns()
-                + width * heads.queryColumns()
+                + width * heads.outputColumns()
                 + width * hiddenColumns()
                 + width * hidden;
     }

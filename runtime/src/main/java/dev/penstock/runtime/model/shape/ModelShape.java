@@ -134,8 +134,14 @@ public record ModelShape(
         return 6 * block.matrixParameters(width) * tokens + attentionFlopsOfSequence(layer, tokens);
     }
 
-    /** The two products of attention over a whole sequence, forward and twice as much backward. */
+    /**
+     * The two products of attention over a whole sequence, forward and twice as much backward; of a
+     * retention those of a token with the state, which are as many for every token.
+     */
     private long attentionFlopsOfSequence(int layer, int tokens) {
+        if (block.heads().retention() != null) {
+            return 12L * block.heads().stateColumns() * tokens;
+        }
         long window = Math.min(block.windowOr(layer, context), tokens);
         long pairs = window * (window + 1) / 2 + (tokens - window) * window;
         return 12L * block.heads().queryColumns() * pairs;

@@ -18,12 +18,20 @@ public sealed interface Positions {
 
     /**
      * Queries and keys are turned (Su et al., arXiv 2104.09864): of a head of k columns, i and i +
-     * k/2 by the angle {@code place * theta^(-2i/k)}.
+     * k/2 by the angle {@code place * theta^(-2i/k)}; or, of neighbours, 2i and 2i + 1 by {@code
+     * place * theta^(-i/(k/2 - 1))} (RetNet, arXiv 2307.08621).
      *
      * @param most tokens of the longest sequence that the model is meant for
      * @param stretch of the wavelengths, if any
+     * @param neighbours whether neighbours turn together
      */
-    record Rotary(int most, double theta, Optional<Stretch> stretch) implements Positions {
+    record Rotary(int most, double theta, Optional<Stretch> stretch, boolean neighbours)
+            implements Positions {
+        /** Of halves. */
+        public Rotary(int most, double theta, Optional<Stretch> stretch) {
+            this(most, theta, stretch, false);
+        }
+
         public Rotary {
             if (most < 1 || !(theta > 0)) {
                 throw new IllegalArgumentException(
@@ -45,7 +53,8 @@ public sealed interface Positions {
         public double[] frequencies(int size) {
             double[] frequencies = new double[size / 2];
             for (int i = 0; i < frequencies.length; i++) {
-                double plain = Math.pow(theta, -2.0 * i / size);
+                double share = neighbours ? i / Math.max(1, size / 2.0 - 1) : 2.0 * i / size;
+                double plain = Math.pow(theta, -share);
                 frequencies[i] = stretch.map(s -> s.of(plain)).orElse(plain);
             }
             return frequencies;

@@ -4,9 +4,11 @@ import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.actors.spi.TensorPiece.Strip;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.TokenRange;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The part of a model that one of T tensor shards holds (Megatron, arXiv 1909.08053, section 3).
@@ -66,14 +68,39 @@ public record ShardShape(ModelShape model, int index, int shards, boolean sequen
         return ownHeads().keys();
     }
 
-    /** Returns the columns of the queries of these heads; their outputs have as many. */
+    /** Returns the columns of the queries of these heads. */
     public int headColumns() {
         return ownHeads().queryColumns();
     }
 
-    /** Returns the columns of their keys; their values have as many. */
+    /** Returns the columns of their keys. */
     public int keyColumns() {
         return ownHeads().keyColumns();
+    }
+
+    /** Returns the columns of their outputs. */
+    public int outputColumns() {
+        return ownHeads().outputColumns();
+    }
+
+    /** Returns the elements of the states of a retention of these heads; 0 without one. */
+    public int stateColumns() {
+        return ownHeads().stateColumns();
+    }
+
+    /** Returns the retention of every layer as kernels see it; null where there is attention. */
+    public @Nullable RetentionShape retention() {
+        HeadDesign own = ownHeads();
+        RetentionDesign design = own.retention();
+        if (design == null) {
+            return null;
+        }
+        int first = index * own.queries();
+        return new RetentionShape(
+                own.size(),
+                design.valueSize(),
+                design.decays(model.heads()).subList(first, first + own.queries()),
+                design.gated());
     }
 
     /** Returns the columns of their queries, keys and values side by side. */

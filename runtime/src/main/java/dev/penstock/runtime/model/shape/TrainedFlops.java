@@ -44,7 +44,7 @@ final class TrainedFlops {
         ModelShape shape = parts.shape();
         BlockDesign block = shape.block();
         long width = shape.width();
-        long queries = block.heads().queryColumns();
+        long outputs = block.heads().outputColumns();
         long attention = shape.layerFlopsPerToken() - 6 * shape.layerMatrixParameters();
         boolean toAttention = trainedBelow || parts.attention(layer);
         boolean toMlp = toAttention || parts.mlp(layer);
@@ -53,7 +53,7 @@ final class TrainedFlops {
         return linear(layer, "attn.c_attn", width, block.heads().columns(), intoAttention)
                 + attention / 3
                 + (toAttention ? attention - attention / 3 : 0)
-                + linear(layer, "attn.c_proj", queries, width, toAttention)
+                + linear(layer, "attn.c_proj", outputs, width, toAttention)
                 + linear(layer, "mlp.c_fc", width, block.hiddenColumns(), intoMlp)
                 + linear(layer, "mlp.c_proj", block.hidden(), width, toMlp);
     }

@@ -19,6 +19,7 @@ import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
+import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.data.BatchSource;
@@ -38,6 +39,7 @@ import dev.penstock.runtime.model.layers.LossLedger;
 import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.PackedAttention;
 import dev.penstock.runtime.model.layers.PackedRows;
+import dev.penstock.runtime.model.layers.Retention;
 import dev.penstock.runtime.model.layers.RingAttention;
 import dev.penstock.runtime.model.layers.RingBuffers;
 import dev.penstock.runtime.model.layers.StageLayers;
@@ -101,6 +103,9 @@ public final class GptStage implements StageProgram {
     private final List<RingAttention> rings = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
+
+    /** The unit of the op under way. */
+    private @Nullable WorkUnit current;
 
     /** What the loss of a training step is multiplied by; empty if it is not scaled. */
     private OptionalDouble lossScale = OptionalDouble.empty();
@@ -169,6 +174,10 @@ public final class GptStage implements StageProgram {
             requireWholeSequences(settings, "micro-batches are unequal");
         }
         packed = batches.packed() ? packed(settings) : null;
+        if (packed != null && shape.retention() != null) {
+            throw new IllegalArgumentException(
+                    "expected rows of one document each, as the state of a retention goes on to the end of a row");
+        }
         layers =
                 new StageLayers(
                         compute,
@@ -176,7 +185,7 @@ public final class GptStage implements StageProgram {
                         role,
                         parameters,
                         stream,
-                        block -> attention(place, shape.attention(role.firstLayer() + block)),
+                        block -> attention(shape, block),
                         turns(),
                         packed == null ? tokens : packed,
                         buffers.logits());
@@ -227,7 +236,17 @@ public final class GptStage implements StageProgram {
         return table == null ? null : table.ofUnits(kernels);
     }
 
-    private Attention attention(RankPlace place, AttentionShape shape) {
+    private Attention attention(ShardShape ofShard, int block) {
+        RetentionShape retention = ofShard.retention();
+        if (retention != null) {
+            requireWholeSequences(settings, "layers are retentions");
+            return new Retention(
+                    kernels,
+                    retention,
+                    settings.shape().block().norm().epsilon(),
+                    () -> buffers.stash().states(requireNonNull(current), block));
+        }
+        AttentionShape shape = ofShard.attention(role.firstLayer() + block);
         DType multiply = settings.precision().multiply();
         RingBuffers scratch = buffers.ring();
         if (packed != null) {
@@ -519,6 +538,7 @@ public final class GptStage implements StageProgram {
             outer.advance();
         }
         guard.atUnit(unit);
+        current = unit;
         if (packed != null) {
             packed.at(unit.microBatch());
         }

@@ -63,9 +63,11 @@ public record StageBytes(
         BatchShape batch = settings.batchOfPart();
         ShardShape shape = settings.shape(role);
         long whole = 0;
+        long states = 0;
         for (int layer = 0; layer < role.layers() && !batch.sliced(); layer++) {
             boolean shared = recomputed.contains(layer) && recomputed.queryKeyValues() != null;
             whole += shared ? 0 : (long) shape.queryKeyValueColumns() * batch.microBatchRows();
+            states += shared ? 0 : (long) shape.stateColumns() * batch.stateRows();
         }
         List<Long> bytes = new ArrayList<>();
         for (int slice = 0; slice < batch.slices(); slice++) {
@@ -77,7 +79,10 @@ public record StageBytes(
                     carver ->
                             UnitActivations.carve(
                                     carver, shape, role, rows, budget.split(), recomputed));
-            bytes.add(unit.liveBytes() + whole * settings.keptQueryKeyValues().bytes());
+            bytes.add(
+                    unit.liveBytes()
+                            + whole * settings.keptQueryKeyValues().bytes()
+                            + states * Float.BYTES);
         }
         return bytes;
     }

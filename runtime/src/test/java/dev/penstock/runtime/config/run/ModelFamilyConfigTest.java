@@ -5,13 +5,17 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.model.GoldenFamily;
+import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
+import dev.penstock.runtime.model.shape.RetentionDesign;
+import dev.penstock.runtime.model.shape.RetentionDesign.Decay;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -49,7 +53,16 @@ class ModelFamilyConfigTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3"})
+            strings = {
+                "llama",
+                "llama3",
+                "mistral",
+                "qwen2",
+                "qwen3",
+                "gpt2-variants",
+                "gpt3",
+                "retnet"
+            })
     void aModelOfOthersIsTakenFromItsFolder(String name) throws IOException {
         var golden = new GoldenFamily(name);
         String text =
@@ -63,6 +76,38 @@ class ModelFamilyConfigTest {
         assertThat(config.model().config(256).toJson()).isEqualTo(golden.config().toJson());
         RunConfig again = load(config.resolved());
         assertThat(again).isEqualTo(config);
+    }
+
+    @Test
+    void aRetNetsGateDecayAndValuesAreOptionsThatItsFolderKeeps() throws IOException {
+        for (Decay decay : Decay.values()) {
+            String word = decay.name().toLowerCase(Locale.ROOT);
+            RunConfig config =
+                    load(
+                            "model { family = retnet, heads = 2, width = 32, gate = false, value-size = 24, decay = "
+                                    + word
+                                    + " }");
+
+            ModelShape shape = config.model().shape(256);
+            assertThat(shape.block().heads().retention())
+                    .isEqualTo(new RetentionDesign(24, false, decay));
+            ModelConfig folder = config.model().config(256);
+            assertThat(ModelConfig.described(folder.family(), shape)).isEqualTo(shape);
+        }
+    }
+
+    @Test
+    void whatARetNetCannotDoIsRefusedWithTheReason() {
+        assertThat(
+                        problems(
+                                "model.family = retnet, parallel.context = 2, device.kind = cuda, data.packing = documents"))
+                .contains("the state does not pass from part to part yet")
+                .contains("GPUs do not have its kernels yet")
+                .contains("the state goes on to the end of a row");
+        assertThat(problems("model { family = retnet, attention = [\"local(8)\"] }"))
+                .contains("a retention forgets by its decay");
+        assertThat(problems("model { family = llama, decay = none }"))
+                .contains("only heads of a retnet have them");
     }
 
     /** Readers of the exported folder who train further begin with it; attention drops nothing. */

@@ -28,7 +28,16 @@ class FamiliesTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3"})
+            strings = {
+                "llama",
+                "llama3",
+                "mistral",
+                "qwen2",
+                "qwen3",
+                "gpt2-variants",
+                "gpt3",
+                "retnet"
+            })
     void theTensorsOfAModelAreThoseOfItsFile(String golden) {
         var model = new GoldenFamily(golden);
         ModelConfig config = model.config();
@@ -49,7 +58,16 @@ class FamiliesTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3"})
+            strings = {
+                "llama",
+                "llama3",
+                "mistral",
+                "qwen2",
+                "qwen3",
+                "gpt2-variants",
+                "gpt3",
+                "retnet"
+            })
     void aModelIsDescribedAsItIsRead(String golden) {
         ModelConfig config = new GoldenFamily(golden).config();
 
@@ -215,8 +233,8 @@ class FamiliesTest {
         assertThatThrownBy(() -> read("{\"model_type\": \"qwen2_5\"}"))
                 .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining(
-                        "model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, got"
-                                + " qwen2_5; try qwen2");
+                        "model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, retnet,"
+                                + " got qwen2_5; try qwen2");
         assertThatThrownBy(() -> read("{\"model_type\": \"mamba-hybrid\"}"))
                 .hasMessageEndingWith("got mamba-hybrid");
         assertThatThrownBy(() -> read("{}")).hasMessageContaining("got nothing");

@@ -30,7 +30,15 @@ class GoldenLogitsTest {
                     List.of(16));
 
     static Stream<Arguments> models() {
-        return Stream.of("llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2-variants", "gpt3")
+        return Stream.of(
+                        "llama",
+                        "llama3",
+                        "mistral",
+                        "qwen2",
+                        "qwen3",
+                        "gpt2-variants",
+                        "gpt3",
+                        "retnet")
                 .flatMap(
                         family ->
                                 Stream.of(DeviceSettings.Kind.REFERENCE, DeviceSettings.Kind.CPU)

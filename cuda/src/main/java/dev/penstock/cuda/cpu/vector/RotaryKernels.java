@@ -1,14 +1,15 @@
-package dev.penstock.cuda.cpu;
+package dev.penstock.cuda.cpu.vector;
 
-import dev.penstock.cuda.cpu.vector.Addresses;
-import dev.penstock.cuda.cpu.vector.Lanes;
 import jdk.incubator.vector.FloatVector;
 
-/** Turns a head by the angles of its position: column j with column {@code j + half}. */
-final class RotaryKernels {
+/**
+ * Turns a head by the angles of its position: column j with column {@code j + half}, or with its
+ * neighbour.
+ */
+public final class RotaryKernels {
     private final Lanes lanes;
 
-    RotaryKernels(Lanes lanes) {
+    public RotaryKernels(Lanes lanes) {
         this.lanes = lanes;
     }
 
@@ -18,7 +19,7 @@ final class RotaryKernels {
      * @param turn {@code half} cosines, then as many sines
      * @param sign 1, or -1 to turn back
      */
-    void turn(long x, long turn, int half, float sign) {
+    public void turn(long x, long turn, int half, float sign) {
         int step = lanes.count();
         int whole = lanes.whole(half);
         long other = 4L * half;
@@ -41,6 +42,20 @@ final class RotaryKernels {
             float x2 = Addresses.getFloat(first + other);
             Addresses.setFloat(first, x1 * cosine - x2 * sine);
             Addresses.setFloat(first + other, x2 * cosine + x1 * sine);
+        }
+    }
+
+    /** Same as {@link #turn} of columns {@code 2j} and {@code 2j + 1}, one pair at a time. */
+    public void turnNeighbours(long x, long turn, int half, float sign) {
+        long other = 4L * half;
+        for (int i = 0; i < half; i++) {
+            long first = x + 8L * i;
+            float cosine = Addresses.getFloat(turn + 4L * i);
+            float sine = Addresses.getFloat(turn + other + 4L * i) * sign;
+            float x1 = Addresses.getFloat(first);
+            float x2 = Addresses.getFloat(first + 4);
+            Addresses.setFloat(first, x1 * cosine - x2 * sine);
+            Addresses.setFloat(first + 4, x2 * cosine + x1 * sine);
         }
     }
 }
