@@ -90,7 +90,8 @@ public final class Orders {
                                         new RankProgram(
                                                 program.rank(),
                                                 program.ops().stream()
-                                                        .<Op>flatMap(op -> op.computations().stream())
+                                                        .<Op>flatMap(
+                                                                op -> op.computations().stream())
                                                         .toList()))
                         .toList());
     }

@@ -6,17 +6,17 @@ import java.util.regex.Pattern;
 
 /**
  * The text of one op: {@code <stage><kind><microBatch>[s<slice>]}, such as {@code 2F0}, {@code
- * 2B0s1}, {@code 0SEND_F3}, {@code 1OFFLOAD2}; of an overlapped pair {@code (0F7;7B3)OVERLAP_F_B} ({@code _F} and {@code _W} with
- * another forward or a backward for the weights);
- * of ops of a whole stage {@code 0REDUCE_GRAD}, {@code 1UNSHARD}, {@code 1RESHARD[0-3]}. The same
- * names stand in files, traces and messages.
+ * 2B0s1}, {@code 0SEND_F3}, {@code 1OFFLOAD2}; of an overlapped pair {@code (0F7;7B3)OVERLAP_F_B}
+ * ({@code _F} and {@code _W} with another forward or a backward for the weights); of ops of a whole
+ * stage {@code 0REDUCE_GRAD}, {@code 1UNSHARD}, {@code 1RESHARD[0-3]}. The same names stand in
+ * files, traces and messages.
  */
 public final class OpText {
     private static final Pattern UNIT_OP =
             Pattern.compile("(\\d{1,9})([A-Z_]+)(\\d{1,9})(?:s(\\d{1,9}))?");
     private static final Pattern STAGE_OP =
             Pattern.compile("(\\d{1,9})([A-Z_]+)(?:\\[(\\d{1,9})-(\\d{1,9})])?");
-    private static final Pattern PAIR = 
+    private static final Pattern PAIR =
             Pattern.compile("\\(([^;()]+);([^;()]+)\\)OVERLAP_F_([BFW])");
 
     private OpText() {}

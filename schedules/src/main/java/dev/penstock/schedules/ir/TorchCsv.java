@@ -92,13 +92,15 @@ public final class TorchCsv {
             throw new IllegalArgumentException(
                     "torch-csv has no actions for recompute, offload, reload, layer ranges and pairs without a"
                             + " backward, got %s%s; use the text format"
-                            .formatted(
-                                    String.join(
-                                            ", ",
-                                            silent.subList(0, Math.min(SHOWN, silent.size()))),
-                                    silent.size() > SHOWN
-                                            ? " and %d more".formatted(silent.size() - SHOWN)
-                                            : ""));
+                                    .formatted(
+                                            String.join(
+                                                    ", ",
+                                                    silent.subList(
+                                                            0, Math.min(SHOWN, silent.size()))),
+                                            silent.size() > SHOWN
+                                                    ? " and %d more"
+                                                            .formatted(silent.size() - SHOWN)
+                                                    : ""));
         }
         if (schedule.programs().getLast().ops().isEmpty()) {
             throw new IllegalArgumentException(

@@ -189,8 +189,7 @@ public final class UnitCosts implements CostModel {
     private long alone(Kind kind) {
         return switch (kind) {
             case FORWARD, BACKWARD_INPUT, RECOMPUTE -> of(kind) + of(Kind.SUM);
-            case BACKWARD ->
-                    Math.max(of(kind), of(Kind.BACKWARD_INPUT) + of(Kind.SUM));
+            case BACKWARD -> Math.max(of(kind), of(Kind.BACKWARD_INPUT) + of(Kind.SUM));
             default -> of(kind);
         };
     }

@@ -193,7 +193,9 @@ class TorchCsvTest {
         if (TorchCsv.canSay(op)) {
             return Stream.of(op);
         }
-        return op instanceof Op.Overlapped ? op.computations().stream().map(half -> half) : Stream.empty();
+        return op instanceof Op.Overlapped
+                ? op.computations().stream().map(half -> half)
+                : Stream.empty();
     }
 
     @Test

@@ -99,8 +99,7 @@ class UnitCostsTest {
 
     @Test
     void aSumThatIsLongerThanWhatIsBesideItIsWaitedFor() {
-        UnitCosts costs =
-                UnitCosts.parse("forward=4,backward-input=5,backward-weight=6,sum=20");
+        UnitCosts costs = UnitCosts.parse("forward=4,backward-input=5,backward-weight=6,sum=20");
 
         assertThat(cost(costs, BACKWARD)).isEqualTo(5 + 20);
         assertThat(cost(costs, PAIR)).isEqualTo(5 + 20);

@@ -12,10 +12,10 @@ import dev.penstock.schedules.ir.Schedule;
  * runs beside another one, so that the sums over tensor shards of each hide behind the other.
  *
  * <p>With AR for the sums of a forward, F, B and W for the computations of a unit, p ranks and m
- * micro-batches: the sums of the first rank stand alone for (2p + 1) x AR, and it waits for (p - 1) x
- * (F + AR + B - W), one AR less if p is even, for then the last rank begins with pairs alone. It
- * holds 3p chunks and the one that its pair begins; rank r holds 3p + r, for it puts off the weights
- * of r more.
+ * micro-batches: the sums of the first rank stand alone for (2p + 1) x AR, and it waits for (p - 1)
+ * x (F + AR + B - W), one AR less if p is even, for then the last rank begins with pairs alone. It
+ * holds 3p chunks and the one that its pair begins; rank r holds 3p + r, for it puts off the
+ * weights of r more.
  *
  * <p>2 ranks, 5 micro-batches; capitals are the low chunk, small letters the high one, + is a pair:
  *

@@ -65,9 +65,9 @@ class SynergisticTensorPipelineTest {
     /**
      * Bubble of the pipeline, time of sums that stand alone, and peak of the first rank, as in the
      * paper's table: interleaved 1F1B (p - 1)(F + AR + B + W), 2m AR, 3p - 2; ZB-V (p - 1)(F + 2 AR
-     * + B - 2W), 4m AR, 2p; STP (p - 1)(F + AR + B - W), (2p + 1) AR, 3p. Here a chunk whose forward
-     * is beside or just before the first backward counts too, and for even p the last rank of STP
-     * has no sum that stands alone, which is one AR less.
+     * + B - 2W), 4m AR, 2p; STP (p - 1)(F + AR + B - W), (2p + 1) AR, 3p. Here a chunk whose
+     * forward is beside or just before the first backward counts too, and for even p the last rank
+     * of STP has no sum that stands alone, which is one AR less.
      */
     @ParameterizedTest
     @CsvSource({"2, 6", "2, 8", "3, 9", "3, 15", "4, 12", "4, 20", "6, 18", "8, 24"})
@@ -88,7 +88,7 @@ class SynergisticTensorPipelineTest {
     }
 
     private static void assertFirstRank(
-            String kind, int ranks, int microBatches, long bubble, long sums, int peak) {
+            String kind, int ranks, int microBatches, int bubble, int sums, int peak) {
         Schedule schedule = Generators.generate(kind, VSchedules.shape(ranks, microBatches));
         long alone = 0;
         for (Op op : schedule.program(0).ops()) {
@@ -104,11 +104,7 @@ class SynergisticTensorPipelineTest {
                                 .idleInSpanNanos())
                 .as("bubble of %s", kind)
                 .isEqualTo(bubble);
-        assertThat(
-                        MemoryProfile.of(schedule, PassKind.TRAINING)
-                                .ranks()
-                                .getFirst()
-                                .peakUnits())
+        assertThat(MemoryProfile.of(schedule, PassKind.TRAINING).ranks().getFirst().peakUnits())
                 .as("peak of %s", kind)
                 .isEqualTo(peak);
     }

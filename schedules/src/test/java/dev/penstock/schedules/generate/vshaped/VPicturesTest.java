@@ -64,9 +64,7 @@ class VPicturesTest {
 
     @Test
     void stpPairsForwardsWithWhatIsThere() {
-        assertThat(
-                        VPicture.of(
-                                SynergisticTensorPipeline.schedule(VSchedules.shape(2, 5))))
+        assertThat(VPicture.of(SynergisticTensorPipeline.schedule(VSchedules.shape(2, 5))))
                 .isEqualTo(
                         """
                         rank 0 | F0 F1 F2 f0 F3 f1+i0 F4+w0    f2+b1    B0    f3+i2 B1    f4+i3 B2    b4    B3    w2 w3 B4
