@@ -43,7 +43,6 @@ public final class LegalShapes {
                     case "interleaved-1f1b", "interleaved-zb" ->
                             microBatches % Math.max(1, microBatches / ranks) == 0;
                     case "dualpipe-v" -> microBatches >= 2 * ranks;
-                    case "stp" -> microBatches >= 3 * ranks - 1;
                     default -> true;
                 };
     }

@@ -48,6 +48,10 @@ public final class Pipeline {
             ops.add(new Op.BackwardWeight(unit(chunk, microBatch, slice)));
         }
 
+        void compute(Op.Compute op) {
+            ops.add(op);
+        }
+
         void overlapped(Op.Forward forward, Op.Compute partner) {
             ops.add(new Op.Overlapped(forward, partner));
         }

@@ -3,6 +3,8 @@ package dev.penstock.schedules.generate.base;
 import dev.penstock.schedules.ir.Op;
 import java.util.ArrayDeque;
 import java.util.Iterator;
+import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * Writes a rank's order by chunk alone: each pass of a chunk takes the micro-batches as they come.
@@ -65,36 +67,48 @@ public final class RisingMicroBatches {
         write(weights.remove());
     }
 
-    /** One chunk's forward with the full backward of the other. */
+    /** One chunk's forward with a full backward of the same or the other. */
     public void overlapped(int forwardChunk, int backwardChunk) {
-        program.overlapped(
+        overlapped(
                 nextForward(forwardChunk),
                 new Op.Backward(program.unit(backwardChunk, backwards[backwardChunk]++, 0)));
     }
 
     /** The next two forwards of a chunk, beside each other. */
     public void overlappedForwards(int chunk) {
-        program.overlapped(nextForward(chunk), nextForward(chunk));
+        overlapped(nextForward(chunk), nextForward(chunk));
     }
 
     /** A chunk's forward with its backward for the input; the weights wait. */
     public void overlappedInput(int chunk) {
         int microBatch = backwards[chunk]++;
         weights.add(new Waiting(chunk, microBatch));
-        program.overlapped(
-                nextForward(chunk), new Op.BackwardInput(program.unit(chunk, microBatch, 0)));
+        overlapped(nextForward(chunk), new Op.BackwardInput(program.unit(chunk, microBatch, 0)));
     }
 
     /** A chunk's forward with the oldest of both chunks' backwards for the weights that waits. */
     public void overlappedWeight(int chunk) {
         Waiting oldest = weights.remove();
-        program.overlapped(
+        overlapped(
                 nextForward(chunk),
                 new Op.BackwardWeight(program.unit(oldest.chunk, oldest.microBatch, 0)));
     }
 
     private Op.Forward nextForward(int chunk) {
         return new Op.Forward(program.unit(chunk, forwards[chunk]++, 0));
+    }
+
+    /** Of a pair with a micro-batch beyond the last, the other half stays. */
+    private void overlapped(Op.Forward forward, Op.Compute partner) {
+        List<Op.Compute> left =
+                Stream.of(forward, partner)
+                        .filter(half -> half.unit().microBatch() < microBatches)
+                        .toList();
+        if (left.size() == 2) {
+            program.overlapped(forward, partner);
+        } else {
+            left.forEach(program::compute);
+        }
     }
 
     private void write(Waiting weight) {

@@ -17,6 +17,8 @@ import dev.penstock.schedules.ir.Schedule;
  * holds 3p chunks and the one that its pair begins; rank r holds 3p + r, for it puts off the
  * weights of r more.
  *
+ * <p>With fewer than 3p - 1 micro-batches it is the order of so many without those that are not there.
+ *
  * <p>2 ranks, 5 micro-batches; capitals are the low chunk, small letters the high one, + is a pair:
  *
  * <pre>
@@ -33,26 +35,20 @@ public final class SynergisticTensorPipeline {
     /**
      * The order of every rank.
      *
-     * @throws IllegalArgumentException for fewer than 3 x ranks - 1 micro-batches, slices, or other
-     *     than two chunks
+     * @throws IllegalArgumentException for slices, or other than two chunks
      */
     public static Schedule schedule(PipelineShape shape) {
         Requirements.wholeSequences("stp", "seq1f1b", shape);
         int ranks = shape.ranks();
         int microBatches = shape.microBatches();
-        int least = 3 * ranks - 1;
-        if (microBatches < least) {
-            throw new IllegalArgumentException(
-                    "stp on %d ranks needs at least %d micro-batches, got %d; try %d or more, or zb-v"
-                            .formatted(ranks, least, microBatches, least));
-        }
+        int least = 3 * ranks - 1; // of fewer, what an order for so many has of them
         return Pipeline.v(
                 "stp",
                 shape,
                 (rank, program) -> {
                     var order = new RisingMicroBatches(program, microBatches);
                     warmUp(order, ranks, rank);
-                    steady(order, rank, microBatches - least);
+                    steady(order, rank, Math.max(0, microBatches - least));
                     coolDown(order, ranks, rank);
                 });
     }
