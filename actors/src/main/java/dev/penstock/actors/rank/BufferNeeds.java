@@ -104,8 +104,8 @@ final class BufferNeeds {
     }
 
     /**
-     * Returns the most tensors that stages which send nothing hold at a time together: what they
-     * make is read by other stages of the same rank.
+     * Returns the most tensors that stages which send nothing hold at a time together: other stages
+     * of the same rank read what they make, or another tensor shard sends it.
      *
      * @param stages of this rank
      */
@@ -177,10 +177,7 @@ final class BufferNeeds {
                         releaseInput(unit);
                     }
                 }
-                case Op.SendActivation(WorkUnit unit) -> {
-                    outbound.addAll(topology.activationOutOf(unit));
-                    add(unit.stage(), Made.OUTPUT, Fate.SENT, -1);
-                }
+                case Op.SendActivation(WorkUnit unit) -> sends(unit, Made.OUTPUT);
                 case Op.ReceiveGradient(WorkUnit unit) -> receive(topology.gradientInto(unit));
                 case Op.InputGradient backward -> {
                     WorkUnit unit = backward.unit();
@@ -194,10 +191,7 @@ final class BufferNeeds {
                     run(forward);
                     run(partner);
                 }
-                case Op.SendGradient(WorkUnit unit) -> {
-                    outbound.addAll(topology.gradientOutOf(unit));
-                    add(unit.stage(), Made.INPUT_GRADIENT, Fate.SENT, -1);
-                }
+                case Op.SendGradient(WorkUnit unit) -> sends(unit, Made.INPUT_GRADIENT);
                 case Op.BackwardWeight _,
                         Op.Recompute _,
                         Op.ActivationOp _,
@@ -207,7 +201,35 @@ final class BufferNeeds {
         }
 
         private void makes(WorkUnit unit, Made made, boolean handedOver) {
-            add(unit.stage(), made, handedOver ? Fate.HANDED_OVER : Fate.SENT, 1);
+            if (handedOver) {
+                add(unit.stage(), made, Fate.HANDED_OVER, 1);
+            } else {
+                add(unit, made, 1);
+            }
+        }
+
+        private void sends(WorkUnit unit, Made made) {
+            outbound.addAll(channels(unit, made));
+            add(unit, made, -1);
+        }
+
+        /** None if another tensor shard sends it. */
+        private List<ChannelKey> channels(WorkUnit unit, Made made) {
+            return switch (made) {
+                case OUTPUT -> topology.activationOutOf(unit);
+                case INPUT_GRADIENT -> topology.gradientOutOf(unit);
+            };
+        }
+
+        private void add(WorkUnit unit, Made made, int count) {
+            if (channels(unit, made).isEmpty()) {
+                addInHouse(made, count);
+            }
+            add(unit.stage(), made, Fate.SENT, count);
+        }
+
+        private void addInHouse(Made made, int count) {
+            peakInHouse.merge(made, heldInHouse.merge(made, count, Integer::sum), Math::max);
         }
 
         private void receive(ChannelKey channel) {
@@ -234,7 +256,7 @@ final class BufferNeeds {
 
         private void add(int stage, Made made, Fate fate, int count) {
             if (fate == Fate.HANDED_OVER) {
-                peakInHouse.merge(made, heldInHouse.merge(made, count, Integer::sum), Math::max);
+                addInHouse(made, count);
             }
             for (Fate each : List.of(fate, Fate.ANY)) {
                 var key = new Key(stage, made, each);

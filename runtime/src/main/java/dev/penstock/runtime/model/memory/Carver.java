@@ -27,8 +27,14 @@ public final class Carver {
      * @param cut called twice, first over a buffer without memory to determine the size
      */
     public static <T> T carve(DeviceScope scope, String name, Function<Carver, T> cut) {
-        int lines = Math.toIntExact(bytes(cut) / LINE_BYTES);
-        Tensor room = scope.tensor(name, DType.F32, lines, LINE_BYTES / DType.F32.bytes());
+        long lines = bytes(cut) / LINE_BYTES;
+        long across = lines / Integer.MAX_VALUE + 1; // above 1 only where it is counted, not had
+        Tensor room =
+                scope.tensor(
+                        name,
+                        DType.F32,
+                        Math.toIntExact(Math.ceilDiv(lines, across)),
+                        Math.toIntExact(across * LINE_BYTES / DType.F32.bytes()));
         return cut.apply(new Carver(room.buffer(), room.offsetBytes()));
     }
 
