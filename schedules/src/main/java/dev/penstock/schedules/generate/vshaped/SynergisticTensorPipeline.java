@@ -17,7 +17,8 @@ import dev.penstock.schedules.ir.Schedule;
  * holds 3p chunks and the one that its pair begins; rank r holds 3p + r, for it puts off the
  * weights of r more.
  *
- * <p>With fewer than 3p - 1 micro-batches it is the order of so many without those that are not there.
+ * <p>With fewer than 3p - 1 micro-batches it is the order of so many without those that are not
+ * there.
  *
  * <p>2 ranks, 5 micro-batches; capitals are the low chunk, small letters the high one, + is a pair:
  *
