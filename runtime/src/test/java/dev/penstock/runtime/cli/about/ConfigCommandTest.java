@@ -56,7 +56,7 @@ class ConfigCommandTest {
 
         assertThat(fits.exitCode()).isEqualTo(ExitCode.OK);
         assertThat(fits.out()).contains("memory-limit = 384 MiB");
-        assertThat(less.err()).contains("device.memory-limit", "at least 367,");
+        assertThat(less.err()).contains("device.memory-limit", "at least 395,");
     }
 
     @Test
