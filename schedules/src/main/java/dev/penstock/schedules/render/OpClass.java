@@ -10,7 +10,7 @@ public enum OpClass {
     RECEIVE("receive", "receive"),
     BACKWARD_INPUT("backward-input", "backward for the input"),
     BACKWARD_WEIGHT("backward-weight", "backward for the weights"),
-    OVERLAPPED("overlapped", "forward and backward at once"),
+    OVERLAPPED("overlapped", "two computations at once"),
     RECOMPUTE("recompute", "forward once more"),
     OFFLOAD("offload", "activations to the host"),
     RELOAD("reload", "activations back"),

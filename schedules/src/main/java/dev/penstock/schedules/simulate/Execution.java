@@ -209,10 +209,10 @@ final class Execution {
     private long readyAt(int rank, Op op) {
         if (op instanceof Op.Overlapped(Op.Forward forward, Op.Compute partner)) {
             long ofForward = readyAt(rank, forward);
-            long ofBackward = readyAt(rank, partner);
-            return ofForward == NOT_YET || ofBackward == NOT_YET
+            long ofPartner = readyAt(rank, partner);
+            return ofForward == NOT_YET || ofPartner == NOT_YET
                     ? NOT_YET
-                    : Math.max(ofForward, ofBackward);
+                    : Math.max(ofForward, ofPartner);
         }
         int tensor = handover.needs(op);
         if (tensor != Handover.NONE) {

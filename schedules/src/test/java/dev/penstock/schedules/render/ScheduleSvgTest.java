@@ -56,7 +56,7 @@ class ScheduleSvgTest {
                 .contains(
                         "backward for the input",
                         "backward for the weights",
-                        "forward and backward at once");
+                        "two computations at once");
         assertThat(legend(panel(InsertRecompute.into(SMALL), UnitCosts.parse("recompute=1"))))
                 .contains("forward once more");
     }

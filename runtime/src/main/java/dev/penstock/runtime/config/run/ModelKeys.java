@@ -100,17 +100,18 @@ final class ModelKeys {
     private static @Nullable RetentionDesign retention(ModelSection section, HeadDesign usual) {
         RetentionDesign design = usual.retention();
         if (design == null) {
-            boolean said =
-                    section.valueSize().isPresent()
-                            || !section.gate()
-                            || section.decay() != DecayWord.USUAL;
-            if (said) {
+            List<String> said = new ArrayList<>();
+            section.valueSize().ifPresent(columns -> said.add("model.value-size = " + columns));
+            if (!section.gate()) {
+                said.add("model.gate = false");
+            }
+            if (section.decay() != DecayWord.USUAL) {
+                said.add("model.decay = " + section.decay().name().toLowerCase(Locale.ROOT));
+            }
+            if (!said.isEmpty()) {
                 throw new IllegalArgumentException(
-                        "model.value-size, model.gate, model.decay: expected none, as only heads of a retnet have them, got %s, %s and %s"
-                                .formatted(
-                                        section.valueSize().map(String::valueOf).orElse("usual"),
-                                        section.gate(),
-                                        section.decay().name().toLowerCase(Locale.ROOT)));
+                        "expected no model.value-size, model.gate or model.decay, as only heads of a retnet have them, got "
+                                + String.join(", ", said));
             }
             return null;
         }
