@@ -1,6 +1,7 @@
 package dev.penstock.actors.dataplane;
 
 import dev.penstock.cuda.device.RowCodec;
+
 import java.util.Optional;
 
 /**
@@ -45,6 +46,11 @@ public record ChannelCodecs(
     /** Whether a channel carries deltas. */
     public boolean carriesDeltas(ChannelKey channel) {
         return deltaRows > 0 && channel.kind() == FrameKind.ACTIVATION && of(channel).isPresent();
+    }
+
+    /** Whether ends of links may keep something from step to step, each rank its own. */
+    public boolean keeps() {
+        return errorFeedback || deltaRows > 0;
     }
 
     /** Returns the bytes of a tensor on its way. */

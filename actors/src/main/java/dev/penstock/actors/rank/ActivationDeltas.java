@@ -4,13 +4,11 @@ import static java.util.Objects.requireNonNull;
 
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
-import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageBuilder;
-import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
@@ -19,12 +17,14 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What both ends of a link know of the rows of the data that come again, so that only the delta
@@ -55,22 +55,23 @@ final class ActivationDeltas implements AutoCloseable {
     /**
      * Allocates what a rank's ends of links know and fills it.
      *
+     * @param scope the name of its memory
      * @param source where the stages have their first values from; what is not there is zero
      */
     static ActivationDeltas build(
-            int rank,
+            RankPlace place,
             RunPlan plan,
-            Collection<StageProgram> stages,
+            Collection<CodedStage> stages,
+            String scope,
             Device device,
             StageBuilder source) {
-        if (ends(plan, plan.stagesOf(rank)) == 0) {
+        if (ends(plan, stages.stream().map(CodedStage::stage).toList()) == 0) {
             return NONE;
         }
-        DeviceScope memory = device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE);
+        DeviceScope memory = device.memory().child(scope, Long.MAX_VALUE);
         var deltas = new ActivationDeltas(memory);
-        RankPlace place = plan.grid().placeOf(rank);
         try {
-            for (StageProgram stage : stages) {
+            for (CodedStage stage : stages) {
                 int first = stage.firstLayer();
                 int next = first + stage.layers();
                 if (receives(plan, stage.stage())) {
@@ -116,28 +117,27 @@ final class ActivationDeltas implements AutoCloseable {
      */
     private static KnownRows known(
             DeviceScope memory,
-            StageProgram stage,
+            CodedStage stage,
             int layer,
             RunPlan plan,
             RankPlace place,
             Kernels kernels,
             StageBuilder source) {
         int slices = plan.training().shape().slices();
-        int sequences = stage.boundarySequences();
-        int columns = 0;
-        for (int slice = 0; slice < slices; slice++) {
-            columns += stage.boundaryRows(slice) * stage.boundaryColumns() / sequences;
-        }
+        int columns = stage.columns(slices)[slices];
         int rows = plan.codecs().deltaRows();
-        int inStep = plan.training().shape().microBatches() * sequences;
+        int inStep =
+                plan.training().shape().microBatches() * stage.boundaries().boundarySequences();
         Tensor committed = memory.tensor("known " + layer, DType.F32, rows, columns);
         Tensor visited = memory.tensor("visited " + layer, DType.F32, inStep, columns);
+        Tensor places =
+                memory.tensor("places " + layer, DType.F32, inStep, KnownRows.PLACE_COLUMNS);
         List<Integer> whole = List.of(plan.grid().data() * rows, columns);
         var strip = new TensorPiece.Strip(place.data() * rows, rows, 0, columns);
         String name = name(layer, plan.grid(), place, whole);
         var named = new NamedTensor(name, TensorPiece.strips(whole, List.of(strip)), committed);
         CodingState.fill(named, source, kernels);
-        return new KnownRows(stage, slices, named, visited, kernels);
+        return new KnownRows(stage.boundaries(), slices, named, visited, places, kernels);
     }
 
     /** A run with other rows, tokens, shards or replicas finds nothing by their name. */
@@ -163,8 +163,28 @@ final class ActivationDeltas implements AutoCloseable {
 
     /** A step was committed, in which all units have sent and received. */
     void commit() {
-        Stream.concat(sent.values().stream(), received.values().stream())
-                .forEach(KnownRows::commit);
+        all().forEach(KnownRows::commit);
+    }
+
+    /** See {@link KnownRows#note}. */
+    void note() {
+        all().forEach(KnownRows::note);
+    }
+
+    /** See {@link KnownRows#replaced}. */
+    void replaced() {
+        all().forEach(KnownRows::replaced);
+    }
+
+    private Stream<KnownRows> all() {
+        return Stream.concat(sent.values().stream(), received.values().stream());
+    }
+
+    /** What is known at both ends that a stage has: of what it receives and of what it sends. */
+    Stream<KnownRows> ofStage(int stage) {
+        return Stream.of(received, sent)
+                .filter(ends -> ends.containsKey(stage))
+                .map(ends -> ends.get(stage));
     }
 
     /** What a checkpoint of a stage has of this rank: what the stage receives. */

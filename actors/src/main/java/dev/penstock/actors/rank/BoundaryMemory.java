@@ -4,6 +4,7 @@ import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.rank.BufferNeeds.Made;
 import dev.penstock.actors.spi.RunPlan;
+
 import java.util.List;
 
 /** The device memory of a rank's boundary tensors, which follows from its programs alone. */
@@ -59,13 +60,41 @@ public final class BoundaryMemory {
                 bytes += sizes.sent(stage, made);
             }
         }
-        long lost = EncodingLosses.sending(plan, plan.stagesOf(rank)).size() * 2L * rowsOfStep;
-        long known =
-                ActivationDeltas.ends(plan, plan.stagesOf(rank))
-                        * ((long) plan.codecs().deltaRows() * rowsOfSequence + rowsOfStep);
         return bytes
-                + (lost + known) * columns * Float.BYTES
+                + kept(rank, plan, columns, rowsOfSequence, rowsOfStep).bytes()
                 + SharedGradientExchange.slotBytes(rank, plan, sharedGradientElements, staged);
+    }
+
+    /**
+     * Returns what a rank's ends of links keep from step to step. Its mirror has the same.
+     *
+     * @param columns of every boundary tensor
+     * @param rowsOfSequence as {@link #bytes} has it
+     * @param rowsOfStep as {@link #bytes} has it
+     */
+    public static Kept kept(
+            int rank, RunPlan plan, int columns, int rowsOfSequence, long rowsOfStep) {
+        List<Integer> stages = plan.stagesOf(rank);
+        long sending = EncodingLosses.sending(plan, stages).size();
+        long ends = ActivationDeltas.ends(plan, stages);
+        long sequences = rowsOfStep / rowsOfSequence;
+        long ofStep = rowsOfStep * columns;
+        long known = (long) plan.codecs().deltaRows() * rowsOfSequence * columns;
+        return new Kept(
+                sending * ofStep + ends * known,
+                sending * ofStep + ends * (ofStep + sequences * KnownRows.PLACE_COLUMNS));
+    }
+
+    /**
+     * What ends of links keep, in elements of F32.
+     *
+     * @param committed holds from one step to the next
+     * @param pending what a step makes of it, which travels to a mirror beside the gradients
+     */
+    public record Kept(long committed, long pending) {
+        public long bytes() {
+            return (committed + pending) * Float.BYTES;
+        }
     }
 
     /** The memory of channels and of what stages make, as {@link BoundaryBuffers} takes it. */

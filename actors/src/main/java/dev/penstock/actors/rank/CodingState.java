@@ -1,12 +1,14 @@
 package dev.penstock.actors.rank;
 
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageBuilder;
-import dev.penstock.actors.spi.StageProgram;
+import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
@@ -25,20 +27,23 @@ record CodingState(EncodingLosses losses, ActivationDeltas deltas) implements Au
     static final CodingState NONE = new CodingState(EncodingLosses.NONE, ActivationDeltas.NONE);
 
     /**
-     * Allocates what a rank's links keep and fills it.
+     * Allocates what the links of a rank's stages keep and fills it.
      *
+     * @param place of the rank
+     * @param scope the name of the memory
      * @param source where the stages have their first values from; what is not there is zero
      */
     static CodingState build(
-            int rank,
+            RankPlace place,
             RunPlan plan,
-            Collection<StageProgram> stages,
+            Collection<CodedStage> stages,
+            String scope,
             Device device,
             StageBuilder source) {
-        EncodingLosses losses = EncodingLosses.build(rank, plan, stages, device, source);
+        EncodingLosses losses = EncodingLosses.build(place, plan, stages, scope, device, source);
         try {
             return new CodingState(
-                    losses, ActivationDeltas.build(rank, plan, stages, device, source));
+                    losses, ActivationDeltas.build(place, plan, stages, scope, device, source));
         } catch (RuntimeException e) {
             losses.close();
             throw e;
@@ -64,9 +69,49 @@ record CodingState(EncodingLosses losses, ActivationDeltas deltas) implements Au
     }
 
     /** A step was committed, in which all units have sent and received. */
-    void commit() {
-        losses.commit();
+    void commit(Kernels kernels) {
+        losses.commit(kernels);
         deltas.commit();
+    }
+
+    /** All units of a step have sent and received, which mirrors are about to be told. */
+    void note() {
+        deltas.note();
+    }
+
+    /** A stage's state with that of its ends of links, as a mirror has both. */
+    TrainedState with(int stage, TrainedState trained) {
+        return new WithLinks(stage, trained, this);
+    }
+
+    private record WithLinks(int stage, TrainedState trained, CodingState links)
+            implements TrainedState {
+        @Override
+        public List<NamedTensor> gradients() {
+            return all(
+                    trained.gradients(),
+                    links.losses.pending(stage),
+                    links.deltas.ofStage(stage).flatMap(KnownRows::pending));
+        }
+
+        @Override
+        public List<NamedTensor> tensors() {
+            return all(
+                    trained.tensors(),
+                    links.losses.state(stage),
+                    links.deltas.ofStage(stage).map(KnownRows::named));
+        }
+
+        private static List<NamedTensor> all(
+                List<NamedTensor> stage, List<NamedTensor> lost, Stream<NamedTensor> known) {
+            return Stream.concat(Stream.concat(stage.stream(), lost.stream()), known).toList();
+        }
+
+        @Override
+        public void replaced() {
+            trained.replaced();
+            links.deltas.replaced();
+        }
     }
 
     /** What a checkpoint of a stage has of this rank. */

@@ -4,12 +4,10 @@ import static java.util.Objects.requireNonNull;
 
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
-import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageBuilder;
-import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
@@ -18,11 +16,13 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What the gradients that a rank sends have lost by their encoding, to be added to those of the
@@ -34,7 +34,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>Like parameters, what was lost changes when a step is committed: a step that is not committed
- * may be left out or done again. The shard's thread only.
+ * may be left out or done again. A mirror gets what the step lost beside its gradients. One thread
+ * at a time.
  */
 final class EncodingLosses implements AutoCloseable {
     /** Of a run whose links keep nothing. */
@@ -52,25 +53,27 @@ final class EncodingLosses implements AutoCloseable {
     }
 
     /**
-     * Allocates what a rank's stages have lost and fills it.
+     * Allocates what stages of a rank have lost and fills it.
      *
+     * @param scope the name of its memory
      * @param source where the stages have their first values from; what is not there is zero
      */
     static EncodingLosses build(
-            int rank,
+            RankPlace place,
             RunPlan plan,
-            Collection<StageProgram> stages,
+            Collection<CodedStage> stages,
+            String scope,
             Device device,
             StageBuilder source) {
-        List<Integer> sending = sending(plan, plan.stagesOf(rank));
+        List<Integer> sending = sending(plan, stages.stream().map(CodedStage::stage).toList());
         if (sending.isEmpty()) {
             return NONE;
         }
-        var losses = new EncodingLosses(device.memory().child(MemoryUse.BUFFERS, Long.MAX_VALUE));
+        var losses = new EncodingLosses(device.memory().child(scope, Long.MAX_VALUE));
         try {
-            for (StageProgram stage : stages) {
+            for (CodedStage stage : stages) {
                 if (sending.contains(stage.stage())) {
-                    losses.add(stage, plan, plan.grid().placeOf(rank), device.kernels(), source);
+                    losses.add(stage, plan, place, device.kernels(), source);
                 }
             }
             return losses;
@@ -97,18 +100,10 @@ final class EncodingLosses implements AutoCloseable {
     }
 
     private void add(
-            StageProgram stage,
-            RunPlan plan,
-            RankPlace place,
-            Kernels kernels,
-            StageBuilder source) {
+            CodedStage stage, RunPlan plan, RankPlace place, Kernels kernels, StageBuilder source) {
         int slices = plan.training().shape().slices();
-        int[] columns = new int[slices + 1];
-        int sequences = stage.boundarySequences();
-        for (int slice = 0; slice < slices; slice++) {
-            int elements = stage.boundaryRows(slice) * stage.boundaryColumns();
-            columns[slice + 1] = columns[slice] + elements / sequences;
-        }
+        int[] columns = stage.columns(slices);
+        int sequences = stage.boundaries().boundarySequences();
         int rows = plan.training().shape().microBatches() * sequences;
         List<Integer> whole = List.of(plan.grid().data() * rows, columns[slices]);
         var strip = new TensorPiece.Strip(place.data() * rows, rows, 0, columns[slices]);
@@ -132,7 +127,7 @@ final class EncodingLosses implements AutoCloseable {
 
     /** A run that is laid out otherwise has other places, and finds nothing by their name. */
     private static String name(
-            StageProgram stage, RunPlan plan, RankPlace place, List<Integer> whole) {
+            CodedStage stage, RunPlan plan, RankPlace place, List<Integer> whole) {
         return "optimizer.lost.stage-%d.layer-%d.part-%d-of-%d.shard-%d-of-%d.%dx%d"
                 .formatted(
                         stage.stage(),
@@ -168,14 +163,24 @@ final class EncodingLosses implements AutoCloseable {
     }
 
     /** A step was committed, in which all units have sent. */
-    void commit() {
-        ofStages.values().forEach(Lost::commit);
+    void commit(Kernels kernels) {
+        for (Lost lost : ofStages.values()) {
+            kernels.copy(lost.pending, lost.committed);
+        }
     }
 
     /** What a checkpoint of a stage has of this rank. */
     List<NamedTensor> state(int stage) {
         Lost lost = ofStages.get(stage);
         return lost == null ? List.of() : List.of(lost.named());
+    }
+
+    /** What the step under way makes of that. */
+    List<NamedTensor> pending(int stage) {
+        Lost lost = ofStages.get(stage);
+        return lost == null
+                ? List.of()
+                : List.of(new NamedTensor(lost.name, lost.piece, lost.pending));
     }
 
     @Override
@@ -196,8 +201,8 @@ final class EncodingLosses implements AutoCloseable {
         /** Where a slice begins in a row. */
         private final int[] columns;
 
-        private Tensor committed;
-        private Tensor pending;
+        private final Tensor committed;
+        private final Tensor pending;
 
         Lost(
                 String name,
@@ -226,12 +231,6 @@ final class EncodingLosses implements AutoCloseable {
 
         Tensor bySequences(Tensor unit) {
             return CodingState.bySequences(unit, sequences);
-        }
-
-        void commit() {
-            Tensor before = committed;
-            committed = pending;
-            pending = before;
         }
     }
 }

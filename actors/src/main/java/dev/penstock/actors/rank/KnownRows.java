@@ -5,7 +5,13 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * What one end of a link knows of the activations of the data's first rows: a row for each, in it
@@ -17,12 +23,16 @@ import java.util.Arrays;
  * step; the later place in the step is what is known afterwards.
  */
 final class KnownRows {
+    /** Of a sequence's place in a step: its row, and how many columns are known of it now. */
+    static final int PLACE_COLUMNS = 2;
+
     private static final int NONE = -1;
 
     private final StageProgram stage;
     private final int slices;
     private final NamedTensor committed;
     private final Tensor visited;
+    private final Tensor places;
     private final Kernels kernels;
 
     /** For each sequence of the step, its row and how many columns are known of it now. */
@@ -31,21 +41,25 @@ final class KnownRows {
     private final int[] columns;
 
     /**
-     * @param stage at this end
+     * @param stage at this end; in a mirror, which sends and receives nothing, any whose boundary
+     *     tensors have the same sizes
      * @param slices of a micro-batch
      * @param committed F32 {@code [rows, columns of a sequence]}, dense
-     * @param visited F32 {@code [sequences of a step, columns of a sequence]}
+     * @param visited F32 {@code [sequences of a step, columns of a sequence]}, dense
+     * @param places F32 {@code [sequences of a step, 2]}, dense: see {@link #note}
      */
     KnownRows(
             StageProgram stage,
             int slices,
             NamedTensor committed,
             Tensor visited,
+            Tensor places,
             Kernels kernels) {
         this.stage = stage;
         this.slices = slices;
         this.committed = committed;
         this.visited = visited;
+        this.places = places;
         this.kernels = kernels;
         rows = new int[visited.rows()];
         columns = new int[visited.rows()];
@@ -82,6 +96,38 @@ final class KnownRows {
                 kernels.add(known(row, unit), activations);
                 kernels.copy(activations, part(visited, place, unit));
             }
+        }
+    }
+
+    /** What the step under way makes of that: the activations, and where they belong. */
+    Stream<NamedTensor> pending() {
+        String name = committed.name();
+        return Stream.of(
+                new NamedTensor(
+                        name + ".visited", List.of(visited.rows(), visited.columns()), visited),
+                new NamedTensor(name + ".places", List.of(places.rows(), PLACE_COLUMNS), places));
+    }
+
+    /** All units have sent and received: writes down for a mirror where a step's rows belong. */
+    void note() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment written = arena.allocate(places.bytes(), Long.BYTES);
+            for (int place = 0; place < rows.length; place++) {
+                long at = (long) place * PLACE_COLUMNS;
+                written.setAtIndex(ValueLayout.JAVA_FLOAT, at, rows[place]);
+                written.setAtIndex(ValueLayout.JAVA_FLOAT, at + 1, columns[place]);
+            }
+            places.write(written);
+        }
+    }
+
+    /** What {@link #pending} lists came from elsewhere. */
+    void replaced() {
+        MemorySegment written = places.contents();
+        for (int place = 0; place < rows.length; place++) {
+            long at = (long) place * PLACE_COLUMNS;
+            rows[place] = (int) written.getAtIndex(ValueLayout.JAVA_FLOAT, at);
+            columns[place] = (int) written.getAtIndex(ValueLayout.JAVA_FLOAT, at + 1);
         }
     }
 

@@ -27,6 +27,9 @@ import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -37,7 +40,6 @@ import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The device and stages of a rank, which live as long as it does, and its links, which live for an
@@ -125,7 +127,7 @@ public final class RankWork implements AutoCloseable {
     void restore(StateSource start, MirrorLayout layout) {
         StageProgramFactory programs = resources.programs();
         switch (start) {
-            case StateSource.Kept _ -> mirrors.keep(layout, programs.blank());
+            case StateSource.Kept _ -> mirrors.keep(layout, withLinks(programs.blank()));
             case StateSource.Fresh _ ->
                     build(layout, programs, resources.plan().steps().completed());
             case StateSource.FromCheckpoint(long from) ->
@@ -135,7 +137,7 @@ public final class RankWork implements AutoCloseable {
                 HeldMirror mirror = resources.mirrors().find(holder, rank);
                 restoredStep = mirror.copyInto(from, trained(), device.kernels());
                 readyStep = restoredStep < from ? from : NOTHING;
-                mirrors.keep(layout, programs.blank());
+                mirrors.keep(layout, withLinks(programs.blank()));
                 mirrors.serve(trained(), restoredStep, readyStep);
             }
         }
@@ -146,7 +148,7 @@ public final class RankWork implements AutoCloseable {
         readyStep = NOTHING;
         mirrors.close(); // before the stages, in the order of allocation
         buildStages(programs);
-        mirrors.build(layout, programs, from);
+        mirrors.build(layout, withLinks(programs), from);
         mirrors.serve(trained(), restoredStep, readyStep);
     }
 
@@ -154,11 +156,28 @@ public final class RankWork implements AutoCloseable {
         closeStages();
         programs.createAll(ownStages(), resources.plan().grid().placeOf(rank), device)
                 .forEach(stage -> stages.put(stage.stage(), stage));
-        coding = CodingState.build(rank, resources.plan(), stages.values(), device, programs);
+        coding =
+                CodingState.build(
+                        resources.plan().grid().placeOf(rank),
+                        resources.plan(),
+                        stages.values().stream().map(CodedStage::of).toList(),
+                        MemoryUse.BUFFERS,
+                        device,
+                        programs);
+    }
+
+    /** Where no links keep anything, a stage's mirror is all. */
+    private StageBuilder withLinks(StageBuilder programs) {
+        RunPlan plan = resources.plan();
+        return plan.codecs().keeps()
+                ? new MirrorsWithLinks(programs, plan, stages.values().iterator().next())
+                : programs;
     }
 
     private List<TrainedState> trained() {
-        return stages.values().stream().map(StageProgram::trained).toList();
+        return stages.values().stream()
+                .map(stage -> coding.with(stage.stage(), stage.trained()))
+                .toList();
     }
 
     /** Returns the training steps that the stages had applied when they were built. */
@@ -379,6 +398,7 @@ public final class RankWork implements AutoCloseable {
             overflow = overflow.isPresent() ? overflow : part.overflow();
         }
         if (kind == StepKind.TRAIN) {
+            coding.note();
             faults.at(StepMoment.READY, step);
         }
         return new StepResult(loss, norms, overflow);
@@ -395,7 +415,7 @@ public final class RankWork implements AutoCloseable {
                 stage.update(committedStep, clipFactor);
                 moved.run();
             }
-            coding.commit();
+            coding.commit(device.kernels());
         }
         mirrors.update(committedStep, applied, commit.skipped());
         faults.at(StepMoment.UPDATED, committedStep);

@@ -10,6 +10,16 @@ public interface StageMirror extends AutoCloseable {
     /** The global index of the mirrored stage. */
     int stage();
 
+    /** The first layer of the mirrored stage. */
+    default int firstLayer() {
+        return stage();
+    }
+
+    /** How many layers the mirrored stage has. */
+    default int layers() {
+        return 1;
+    }
+
     /** What is kept equal; its gradients are where the stage's arrive. */
     TrainedState trained();
 

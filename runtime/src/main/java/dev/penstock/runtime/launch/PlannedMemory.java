@@ -15,6 +15,7 @@ import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
+
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -195,9 +196,11 @@ record PlannedMemory(
                 MirrorMemory.blockBytes(
                         rank,
                         layout,
-                        other -> mirrorBytes(other, StageMemory::gradients) / Float.BYTES);
+                        other ->
+                                mirrorBytes(other, StageMemory::gradients) / Float.BYTES
+                                        + kept(other).pending());
         for (int other : mirrored) {
-            mirrors += mirrorBytes(other, StageMemory::total);
+            mirrors += mirrorBytes(other, StageMemory::total) + kept(other).bytes();
         }
         uses.add(new MemoryUse(MemoryUse.BUFFERS, buffers));
         uses.add(
@@ -207,6 +210,20 @@ record PlannedMemory(
         uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
         uses.add(new MemoryUse(MemoryUse.KERNELS, kernels.ofRank(rank)));
         return uses;
+    }
+
+    private BoundaryMemory.Kept kept(int rank) {
+        return kept(rank, plan, model);
+    }
+
+    /** What a rank's ends of links keep from step to step. */
+    static BoundaryMemory.Kept kept(int rank, RunPlan plan, GptSettings model) {
+        return BoundaryMemory.kept(
+                rank,
+                plan,
+                model.shape().width(),
+                model.boundaryRowsOfSequence(),
+                model.boundaryRowsOfStep());
     }
 
     private long mirrorBytes(int rank, ToLongFunction<StageMemory> use) {

@@ -15,6 +15,7 @@ import dev.penstock.runtime.model.stage.ShardTraffic;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
+
 import java.util.List;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
@@ -92,9 +93,11 @@ public record PlannedTraffic(
     }
 
     private long mirroredGradients(int rank, ShardTraffic sharded) {
-        return MirrorLayout.atFirst(plan, homes).holderOf(rank) == MirrorLayout.NOBODY
-                ? 0
-                : plan.stagesOf(rank).stream().mapToLong(sharded::heldGradients).sum();
+        if (MirrorLayout.atFirst(plan, homes).holderOf(rank) == MirrorLayout.NOBODY) {
+            return 0;
+        }
+        long gradients = plan.stagesOf(rank).stream().mapToLong(sharded::heldGradients).sum();
+        return gradients + PlannedMemory.kept(rank, plan, model).pending() * Float.BYTES;
     }
 
     /** Once to everyone who gets them, of every stage here whose sharer is on another rank. */

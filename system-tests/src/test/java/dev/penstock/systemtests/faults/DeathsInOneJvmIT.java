@@ -9,10 +9,7 @@ import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.GridTraining;
 import dev.penstock.systemtests.support.TinyFamily;
-import java.nio.file.Path;
-import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -20,6 +17,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /**
  * Stage processes die at every phase of a step, and the run continues with the same losses, bit for
@@ -206,6 +208,45 @@ class DeathsInOneJvmIT {
                 .allSatisfy(
                         recovery ->
                                 assertThat(recovery.get("restart").asText()).isEqualTo("mirror"));
+    }
+
+    /** Every run has two deaths; the steps between them send what was lost and known before. */
+    @ParameterizedTest(name = "{0} replicas: rank 1 at {1}, rank 2 at {2}")
+    @CsvSource({
+        "1, op=1F2, at=optimizer", // between two links, and where the commit is told again
+        "2, at=updated, op=2F1"
+    })
+    void mirrorsHaveWhatLinksKeep(int replicas, String first, String second) {
+        String[] kept = {
+            "data-plane.codec=int8",
+            "data-plane.gradient-codec=top-k",
+            "data-plane.error-feedback=true",
+            "data-plane.delta-rows=5",
+            "data.packing=padded",
+            "data.validation-fraction=0.99",
+            "pipeline.stages=3",
+            "parallel.data=" + replicas,
+            "evaluation.every=0"
+        };
+        List<String> bits = CalmRuns.onText(kept).lossBits();
+        Training training =
+                Training.onText(folder)
+                        .set(kept)
+                        .set("recovery.mirror=on")
+                        .set(
+                                "fault=[{kill-rank=1, step=4, %s}, {kill-rank=2, step=8, %s}]"
+                                        .formatted(first, second));
+
+        Trained ended = RanksInOneJvm.complete(training);
+
+        assertThat(ended.lossBits()).isEqualTo(bits);
+        assertThat(ended.recoveries())
+                .hasSize(2)
+                .allSatisfy(
+                        recovery -> {
+                            assertThat(recovery.get("restart").asText()).isEqualTo("mirror");
+                            assertThat(recovery.get("stepsLost").asLong()).isZero();
+                        });
     }
 
     // ---- replicas and shards --------------------------------------------------------------------

@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.OptimizerState;
+
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -471,17 +472,9 @@ final class Consistency {
                 "recovery.mirror");
     }
 
-    /** What links keep has no mirror, and its places are those of equal micro-batches. */
+    /** The places of what links keep are those of equal micro-batches. */
     private void linksKeepWhatTheyLose() {
         boolean keeps = config.dataPlane().keepsLosses();
-        require(
-                !keeps || !config.recovery().mirror(),
-                "false where recovery.mirror = true",
-                true,
-                "mirrors do not have what links keep: without them a run goes on from a checkpoint,"
-                        + " which has it",
-                "data-plane.error-feedback",
-                "recovery.mirror");
         require(
                 !keeps || config.data().packing() != DataSection.Packing.LENGTHS,
                 "false where data.packing = lengths",
@@ -492,19 +485,11 @@ final class Consistency {
                 "data.packing");
     }
 
-    /** Deltas are those of rows that come again, and what links keep of these has no mirror. */
+    /** Deltas are those of rows that come again. */
     private void linksKnowRowsThatComeAgain() {
         boolean sends = config.dataPlane().sendsDeltas();
         int rows = config.dataPlane().deltaRows();
         DataSection.Packing packing = config.data().packing();
-        require(
-                !sends || !config.recovery().mirror(),
-                "0 where recovery.mirror = true",
-                rows,
-                "mirrors do not have what links keep: without them a run goes on from a checkpoint,"
-                        + " which has it",
-                "data-plane.delta-rows",
-                "recovery.mirror");
         require(
                 !sends || packing.apart(),
                 "0 where data.packing = %s: its rows begin elsewhere in every epoch, and none comes again"

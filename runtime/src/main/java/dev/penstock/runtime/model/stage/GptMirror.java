@@ -18,14 +18,14 @@ import dev.penstock.runtime.model.shape.StageRole;
  * stage. It computes no matrix products, so it has no BF16 copies.
  */
 final class GptMirror implements StageMirror {
-    private final int stage;
+    private final StageRole role;
     private final StageScopes scopes;
     private final StageTrained trained;
     private final StageOptimizer optimizer;
 
     private GptMirror(
-            int stage, StageScopes scopes, StageTrained trained, StageOptimizer optimizer) {
-        this.stage = stage;
+            StageRole role, StageScopes scopes, StageTrained trained, StageOptimizer optimizer) {
+        this.role = role;
         this.scopes = scopes;
         this.trained = trained;
         this.optimizer = optimizer;
@@ -45,7 +45,7 @@ final class GptMirror implements StageMirror {
             new ParameterInit(source, settings.seed(), settings.shape().layers())
                     .fill(parameters, device.kernels());
             return new GptMirror(
-                    role.stage(),
+                    role,
                     scopes,
                     new StageTrained(parameters.groups(), device.kernels(), () -> {}),
                     new StageOptimizer(device.kernels(), settings.optimizer(), parameters));
@@ -71,7 +71,17 @@ final class GptMirror implements StageMirror {
 
     @Override
     public int stage() {
-        return stage;
+        return role.stage();
+    }
+
+    @Override
+    public int firstLayer() {
+        return role.firstLayer();
+    }
+
+    @Override
+    public int layers() {
+        return role.layers();
     }
 
     @Override

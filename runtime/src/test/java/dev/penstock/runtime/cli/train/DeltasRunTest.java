@@ -6,10 +6,12 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.launch.RanksInOneJvm;
-import java.io.IOException;
-import java.nio.file.Path;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.file.Path;
 
 /** Whole runs whose links send deltas: of five of seven rows, which four sequences a step visit. */
 class DeltasRunTest {
@@ -63,9 +65,34 @@ class DeltasRunTest {
         assertThat(whole.out()).containsPattern("rank 3 (\\S+ \\S+) \\(planned \\1\\)");
     }
 
+    /** A mirror begins with what the checkpoint has, and is as large as planned. */
     @Test
-    void whatIsKnownNeedsRowsThatComeAgainAndHasNoMirror() throws IOException {
-        Trained refused = deltas("refused").set("recovery.mirror=true", "data.packing=none").run();
+    void aRunThatIsContinuedHasMirrorsOfWhatIsKnownAndLost() throws IOException {
+        String[] three = {"pipeline.stages=3", "data-plane.error-feedback=true"};
+        Trained whole = deltas("whole").set(three).complete();
+        Training begun = deltas("begun").set(three).set("recovery.mirror=on");
+        Trained measured = begun.copy().set("run.steps=7").complete();
+
+        Trained died =
+                RanksInOneJvm.complete(
+                        begun.set(
+                                        "fault=[{kill-rank=1, step=8, op=1F1}, {kill-rank=2, step=10, at=ready}]")
+                                .resume());
+
+        assertThat(measured.out())
+                .containsPattern("sent per step +rank 0 [^(]*\\(as predicted\\)")
+                .containsPattern("peak memory +rank 0 (\\S+ \\S+) \\(planned \\1\\)")
+                .containsPattern("rank 1 (\\S+ \\S+) \\(planned \\1\\)")
+                .containsPattern("rank 2 (\\S+ \\S+) \\(planned \\1\\)");
+        assertThat(died.recoveries())
+                .extracting(recovery -> recovery.get("restart").asText())
+                .containsExactly("mirror", "mirror");
+        assertThat(died.lossBits()).isEqualTo(whole.lossBits());
+    }
+
+    @Test
+    void whatIsKnownNeedsRowsThatComeAgain() throws IOException {
+        Trained refused = deltas("refused").set("data.packing=none").run();
         Trained divided =
                 deltas("divided")
                         .set("parallel { tensor = 2, sequence = true }", "batch.micro-batches=2")
@@ -76,7 +103,6 @@ class DeltasRunTest {
 
         assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(refused.err())
-                .contains("expected 0 where recovery.mirror = true, got 5")
                 .contains(
                         "expected 0 where data.packing = none: its rows begin elsewhere in every epoch");
         assertThat(divided.err())

@@ -7,13 +7,15 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.launch.RanksInOneJvm;
-import java.io.IOException;
-import java.nio.file.Path;
-import java.util.List;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
 
 /** Whole runs that keep what the encoding of gradients loses. */
 class ErrorFeedbackRunTest {
@@ -86,17 +88,15 @@ class ErrorFeedbackRunTest {
     }
 
     @Test
-    void whatGradientsLoseIsNotKeptInMirrorsNorOfUnequalMicroBatches() throws IOException {
+    void whatGradientsLoseIsNotKeptOfUnequalMicroBatches() throws IOException {
         Trained refused =
                 coded("refused", "data-plane.codec=int8", "data-plane.error-feedback=true")
-                        .set("recovery.mirror=true", "data.packing=lengths")
+                        .set("data.packing=lengths")
                         .run();
         Trained unused = coded("unused", "data-plane.error-feedback=true").set("run.steps=1").run();
 
         assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
-        assertThat(refused.err())
-                .contains("expected false where recovery.mirror = true, got true")
-                .contains("expected false where data.packing = lengths, got true");
+        assertThat(refused.err()).contains("expected false where data.packing = lengths, got true");
         assertThat(unused.out())
                 .contains(
                         "note: data-plane.error-feedback = true has no effect: gradients travel as they are");
