@@ -321,12 +321,7 @@ public final class GptStage implements StageProgram {
                                 place,
                                 batches);
                 stages.add(stage);
-                stage.beginSwap(source);
-            }
-            for (GptStage stage : stages) {
-                if (stage.outer != null) {
-                    stage.outer.fill(source);
-                }
+                stage.fill(source);
             }
             return stages;
         } catch (RuntimeException e) {
@@ -335,11 +330,14 @@ public final class GptStage implements StageProgram {
         }
     }
 
-    /** What is swapped has its first values, or those of an update that was committed. */
-    private void beginSwap(ParameterSource source) {
+    /** What is swapped gets its first values, or those of an update that was committed. */
+    private void fill(ParameterSource source) {
+        source.swapped().ifPresent(optimizer::renew);
+        if (outer != null) {
+            outer.fill(source);
+        }
         SwapSpace swap = scopes.swap();
         if (swap != null) {
-            source.swapped().ifPresent(optimizer::renew);
             swap.complete();
         }
     }
@@ -914,16 +912,16 @@ public final class GptStage implements StageProgram {
 
     @Override
     public void update(long step, double clipFactor) {
+        // gradients of replicas that take steps alone are divided by the tokens of all
+        double factor = outer == null ? clipFactor : clipFactor * settings.grid().data();
         SwapSpace swap = scopes.swap();
-        if (swap != null) {
-            var commit = new SwapCommit(step, clipFactor);
+        if (swap == null) {
+            optimizer.update(step, factor);
+        } else {
+            var commit = new SwapCommit(step, factor);
             swap.commit(commit);
             optimizer.renew(commit);
-            gradients.end();
-            return;
         }
-        // gradients are divided by the tokens of all replicas
-        optimizer.update(step, outer == null ? clipFactor : clipFactor * settings.grid().data());
         gradients.end();
         if (outer != null) {
             outer.afterUpdate(step);

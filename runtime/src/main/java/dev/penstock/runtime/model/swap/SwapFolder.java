@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.swap;
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.WRITE;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.runtime.model.shape.OptimizerState;
@@ -27,6 +28,8 @@ import java.util.function.Consumer;
  *   commit        the newest update: step and clip factor
  *   0-h.0.state   parameters and moments; replaced as a whole by every update
  *   0-h.0.grad    the gradient of the step under way
+ *   0-h.0.outer   of replicas that take steps alone: outer parameters and momentum
+ *   difference    likewise: how far this replica has come with a fragment
  * </pre>
  *
  * <p>A kill at any time leaves files from which {@link SwapState} finds the newest committed step.
@@ -35,10 +38,15 @@ public final class SwapFolder implements SwapSpace {
     static final String GROUPS = "groups";
     static final String COMMIT = "commit";
 
+    /** The row of which {@link SwapState} knows. */
+    public static final String DIFFERENCE = "difference";
+
+
     private final Path folder;
     private final boolean kept;
     private final FiledGroup.Shared shared;
     private final List<FiledGroup> groups = new ArrayList<>();
+    private final List<FiledRow> rows = new ArrayList<>();
     private final ExecutorService loads =
             Executors.newSingleThreadExecutor(Thread.ofVirtual().name("swap-load").factory());
     private final FileChannel lock;
@@ -123,6 +131,19 @@ public final class SwapFolder implements SwapSpace {
     }
 
     @Override
+    public SwappedRow row(String name, DType type, long columns) {
+        SwapFile file =
+                shared.file(
+                        folder.resolve(name),
+                        List.of(columns * type.bytes()),
+                        shared.ofGradient(),
+                        kept);
+        var row = new FiledRow(file, type, Math.toIntExact(columns), shared);
+        rows.add(row);
+        return row;
+    }
+
+    @Override
     public void complete() {
         if (kept) {
             return;
@@ -148,7 +169,8 @@ public final class SwapFolder implements SwapSpace {
 
     @Override
     public long bytes() {
-        return groups.stream().mapToLong(FiledGroup::bytes).sum();
+        return groups.stream().mapToLong(FiledGroup::bytes).sum()
+                + rows.stream().mapToLong(FiledRow::bytes).sum();
     }
 
     @Override
@@ -165,6 +187,7 @@ public final class SwapFolder implements SwapSpace {
     public void close() {
         loads.close();
         groups.forEach(FiledGroup::close);
+        rows.forEach(FiledRow::close);
         try {
             lock.close();
         } catch (IOException e) {

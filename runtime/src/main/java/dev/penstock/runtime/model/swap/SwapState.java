@@ -108,6 +108,7 @@ public final class SwapState {
             if (newest.isPresent()) {
                 for (Path folder : folders) {
                     requireStep(folder, newest.get().step());
+                    requireDifference(folder, newest.get().step());
                 }
             }
             return newest;
@@ -162,6 +163,9 @@ public final class SwapState {
     private static void requireStep(Path folder, long step) throws IOException {
         for (String line : Files.readAllLines(folder.resolve(SwapFolder.GROUPS))) {
             String name = line.split(" ", -1)[0];
+            if (FiledGroup.hasOuter(line)) {
+                long _ = wholeStep(folder.resolve(name + FiledGroup.OUTER));
+            }
             Path state = folder.resolve(name + FiledGroup.STATE);
             long is = wholeStep(state);
             if (is == step) {
@@ -178,6 +182,18 @@ public final class SwapState {
                 throw new IOException(
                         "%s: expected the gradient of step %d, got that of step %d"
                                 .formatted(gradient, step, of));
+            }
+        }
+    }
+
+    /** A difference whose mean may be unfinished is needed; others are written over at will. */
+    private static void requireDifference(Path folder, long step) throws IOException {
+        Path file = folder.resolve(SwapFolder.DIFFERENCE);
+        if (Files.exists(file)) {
+            try (SwapFile difference = SwapFile.open(file, new SwapFile.Use(false, false))) {
+                if (difference.turn() >= step && !difference.isWhole()) {
+                    throw new IOException(file + " is torn");
+                }
             }
         }
     }
