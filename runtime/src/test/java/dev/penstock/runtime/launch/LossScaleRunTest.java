@@ -92,6 +92,45 @@ class LossScaleRunTest {
         assertThat(ended.recoveries()).isEmpty();
     }
 
+    private Training swapping(String... settings) throws IOException {
+        return tiny("pipeline={stages=1, chunks=4}", "schedule.kind=breadth-first")
+                .set("run.steps=6", "device.swap=\"%s\"".formatted(folder.resolve("swap")))
+                .set(settings);
+    }
+
+    private Training resident(String... settings) throws IOException {
+        return swapping(settings).set("device.swap=none");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"1", "256", "65536"})
+    void aScaleChangesNoBitOfARunThatSwaps(String scale) throws IOException {
+        Trained plain = resident().complete();
+
+        Trained swapped = swapping("optimizer.loss-scale=" + scale).complete();
+
+        expectSame(swapped, plain);
+    }
+
+    /** With two replicas of which one overflows, and in halves, whose first steps all do. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "optimizer.loss-scale=256;parallel.data=2;fault=[{inject-nan=1, micro-batch=1, step=3}]",
+                "optimizer.loss-scale=dynamic;device.precision=bf16;fault=[{inject-nan=0, step=1}]",
+                "optimizer={loss-scale=dynamic, loss-scale-initial=16777216};device.precision=fp16;run.steps=9"
+            })
+    void aRunThatSwapsSkipsTheStepsOfOneInMemory(String run) throws IOException {
+        Trained resident = resident(run.split(";")).complete();
+        assertThat(resident.skipped()).isNotEmpty();
+
+        Trained swapped = swapping(run.split(";")).complete();
+
+        assertThat(swapped.skipped()).isEqualTo(resident.skipped());
+        assertThat(swapped.out()).contains("skipped: overflow");
+        expectSame(swapped, resident);
+    }
+
     @Test
     void aDynamicScaleFallsUntilHalvesHoldTheGradients() throws IOException {
         Trained ended = halves().complete();

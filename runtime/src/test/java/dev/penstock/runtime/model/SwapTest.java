@@ -219,6 +219,55 @@ class SwapTest {
         }
     }
 
+    /** Steps 2 and 3 overflow, so that what step 4 updates is after step 1. */
+    @ParameterizedTest
+    @CsvSource({"1", "3"})
+    void aKillInTheUpdateAfterStepsThatOverflowedLosesNothing(int updated) throws Exception {
+        Schedule order = order(3, 4);
+        GptSettings settings =
+                settings(TinyRuns.TIED, order, Precision.FLOAT32)
+                        .onGrid(RankGrid.pipeline(1), swapped());
+        var state = new SwapState(folder, 1, 3);
+        state.own("run");
+        try (var run = pipeline(settings, order, ParameterSource.none())) {
+            run.train(1);
+            run.compute(2);
+            run.compute(3);
+            run.compute(4);
+            for (GptStage stage : run.stages().subList(0, updated)) {
+                stage.skipped(2);
+                stage.update(4, CLIP);
+            }
+        }
+
+        SwapCommit kept = state.committed("run", _ -> {}).orElseThrow();
+
+        assertThat(kept).isEqualTo(new SwapCommit(4, CLIP, 1, 2, List.of(2L, 3L)));
+        Map<String, List<Integer>> calm;
+        try (var again = pipeline(settings, order, kept(kept))) {
+            calm = trainAfterOverflows(again);
+        }
+        try (var resident =
+                pipeline(
+                        settings.onGrid(RankGrid.pipeline(1), ZeroSettings.OFF),
+                        order,
+                        ParameterSource.none())) {
+            resident.train(1);
+            resident.compute(2);
+            resident.compute(3);
+            resident.compute(4);
+            resident.stages().forEach(stage -> stage.skipped(2));
+            resident.update(4, CLIP);
+            assertThat(trainAfterOverflows(resident)).isEqualTo(calm);
+        }
+    }
+
+    private static Map<String, List<Integer>> trainAfterOverflows(PipelineDriver run) {
+        run.stages().forEach(stage -> stage.skipped(2));
+        run.train(5);
+        return bits(run.state());
+    }
+
     @Test
     void backwardsDoNotLoadTheEmbeddingWhichTheyDoNotNeed() {
         Schedule order = order(3, 1);

@@ -332,7 +332,7 @@ public final class GptStage implements StageProgram {
 
     /** What is swapped gets its first values, or those of an update that was committed. */
     private void fill(ParameterSource source) {
-        source.swapped().ifPresent(optimizer::renew);
+        source.swapped().ifPresent(optimizer::continueAfter);
         if (outer != null) {
             outer.fill(source);
         }
@@ -494,6 +494,7 @@ public final class GptStage implements StageProgram {
         begun = NOTHING;
         if (kind == StepKind.TRAIN) {
             gradients.begin();
+            optimizer.begin(step);
             begun = step;
         }
     }
@@ -918,7 +919,7 @@ public final class GptStage implements StageProgram {
         if (swap == null) {
             optimizer.update(step, factor);
         } else {
-            var commit = new SwapCommit(step, factor);
+            SwapCommit commit = optimizer.commit(step, factor);
             swap.commit(commit);
             optimizer.renew(commit);
         }

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.swap;
 
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.WRITE;
+import static java.util.stream.Collectors.joining;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
@@ -14,6 +15,7 @@ import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -25,7 +27,7 @@ import java.util.function.Consumer;
  *
  * <pre>
  *   groups        names and sizes; there only when all groups have values
- *   commit        the newest update: step and clip factor
+ *   commit        the newest update: step, clip factor, the update before, steps that overflowed
  *   0-h.0.state   parameters and moments; replaced as a whole by every update
  *   0-h.0.grad    the gradient of the step under way
  *   0-h.0.outer   of replicas that take steps alone: outer parameters and momentum
@@ -154,7 +156,32 @@ public final class SwapFolder implements SwapSpace {
 
     @Override
     public void commit(SwapCommit update) {
-        write(COMMIT, update.step() + " " + Double.toHexString(update.clipFactor()));
+        write(COMMIT, text(update));
+    }
+
+    private static String text(SwapCommit update) {
+        return "%d %s %d %d"
+                        .formatted(
+                                update.step(),
+                                Double.toHexString(update.clipFactor()),
+                                update.before(),
+                                update.skipped())
+                + update.overflows().stream().map(step -> " " + step).collect(joining());
+    }
+
+    /** Returns what a commit's text says. */
+    static SwapCommit parse(Path file, String text) throws IOException {
+        String[] words = text.split(" ", -1);
+        if (words.length < 4) {
+            throw new IOException(
+                    file + ": expected a step, a clip factor, the step before and skipped steps");
+        }
+        return new SwapCommit(
+                Long.parseLong(words[0]),
+                Double.parseDouble(words[1]),
+                Long.parseLong(words[2]),
+                Long.parseLong(words[3]),
+                Arrays.stream(words).skip(4).map(Long::valueOf).toList());
     }
 
     private void write(String name, String text) {

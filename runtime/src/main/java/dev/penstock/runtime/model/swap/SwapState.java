@@ -107,7 +107,7 @@ public final class SwapState {
             Optional<SwapCommit> newest = newest(folders);
             if (newest.isPresent()) {
                 for (Path folder : folders) {
-                    requireStep(folder, newest.get().step());
+                    requireStep(folder, newest.get());
                     requireDifference(folder, newest.get().step());
                 }
             }
@@ -150,17 +150,14 @@ public final class SwapState {
         for (Path folder : folders) {
             Path file = folder.resolve(SwapFolder.COMMIT);
             if (Files.exists(file)) {
-                String[] words = Files.readString(file).split(" ", -1);
-                if (words.length != 2) {
-                    throw new IOException(file + ": expected a step and a clip factor");
-                }
-                found.add(new SwapCommit(Long.parseLong(words[0]), Double.parseDouble(words[1])));
+                found.add(SwapFolder.parse(file, Files.readString(file)));
             }
         }
         return found.stream().max((a, b) -> Long.compare(a.step(), b.step()));
     }
 
-    private static void requireStep(Path folder, long step) throws IOException {
+    private static void requireStep(Path folder, SwapCommit update) throws IOException {
+        long step = update.step();
         for (String line : Files.readAllLines(folder.resolve(SwapFolder.GROUPS))) {
             String name = line.split(" ", -1)[0];
             if (FiledGroup.hasOuter(line)) {
@@ -171,10 +168,10 @@ public final class SwapState {
             if (is == step) {
                 continue;
             }
-            if (is != step - 1 && is != FIRST) {
+            if (is != update.before() && is != FIRST) {
                 throw new IOException(
-                        "%s: expected the state after step %d or the one before, got step %d"
-                                .formatted(state, step, is));
+                        "%s: expected the state after step %d or %d, got step %d"
+                                .formatted(state, step, update.before(), is));
             }
             Path gradient = folder.resolve(name + FiledGroup.GRADIENT);
             long of = wholeStep(gradient);
