@@ -156,6 +156,15 @@ final class CostArguments {
         return !stragglers.isEmpty();
     }
 
+    /** What follows on the last op of a step; empty without a profile that holds it. */
+    Optional<Long> updateNanos() {
+        return profiles.stream()
+                .map(ProfileFile::read)
+                .flatMapToLong(profile -> profile.updateNanos().stream())
+                .boxed()
+                .findFirst();
+    }
+
     /** Bytes of the tensors, where the model is known. */
     Optional<Traffic.TensorBytes> tensorBytes(Schedule schedule, Optional<RunConfig> run) {
         return Optional.ofNullable(hardware).map(file -> ofHardware(file, schedule, run));

@@ -99,6 +99,12 @@ final class ScheduleSimulateCommand extends PenstockCommand {
         out().printf(
                         "%s: makespan %d, bubble %.1f %%%n",
                         answer.name(), answer.makespan(), 100 * answer.bubble());
+        Long step = answer.step();
+        if (step != null) {
+            out().printf(
+                            "with the commit and the update that follow, as measured: step %d%n",
+                            step);
+        }
         UnequalSteps.Times unequal = answer.unequal();
         if (unequal != null) {
             out().printf(

@@ -283,4 +283,22 @@ class SimulateAndMemoryTest {
                 .containsPattern(
                         "best codec: int8: over 10 Mbit/s a step takes [0-9.]+ ms instead of [0-9.]+ s");
     }
+
+    @Test
+    void theUpdateThatAProfileHoldsIsPartOfTheStepThatIsMeasured(@TempDir Path run)
+            throws IOException {
+        String ops = "penstock profile 1\nforward 0s0 1000\nbackward 0s0 2000\n";
+        String[] simulate = {
+            "schedule", "simulate", "--kind=gpipe", "--ranks=1", "--micro-batches=4", "--profile=" + run
+        };
+        Files.writeString(run.resolve("profile.txt"), ops + "update 700\n");
+
+        String out = Cli.run(simulate).out();
+
+        assertThat(out)
+                .contains("makespan 12000,")
+                .contains("with the commit and the update that follow, as measured: step 12700");
+        Files.writeString(run.resolve("profile.txt"), ops);
+        assertThat(Cli.run(simulate).out()).contains("makespan 12000,").doesNotContain("step 1");
+    }
 }
