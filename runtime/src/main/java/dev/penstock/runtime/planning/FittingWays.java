@@ -12,6 +12,7 @@ import dev.penstock.schedules.plan.work.DeviceSpec;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.NodeGroup;
 import dev.penstock.schedules.plan.work.PlanRequest;
+
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -94,8 +95,7 @@ public final class FittingWays {
                             settings(stages, 1, Math.max(stages, request.batch()))));
         }
         if (devices > 1 && request.batch() % devices == 0) {
-            layouts.add(
-                    new Layout(devices + " replicas", settings(1, devices, request.batch())));
+            layouts.add(new Layout(devices + " replicas", settings(1, devices, request.batch())));
         }
         layouts.add(new Layout("one device", settings(1, 1, request.batch())));
         return layouts;
@@ -118,10 +118,7 @@ public final class FittingWays {
     private List<Way> of(Layout layout) {
         try {
             return MemoryChoices.fitting(
-                            settings -> read(layout, settings),
-                            RunParts::proof,
-                            rates(),
-                            limit())
+                            settings -> read(layout, settings), RunParts::proof, rates(), limit())
                     .stream()
                     .map(choice -> way(layout, choice))
                     .toList();
@@ -133,9 +130,7 @@ public final class FittingWays {
     private Way way(Layout layout, Possible choice) {
         List<String> settings = new ArrayList<>(layout.settings());
         settings.removeIf(
-                own ->
-                        choice.settings().stream()
-                                .anyMatch(other -> key(other).equals(key(own))));
+                own -> choice.settings().stream().anyMatch(other -> key(other).equals(key(own))));
         settings.addAll(choice.settings());
         settings.add("device.memory-limit=%d B".formatted(limit()));
         return new Way(

@@ -17,6 +17,7 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -84,14 +85,7 @@ final class ReplicatedDriver implements AutoCloseable {
             devices.add(device);
             replicas.add(
                     new PipelineDriver(
-                            device,
-                            settings,
-                            training,
-                            evaluation,
-                            batches,
-                            source,
-                            0,
-                            replica));
+                            device, settings, training, evaluation, batches, source, 0, replica));
         }
         connect(1);
     }
@@ -178,9 +172,7 @@ final class ReplicatedDriver implements AutoCloseable {
                 replica -> {
                     int index = replicas.indexOf(replica);
                     int stages =
-                            index < updated.size()
-                                    ? updated.get(index)
-                                    : replica.stages().size();
+                            index < updated.size() ? updated.get(index) : replica.stages().size();
                     replica.stages().subList(0, stages).forEach(s -> s.update(step, clip));
                     return step;
                 });

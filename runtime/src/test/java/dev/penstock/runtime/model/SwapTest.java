@@ -27,6 +27,13 @@ import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -36,11 +43,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** A rank whose parameters, gradients and moments pass through its memory. */
 class SwapTest {
@@ -142,8 +144,7 @@ class SwapTest {
         "6, 2, 2, 9, 3, 3"
     })
     void aKillOfReplicasThatTakeStepsAloneLosesNothing(
-            int every, int lag, int fragments, int killed, int first, int second)
-            throws Exception {
+            int every, int lag, int fragments, int killed, int first, int second) throws Exception {
         Schedule order = order(3, 2);
         GptSettings settings =
                 settings(TinyRuns.TIED, order, Precision.FLOAT32)
@@ -163,8 +164,7 @@ class SwapTest {
         assertThat(kept.orElseThrow().step()).isEqualTo(killed);
         try (var resident = driver(settings, order, 2, ZeroSettings.OFF);
                 var again =
-                        new ReplicatedDriver(
-                                files, order, TinyRuns.tokens(37), kept(kept.get()))) {
+                        new ReplicatedDriver(files, order, TinyRuns.tokens(37), kept(kept.get()))) {
             for (int step = 1; step <= 2 * every + lag + 1; step++) {
                 resident.train(step, CLIP);
                 if (step > killed) {

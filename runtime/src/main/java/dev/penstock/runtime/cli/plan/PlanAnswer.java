@@ -1,13 +1,14 @@
 package dev.penstock.runtime.cli.plan;
 
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.planning.FittingWays.Way;
 import dev.penstock.runtime.planning.SentBytes;
 import dev.penstock.schedules.plan.Plan;
 import dev.penstock.schedules.plan.PlanReport;
 import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.RankMemory;
-import dev.penstock.runtime.planning.FittingWays.Way;
+
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;

@@ -1,6 +1,5 @@
 package dev.penstock.runtime.cli.plan;
 
-import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.cli.command.PenstockCommand;
@@ -8,6 +7,7 @@ import dev.penstock.runtime.config.hardware.HardwareConfig;
 import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.planning.FittingWays;
@@ -25,13 +25,16 @@ import dev.penstock.schedules.plan.Planner;
 import dev.penstock.schedules.plan.Ranking;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.PlanRequest;
+
+import org.jspecify.annotations.Nullable;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
 
 /** Says how to train a model on given hardware. */
 @Command(
@@ -141,7 +144,8 @@ public final class PlanCommand extends PenstockCommand {
         List<Way> ways = fitsAsItIs(report) ? List.of() : ways(request);
         if (report.plans().isEmpty() && ways.isEmpty()) {
             throw new BadInputException(
-                    String.join("\n", explanation) + "; try more or larger devices, or a smaller model");
+                    String.join("\n", explanation)
+                            + "; try more or larger devices, or a smaller model");
         }
         List<StepTraffic> traffic = traffic(report, explanation);
         if (json) {

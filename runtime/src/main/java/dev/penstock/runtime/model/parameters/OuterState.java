@@ -19,17 +19,19 @@ import dev.penstock.runtime.model.swap.SwapFolder;
 import dev.penstock.runtime.model.swap.SwapSpace;
 import dev.penstock.runtime.model.swap.SwappedGroup;
 import dev.penstock.runtime.model.swap.SwappedRow;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What a stage of a replica that takes steps alone holds beside its own parameters, in memory or,
- * if those are swapped, with them; see {@link OuterSettings}. The anchors, which are the outer parameters, and the momentum are the same on all
- * replicas. Of one fragment at a time there is room for how far this replica has come, and for the
- * sum over all of them.
+ * if those are swapped, with them; see {@link OuterSettings}. The anchors, which are the outer
+ * parameters, and the momentum are the same on all replicas. Of one fragment at a time there is
+ * room for how far this replica has come, and for the sum over all of them.
  *
  * <pre>
  *   anchors, momentum   F32   every group
@@ -183,8 +185,7 @@ public final class OuterState {
         }
         String of = " of " + group.name();
         Tensor anchor = row(scope, "anchor" + of, DType.F32, group.elements());
-        Tensor momentum =
-                moves ? row(scope, "momentum" + of, DType.F32, group.elements()) : null;
+        Tensor momentum = moves ? row(scope, "momentum" + of, DType.F32, group.elements()) : null;
         return new SwappedGroup.Outer(anchor, momentum);
     }
 

@@ -9,6 +9,7 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
+
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
@@ -42,7 +43,6 @@ public final class SwapFolder implements SwapSpace {
 
     /** The row of which {@link SwapState} knows. */
     public static final String DIFFERENCE = "difference";
-
 
     private final Path folder;
     private final boolean kept;

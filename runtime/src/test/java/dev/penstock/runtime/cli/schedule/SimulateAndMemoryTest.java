@@ -4,15 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.command.ExitCode;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Critical path, traffic, stragglers and memory in bytes, from the command line. */
 class SimulateAndMemoryTest {
@@ -289,7 +292,12 @@ class SimulateAndMemoryTest {
             throws IOException {
         String ops = "penstock profile 1\nforward 0s0 1000\nbackward 0s0 2000\n";
         String[] simulate = {
-            "schedule", "simulate", "--kind=gpipe", "--ranks=1", "--micro-batches=4", "--profile=" + run
+            "schedule",
+            "simulate",
+            "--kind=gpipe",
+            "--ranks=1",
+            "--micro-batches=4",
+            "--profile=" + run
         };
         Files.writeString(run.resolve("profile.txt"), ops + "update 700\n");
 
