@@ -1,5 +1,6 @@
 package dev.penstock.runtime.launch;
 
+import dev.penstock.actors.precision.LossScaleHistory;
 import dev.penstock.actors.precision.LossScaler;
 import dev.penstock.actors.precision.LossScaling;
 import dev.penstock.actors.spi.TensorPiece;
@@ -14,6 +15,7 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.safetensors.StoredFileException;
+
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,6 +31,8 @@ import java.util.function.Consumer;
 public final class StartingPoint implements AutoCloseable {
     private final long completedSteps;
     private final String lossScale;
+    private final long scaledStep;
+    private final List<Long> overflows;
     private final ParameterSource parameters;
     private final Consumer<ModelConfig> fit;
     private final Runnable close;
@@ -51,8 +55,26 @@ public final class StartingPoint implements AutoCloseable {
             ParameterSource parameters,
             Consumer<ModelConfig> fit,
             Runnable close) {
+        this(completedSteps, lossScale, completedSteps, List.of(), parameters, fit, close);
+    }
+
+    /**
+     * @param lossScale the state of the loss scaler after {@code scaledStep}
+     * @param overflows the steps that overflowed, rising, from a step not after {@code scaledStep}
+     *     to the completed ones
+     */
+    private StartingPoint(
+            long completedSteps,
+            String lossScale,
+            long scaledStep,
+            List<Long> overflows,
+            ParameterSource parameters,
+            Consumer<ModelConfig> fit,
+            Runnable close) {
         this.completedSteps = completedSteps;
         this.lossScale = lossScale;
+        this.scaledStep = scaledStep;
+        this.overflows = overflows;
         this.parameters = parameters;
         this.fit = fit;
         this.close = close;
@@ -65,8 +87,7 @@ public final class StartingPoint implements AutoCloseable {
      */
     static StartingPoint of(RunStart asked) {
         if (asked.swapped().isPresent()) {
-            SwapCommit update = asked.swapped().get();
-            return new StartingPoint(update.step(), kept(update), _ -> {}, () -> {});
+            return swapped(asked.swapped().get(), asked.resume());
         }
         if (asked.resume().isPresent()) {
             return resumed(asked.resume().get(), asked.evaluateOnly());
@@ -98,6 +119,8 @@ public final class StartingPoint implements AutoCloseable {
         return new StartingPoint(
                 completedSteps,
                 lossScale,
+                scaledStep,
+                overflows,
                 (name, piece, destination) ->
                         adapter.fill(name, piece, destination)
                                 || parameters.fill(name, piece, destination),
@@ -106,6 +129,22 @@ public final class StartingPoint implements AutoCloseable {
                     adapter.close();
                     close();
                 });
+    }
+
+    /**
+     * @param checkpoint the newest one, not after the update: what overflowed since decides, with
+     *     the state of its loss scaler, on the state after the update
+     */
+    private static StartingPoint swapped(SwapCommit update, Optional<Path> checkpoint) {
+        Optional<SavedCheckpoint> saved = checkpoint.map(SavedCheckpoint::open);
+        return new StartingPoint(
+                update.step(),
+                saved.map(from -> from.manifest().lossScale()).orElse(""),
+                saved.map(SavedCheckpoint::step).orElse(0L),
+                update.overflows(),
+                kept(update),
+                _ -> {},
+                () -> {});
     }
 
     private static ParameterSource kept(SwapCommit update) {
@@ -236,7 +275,11 @@ public final class StartingPoint implements AutoCloseable {
 
     /** The loss scaler with which the run goes on from here. */
     LossScaler scaler(LossScaling rules) {
-        return LossScaler.parse(rules, lossScale).orElse(LossScaler.first(rules));
+        LossScaler saved = LossScaler.parse(rules, lossScale).orElse(LossScaler.first(rules));
+        var history = new LossScaleHistory(Optional.of(saved), scaledStep);
+        history.replay(
+                overflows.stream().filter(step -> step > scaledStep).toList(), completedSteps);
+        return history.now().orElseThrow();
     }
 
     /** First values; what it lacks starts from its default. */

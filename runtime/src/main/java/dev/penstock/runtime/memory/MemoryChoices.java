@@ -6,6 +6,7 @@ import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.report.MemoryPlan;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -67,7 +68,7 @@ public record MemoryChoices(
      * @param fits whether every rank keeps within the limit
      * @param stepNanos a simulated step
      * @param tokensPerSecond of all replicas
-     * @param largestLayers of the largest model that fits; 0 if none does
+     * @param largestLayers of the largest model that fits; 0 if none does, or none was looked for
      * @param largestParameters of that model
      * @param note what was chosen, or what its time does not know; else empty
      */
@@ -94,14 +95,15 @@ public record MemoryChoices(
             Function<List<String>, LoadedConfig> reader,
             Function<LoadedConfig, MemoryProof> prover,
             Rates rates,
-            long limit) {
+            long limit,
+            boolean larger) {
         MemoryProof proof(List<String> settings) {
             return prover.apply(reader.apply(settings));
         }
     }
 
     /**
-     * Looks at all ways that suit a run.
+     * Looks at all ways that suit a run, and at larger models.
      *
      * @param reader reads the configuration under settings
      * @param prover proves a configuration as its run would
@@ -112,14 +114,30 @@ public record MemoryChoices(
             Function<LoadedConfig, MemoryProof> prover,
             Rates rates,
             long limit) {
-        var work = new Work(reader, prover, rates, limit);
-        LoadedConfig asIs = reader.apply(List.of());
+        return of(new Work(reader, prover, rates, limit, true));
+    }
+
+    /** Returns the ways in which the model as it is fits, the fastest first. */
+    public static List<Possible> fitting(
+            Function<List<String>, LoadedConfig> reader,
+            Function<LoadedConfig, MemoryProof> prover,
+            Rates rates,
+            long limit) {
+        return of(new Work(reader, prover, rates, limit, false))
+                .possible()
+                .filter(Possible::fits)
+                .sorted((a, b) -> Long.compare(a.stepNanos(), b.stepNanos()))
+                .toList();
+    }
+
+    private static MemoryChoices of(Work work) {
+        LoadedConfig asIs = work.reader.apply(List.of());
         ModelShape shape = shape(asIs.config());
         List<MemoryChoice> choices = new ArrayList<>();
         for (MemoryWay way : MemoryWay.of(asIs.config())) {
             choices.add(choice(work, way, shape.layers()));
         }
-        return new MemoryChoices(limit, shape.parameters(), shape.layers(), choices);
+        return new MemoryChoices(work.limit, shape.parameters(), shape.layers(), choices);
     }
 
     /** The fastest that fits; empty if none does. */
@@ -164,7 +182,7 @@ public record MemoryChoices(
                 note = chosen.reason();
             }
             MemoryProof proof = work.prover.apply(loaded);
-            int largest = largest(work, way, layers, proof.held().largest());
+            int largest = work.larger ? largest(work, way, layers, proof.held().largest()) : 0;
             long nanos = StepCosts.stepNanos(proof, work.rates);
             RunConfig config = proof.config();
             long tokens = (long) config.batch().sequences() * config.model().context();

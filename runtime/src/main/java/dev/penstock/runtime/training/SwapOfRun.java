@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.SwappedRun;
 import dev.penstock.runtime.safetensors.StoredFileException;
+
 import java.io.IOException;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -40,13 +41,14 @@ final class SwapOfRun {
         ModelConfig model = config.model().config(config.data().tokenizer().vocabulary());
         var tuning = config.fineTune().tuning(model.family(), model.shape());
         var parts = new TrainedParts(model.shape(), tuning);
-        return "%s%n%s%n%s%n%s, seed %d"
+        return "%s%n%s%n%s%n%s, seed %d%n%s"
                 .formatted(
                         directory.path().toAbsolutePath().normalize(),
                         model.shape(),
                         config.partition(parts, config.stages()).layersPerStage(),
                         config.device().precision(),
-                        config.run().seed());
+                        config.run().seed(),
+                        config.parallel().outer());
     }
 
     /**

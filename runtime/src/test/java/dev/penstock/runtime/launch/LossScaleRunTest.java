@@ -5,16 +5,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** Runs whose loss is scaled: divided, overflowing, dying, and continued. */
 class LossScaleRunTest {
@@ -90,6 +92,45 @@ class LossScaleRunTest {
         assertThat(ended.lossBits().get(2)).startsWith("4 ");
         assertThat(ended.learningRates()[2]).isEqualTo(plain.learningRates()[2]);
         assertThat(ended.recoveries()).isEmpty();
+    }
+
+    private Training swapping(String... settings) throws IOException {
+        return tiny("pipeline={stages=1, chunks=4}", "schedule.kind=breadth-first")
+                .set("run.steps=6", "device.swap=\"%s\"".formatted(folder.resolve("swap")))
+                .set(settings);
+    }
+
+    private Training resident(String... settings) throws IOException {
+        return swapping(settings).set("device.swap=none");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"1", "256", "65536"})
+    void aScaleChangesNoBitOfARunThatSwaps(String scale) throws IOException {
+        Trained plain = resident().complete();
+
+        Trained swapped = swapping("optimizer.loss-scale=" + scale).complete();
+
+        expectSame(swapped, plain);
+    }
+
+    /** With two replicas of which one overflows, and in halves, whose first steps all do. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "optimizer.loss-scale=256;parallel.data=2;fault=[{inject-nan=1, micro-batch=1, step=3}]",
+                "optimizer.loss-scale=dynamic;device.precision=bf16;fault=[{inject-nan=0, step=1}]",
+                "optimizer={loss-scale=dynamic, loss-scale-initial=16777216};device.precision=fp16;run.steps=9"
+            })
+    void aRunThatSwapsSkipsTheStepsOfOneInMemory(String run) throws IOException {
+        Trained resident = resident(run.split(";")).complete();
+        assertThat(resident.skipped()).isNotEmpty();
+
+        Trained swapped = swapping(run.split(";")).complete();
+
+        assertThat(swapped.skipped()).isEqualTo(resident.skipped());
+        assertThat(swapped.out()).contains("skipped: overflow");
+        expectSame(swapped, resident);
     }
 
     @Test

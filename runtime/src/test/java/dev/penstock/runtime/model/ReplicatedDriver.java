@@ -17,6 +17,7 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -66,6 +67,11 @@ final class ReplicatedDriver implements AutoCloseable {
      * @param batches of the whole step; replica d takes the micro-batches from d M on
      */
     ReplicatedDriver(GptSettings settings, Schedule order, BatchSource batches) {
+        this(settings, order, batches, ParameterSource.none());
+    }
+
+    ReplicatedDriver(
+            GptSettings settings, Schedule order, BatchSource batches, ParameterSource source) {
         int n = settings.grid().data();
         var replicated = new ReplicatedOrder(settings, order);
         training = replicated.training();
@@ -79,14 +85,7 @@ final class ReplicatedDriver implements AutoCloseable {
             devices.add(device);
             replicas.add(
                     new PipelineDriver(
-                            device,
-                            settings,
-                            training,
-                            evaluation,
-                            batches,
-                            ParameterSource.none(),
-                            0,
-                            replica));
+                            device, settings, training, evaluation, batches, source, 0, replica));
         }
         connect(1);
     }
@@ -144,6 +143,16 @@ final class ReplicatedDriver implements AutoCloseable {
 
     /** Runs a training step. */
     void train(long step, double clipNorm) throws InterruptedException, ExecutionException {
+        train(step, clipNorm, List.of());
+    }
+
+    /**
+     * Runs a training step of which some replicas do not update all stages.
+     *
+     * @param updated by replica, how many stages are updated; all of those that have no number
+     */
+    void train(long step, double clipNorm, List<Integer> updated)
+            throws InterruptedException, ExecutionException {
         List<List<StepResult>> results = all(replica -> replica.compute(step));
         Map<String, Double> squares = new TreeMap<>();
         double loss = 0;
@@ -161,7 +170,10 @@ final class ReplicatedDriver implements AutoCloseable {
         double clip = Math.min(1, clipNorm / (norm + 1e-6));
         all(
                 replica -> {
-                    replica.update(step, clip);
+                    int index = replicas.indexOf(replica);
+                    int stages =
+                            index < updated.size() ? updated.get(index) : replica.stages().size();
+                    replica.stages().subList(0, stages).forEach(s -> s.update(step, clip));
                     return step;
                 });
     }

@@ -7,10 +7,12 @@ import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
@@ -25,6 +27,13 @@ import dev.penstock.schedules.generate.base.GenerateOptions;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -34,10 +43,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 /** A rank whose parameters, gradients and moments pass through its memory. */
 class SwapTest {
@@ -71,6 +76,102 @@ class SwapTest {
             assertThat(swapped.losses()).isEqualTo(resident.losses());
             assertThat(bits(swapped.state())).isEqualTo(bits(resident.state()));
             assertThat(swapped.evaluate(0)).isEqualTo(resident.evaluate(0));
+        }
+    }
+
+    /** In waves of fragments with a lag, whose differences are coded, and all at once. */
+    @ParameterizedTest
+    @CsvSource({
+        "3, 0, 1, 0.9, false, FLOAT32, false",
+        "6, 2, 2, 0.9, true, FLOAT32, false",
+        "4, 1, 2, 0.9, false, BF16, false",
+        "2, 0, 1, 0, false, FLOAT32, true"
+    })
+    void outerStateThatIsSwappedDoesNotChangeABit(
+            int every,
+            int lag,
+            int fragments,
+            double momentum,
+            boolean travelsCoded,
+            Precision precision,
+            boolean coded)
+            throws Exception {
+        Schedule order = order(3, 2);
+        GptSettings floats =
+                settings(coded ? WIDE : TinyRuns.TIED, order, precision)
+                        .apart(outer(every, lag, fragments, momentum, travelsCoded));
+        GptSettings settings = coded ? TinyRuns.coded(floats) : floats;
+
+        try (var resident = driver(settings, order, 2, ZeroSettings.OFF);
+                var swapped = driver(settings, order, 2, swapped())) {
+            for (int step = 1; step <= 2 * every + lag + 1; step++) {
+                resident.train(step, CLIP);
+                swapped.train(step, CLIP);
+                if (step % 3 == 0) {
+                    assertThat(swapped.evaluate(0)).isEqualTo(resident.evaluate(0));
+                    assertThat(bits(swapped.state())).isEqualTo(bits(resident.state()));
+                }
+            }
+            assertThat(swapped.losses()).isEqualTo(resident.losses());
+            assertThat(bits(swapped.state())).isEqualTo(bits(resident.state()));
+        }
+    }
+
+    private static OuterSettings outer(
+            int every, int lag, int fragments, double momentum, boolean coded) {
+        return new OuterSettings(
+                every,
+                lag,
+                fragments,
+                true,
+                0.7,
+                momentum,
+                0.5,
+                coded ? Optional.of(WireCodec.INT8) : Optional.empty());
+    }
+
+    /**
+     * The turn is at the end of step 3 or while steps 7 and 8 are taken: a replica may have noted
+     * its difference, another one may have half of its update.
+     */
+    @ParameterizedTest
+    @CsvSource({
+        "3, 0, 1, 3, 0, 1",
+        "3, 0, 1, 3, 3, 3",
+        "3, 0, 1, 4, 3, 0",
+        "6, 2, 2, 6, 1, 3",
+        "6, 2, 2, 8, 0, 3",
+        "6, 2, 2, 9, 3, 3"
+    })
+    void aKillOfReplicasThatTakeStepsAloneLosesNothing(
+            int every, int lag, int fragments, int killed, int first, int second) throws Exception {
+        Schedule order = order(3, 2);
+        GptSettings settings =
+                settings(TinyRuns.TIED, order, Precision.FLOAT32)
+                        .apart(outer(every, lag, fragments, 0.9, true));
+        GptSettings files = TinyRuns.replicated(settings, 2, swapped());
+        var state = new SwapState(folder, 2, 3);
+        state.own("run");
+        try (var run = new ReplicatedDriver(files, order, TinyRuns.tokens(37))) {
+            for (int step = 1; step < killed; step++) {
+                run.train(step, CLIP);
+            }
+            run.train(killed, CLIP, List.of(first, second));
+        }
+
+        Optional<SwapCommit> kept = state.committed("run", note -> assertThat(note).isNull());
+
+        assertThat(kept.orElseThrow().step()).isEqualTo(killed);
+        try (var resident = driver(settings, order, 2, ZeroSettings.OFF);
+                var again =
+                        new ReplicatedDriver(files, order, TinyRuns.tokens(37), kept(kept.get()))) {
+            for (int step = 1; step <= 2 * every + lag + 1; step++) {
+                resident.train(step, CLIP);
+                if (step > killed) {
+                    again.train(step, CLIP);
+                }
+            }
+            assertThat(bits(again.state())).isEqualTo(bits(resident.state()));
         }
     }
 
@@ -116,6 +217,55 @@ class SwapTest {
             resident.train(3);
             assertThat(bits(resident.state())).isEqualTo(calm);
         }
+    }
+
+    /** Steps 2 and 3 overflow, so that what step 4 updates is after step 1. */
+    @ParameterizedTest
+    @CsvSource({"1", "3"})
+    void aKillInTheUpdateAfterStepsThatOverflowedLosesNothing(int updated) throws Exception {
+        Schedule order = order(3, 4);
+        GptSettings settings =
+                settings(TinyRuns.TIED, order, Precision.FLOAT32)
+                        .onGrid(RankGrid.pipeline(1), swapped());
+        var state = new SwapState(folder, 1, 3);
+        state.own("run");
+        try (var run = pipeline(settings, order, ParameterSource.none())) {
+            run.train(1);
+            run.compute(2);
+            run.compute(3);
+            run.compute(4);
+            for (GptStage stage : run.stages().subList(0, updated)) {
+                stage.skipped(2);
+                stage.update(4, CLIP);
+            }
+        }
+
+        SwapCommit kept = state.committed("run", _ -> {}).orElseThrow();
+
+        assertThat(kept).isEqualTo(new SwapCommit(4, CLIP, 1, 2, List.of(2L, 3L)));
+        Map<String, List<Integer>> calm;
+        try (var again = pipeline(settings, order, kept(kept))) {
+            calm = trainAfterOverflows(again);
+        }
+        try (var resident =
+                pipeline(
+                        settings.onGrid(RankGrid.pipeline(1), ZeroSettings.OFF),
+                        order,
+                        ParameterSource.none())) {
+            resident.train(1);
+            resident.compute(2);
+            resident.compute(3);
+            resident.compute(4);
+            resident.stages().forEach(stage -> stage.skipped(2));
+            resident.update(4, CLIP);
+            assertThat(trainAfterOverflows(resident)).isEqualTo(calm);
+        }
+    }
+
+    private static Map<String, List<Integer>> trainAfterOverflows(PipelineDriver run) {
+        run.stages().forEach(stage -> stage.skipped(2));
+        run.train(5);
+        return bits(run.state());
     }
 
     @Test
@@ -168,16 +318,18 @@ class SwapTest {
     }
 
     /** Two neighbours and the gradients of one stage are in memory, and nothing is left out. */
-    @Test
-    void theDeviceHoldsAQuarterOfTheModel() {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theDeviceHoldsAQuarterOfTheModel(boolean apart) {
         Schedule order = order(10, 2);
-        GptSettings settings =
+        GptSettings alone =
                 TinyRuns.coded(
                                 settings(
                                         ModelShape.gpt2(37, 16, 32, 10, 2, true),
                                         order,
                                         Precision.FLOAT32))
                         .onGrid(RankGrid.pipeline(1), swapped());
+        GptSettings settings = apart ? alone.apart(outer(2, 0, 1, 0.9, true)) : alone;
         var lowered = new ReplicatedOrder(settings, order);
         List<Integer> stages = IntStream.range(0, 10).boxed().toList();
         StageMemory planned =

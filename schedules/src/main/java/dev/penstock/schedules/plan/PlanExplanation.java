@@ -1,6 +1,7 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.plan.work.RankMemory;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -109,7 +110,7 @@ public final class PlanExplanation {
         }
         Refusal nearest = report.refusals().getFirst();
         return List.of(
-                "no plan fits: the least memory any plan needs is %s on %s, which has %s (%s); a plan knows neither activations that are chosen or leave the device, nor moments in 8 bits, nor swapping: penstock memory CONFIG --hardware FILE compares these for a configuration of such a choice; or try more or larger devices, or a smaller model"
+                "no plan fits: the least memory any plan needs is %s on %s, which has %s (%s)"
                         .formatted(
                                 size(nearest.memory().bytes()),
                                 nearest.device(),

@@ -1,12 +1,14 @@
 package dev.penstock.runtime.cli.plan;
 
 import dev.penstock.actors.spi.StepTraffic;
+import dev.penstock.runtime.planning.FittingWays.Way;
 import dev.penstock.runtime.planning.SentBytes;
 import dev.penstock.schedules.plan.Plan;
 import dev.penstock.schedules.plan.PlanReport;
 import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.RankMemory;
+
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -15,7 +17,9 @@ import java.util.Map;
  * The answer for programs.
  *
  * @param complete whether no choice is left that could be among the plans
- * @param config of the first plan
+ * @param ways in which the model fits that plans do not know, the fastest first; empty if it fits
+ *     as it is
+ * @param config of the first plan; of the first way if there is no plan
  * @param sentBytes by rank, what it will send to others in a training step of the first plan, by
  *     use; empty where no run could be cut like this
  */
@@ -29,6 +33,7 @@ public record PlanAnswer(
         long proved,
         boolean complete,
         List<PlanEntry> plans,
+        List<Way> ways,
         List<String> explanation,
         String config,
         List<Map<String, Long>> sentBytes) {
@@ -81,7 +86,11 @@ public record PlanAnswer(
         }
     }
 
-    static PlanAnswer of(PlanReport report, List<String> explanation, List<StepTraffic> traffic) {
+    static PlanAnswer of(
+            PlanReport report,
+            List<Way> ways,
+            List<String> explanation,
+            List<StepTraffic> traffic) {
         PlanRequest request = report.request();
         return new PlanAnswer(
                 request.cluster().name(),
@@ -93,8 +102,11 @@ public record PlanAnswer(
                 report.proved(),
                 report.leastOpenNanos().isEmpty(),
                 report.plans().stream().map(plan -> PlanEntry.of(request, plan)).toList(),
+                ways,
                 explanation,
-                PlanSnippet.of(request, report.plans().getFirst()),
+                report.plans().isEmpty()
+                        ? PlanSnippet.of(ways.getFirst())
+                        : PlanSnippet.of(request, report.plans().getFirst()),
                 SentBytes.byUse(traffic));
     }
 

@@ -7,8 +7,11 @@ import dev.penstock.runtime.config.hardware.HardwareConfig;
 import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.metrics.Quantities;
 import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.planning.FittingWays;
+import dev.penstock.runtime.planning.FittingWays.Way;
 import dev.penstock.runtime.planning.MeasuredHardware;
 import dev.penstock.runtime.planning.PlanTraffic;
 import dev.penstock.runtime.planning.PlannedCodec;
@@ -22,13 +25,16 @@ import dev.penstock.schedules.plan.Planner;
 import dev.penstock.schedules.plan.Ranking;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.PlanRequest;
+
+import org.jspecify.annotations.Nullable;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
 
 /** Says how to train a model on given hardware. */
 @Command(
@@ -37,7 +43,9 @@ import picocli.CommandLine.Option;
             "Says how to train a model on given hardware: stages, shards, replicas, order and"
                     + " layers, proved and simulated, fastest first.",
             "Of plans that differ by 2 %% or less in time, the one that needs least memory comes"
-                    + " first, then the simplest."
+                    + " first, then the simplest.",
+            "Where a model does not fit with all activations kept, the ways of penstock memory in"
+                    + " which it does follow, with their settings."
         },
         footer = {
             "  penstock plan --hardware sample-configs/hardware/4-laptops.conf \\",
@@ -133,22 +141,79 @@ public final class PlanCommand extends PenstockCommand {
                 .flatMap(best -> PlannedCodec.of(request, best))
                 .ifPresent(explanation::add);
         explanation.addAll(leftOut);
-        if (report.plans().isEmpty()) {
-            throw new BadInputException(String.join("\n", explanation));
+        List<Way> ways = fitsAsItIs(report) ? List.of() : ways(request);
+        if (report.plans().isEmpty() && ways.isEmpty()) {
+            throw new BadInputException(
+                    String.join("\n", explanation)
+                            + "; try more or larger devices, or a smaller model");
         }
         List<StepTraffic> traffic = traffic(report, explanation);
         if (json) {
-            printJson(PlanAnswer.of(report, explanation, traffic));
-        } else {
-            print(report, explanation, traffic);
+            printJson(PlanAnswer.of(report, ways, explanation, traffic));
+            return ExitCode.OK;
         }
+        if (!report.plans().isEmpty()) {
+            print(report, explanation, traffic);
+        } else {
+            explanation.forEach(out()::println);
+        }
+        if (!ways.isEmpty()) {
+            print(ways, report.plans().isEmpty());
+        }
+        out().flush();
         return ExitCode.OK;
+    }
+
+    /** Whether the best plan keeps all activations in memory. */
+    private static boolean fitsAsItIs(PlanReport report) {
+        return report.plans().stream().findFirst().stream()
+                .anyMatch(best -> !best.choice().recompute());
+    }
+
+    private List<Way> ways(PlanRequest request) {
+        return FittingWays.of(request, model, design.orElseThrow(), hardware).stream()
+                .limit(top)
+                .toList();
+    }
+
+    /**
+     * @param none whether there is no plan
+     */
+    private void print(List<Way> ways, boolean none) {
+        out().println();
+        out().println(
+                        "Ways in which it fits that plans do not know, each device as the smallest and slowest (penstock memory):");
+        out().println("      step    tokens/s  rank holds     on host     on disk  way");
+        for (Way way : ways) {
+            out().printf(
+                            "   %9s %9.4g  %10s  %10s  %10s  %s, %s%n",
+                            PredictedTime.text(way.stepNanos()),
+                            way.tokensPerSecond(),
+                            Quantities.bytes(way.heldBytes()),
+                            size(way.hostBytes()),
+                            size(way.diskBytes()),
+                            way.layout(),
+                            way.name());
+        }
+        if (none) {
+            out().println();
+            out().print(PlanSnippet.of(ways.getFirst()));
+        } else {
+            out().println("--json has the settings of each.");
+        }
+    }
+
+    private static String size(long bytes) {
+        return bytes == 0 ? "-" : Quantities.bytes(bytes);
     }
 
     /**
      * @param explanation takes why nothing is known
      */
     private List<StepTraffic> traffic(PlanReport report, List<String> explanation) {
+        if (report.plans().isEmpty()) {
+            return List.of();
+        }
         try {
             return PlanTraffic.of(
                     report.request(), report.plans().getFirst(), design.orElseThrow(), tuning);
@@ -230,6 +295,5 @@ public final class PlanCommand extends PenstockCommand {
         out().println();
         out().print(PlanSnippet.of(request, report.plans().getFirst()));
         SentBytes.lines(traffic).forEach(line -> out().println("# " + line));
-        out().flush();
     }
 }

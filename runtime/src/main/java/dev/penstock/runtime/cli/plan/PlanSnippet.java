@@ -1,9 +1,12 @@
 package dev.penstock.runtime.cli.plan;
 
+import dev.penstock.runtime.planning.FittingWays.Way;
 import dev.penstock.schedules.plan.Plan;
 import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.ZeroStage;
+
+import java.util.stream.Collectors;
 
 /** The part of a run's configuration that a plan decides. */
 final class PlanSnippet {
@@ -37,6 +40,13 @@ final class PlanSnippet {
                 .append(choice.microBatches() * choice.layout().data())
                 .append("\n}\n");
         return text.toString();
+    }
+
+    /** The same of a way that plans do not know. */
+    static String of(Way way) {
+        return way.settings().stream()
+                .map(setting -> setting.replaceFirst("=", " = ") + "\n")
+                .collect(Collectors.joining("", "# for a run's configuration\n", ""));
     }
 
     /** Plans count blocks that come one by one, and gradients that do not pile up. */

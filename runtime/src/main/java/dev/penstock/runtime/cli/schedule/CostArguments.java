@@ -24,13 +24,16 @@ import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Traffic;
 import dev.penstock.schedules.simulate.UnitCosts;
+
+import org.jspecify.annotations.Nullable;
+
+import picocli.CommandLine.Option;
+
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.Option;
 
 /** What ops cost in a simulation. */
 final class CostArguments {
@@ -154,6 +157,15 @@ final class CostArguments {
     /** Whether some rank is slow. */
     boolean hasStragglers() {
         return !stragglers.isEmpty();
+    }
+
+    /** What follows on the last op of a step; empty without a profile that holds it. */
+    Optional<Long> updateNanos() {
+        return profiles.stream()
+                .map(ProfileFile::read)
+                .flatMapToLong(profile -> profile.updateNanos().stream())
+                .boxed()
+                .findFirst();
     }
 
     /** Bytes of the tensors, where the model is known. */

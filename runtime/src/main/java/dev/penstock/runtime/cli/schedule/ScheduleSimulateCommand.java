@@ -11,13 +11,16 @@ import dev.penstock.schedules.simulate.CriticalPathSummary;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
-import java.util.List;
-import java.util.Optional;
-import java.util.stream.Collectors;
+
 import org.jspecify.annotations.Nullable;
+
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
 
 /** Times an order under given costs. */
 @Command(
@@ -99,6 +102,12 @@ final class ScheduleSimulateCommand extends PenstockCommand {
         out().printf(
                         "%s: makespan %d, bubble %.1f %%%n",
                         answer.name(), answer.makespan(), 100 * answer.bubble());
+        Long step = answer.step();
+        if (step != null) {
+            out().printf(
+                            "with the commit and the update that follow, as measured: step %d%n",
+                            step);
+        }
         UnequalSteps.Times unequal = answer.unequal();
         if (unequal != null) {
             out().printf(

@@ -15,15 +15,19 @@ import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Traffic;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What {@code schedule simulate} says, in the units of the costs; of a profile or a cluster:
  * nanoseconds.
  *
+ * @param step the makespan and what follows on the last op, the commit and the update, by the
+ *     profile: what a run measures as its step; null without a profile that holds it
  * @param makespanWithoutStragglers null where no rank is slow
  * @param criticalPath what makes the step as long as it is
  * @param links what travels between ranks
@@ -35,6 +39,7 @@ import org.jspecify.annotations.Nullable;
 record SimulationAnswer(
         String name,
         long makespan,
+        @Nullable Long step,
         @Nullable Long makespanWithoutStragglers,
         double bubble,
         List<RankAnswer> ranks,
@@ -94,6 +99,7 @@ record SimulationAnswer(
         return new SimulationAnswer(
                 schedule.name(),
                 bubble.makespanNanos(),
+                costs.updateNanos().map(update -> bubble.makespanNanos() + update).orElse(null),
                 costs.hasStragglers()
                         ? ScheduleSimulator.simulate(schedule, costs.usual(schedule, run))
                                 .makespanNanos()
@@ -125,6 +131,7 @@ record SimulationAnswer(
         return new SimulationAnswer(
                 name,
                 makespan,
+                step,
                 makespanWithoutStragglers,
                 bubble,
                 ranks,

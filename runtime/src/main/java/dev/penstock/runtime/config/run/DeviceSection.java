@@ -6,6 +6,7 @@ import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
 import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.SwapSettings;
+
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -193,13 +194,6 @@ public record DeviceSection(
                             "parallel.zero.stage",
                             "parallel.zero.offload"));
         }
-        if (parallel.outerEvery().isPresent()) {
-            conflicts.add(
-                    conflict(
-                            "none where replicas take steps alone: what they exchange is not swapped",
-                            "leave parallel.outer out: replicas sum their gradients in every step",
-                            "parallel.outer.every"));
-        }
         if (config.schedule().isWiredKind() || config.adapts()) {
             conflicts.add(
                     conflict(
@@ -222,13 +216,6 @@ public record DeviceSection(
                             "none where gradients are summed exactly: the sums would stay in memory",
                             "leave optimizer.gradient-sum out",
                             "optimizer.gradient-sum"));
-        }
-        if (config.optimizer().scaling().isPresent()) {
-            conflicts.add(
-                    conflict(
-                            "none where the loss is scaled: what is swapped skips no step",
-                            "leave optimizer.loss-scale out; bf16 needs none",
-                            "optimizer.loss-scale"));
         }
         if (config.fineTune().method() != FineTuneSection.Method.FULL
                 || !config.fineTune().freeze().isEmpty()) {

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.model.parameters;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.CollectiveKind;
@@ -13,17 +15,23 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.runtime.model.swap.SwapFolder;
+import dev.penstock.runtime.model.swap.SwapSpace;
+import dev.penstock.runtime.model.swap.SwappedGroup;
+import dev.penstock.runtime.model.swap.SwappedRow;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
- * What a stage of a replica that takes steps alone holds beside its own parameters; see {@link
- * OuterSettings}. The anchors, which are the outer parameters, and the momentum are the same on all
- * replicas. Of one fragment at a time there is room for how far this replica has come, and for the
- * sum over all of them.
+ * What a stage of a replica that takes steps alone holds beside its own parameters, in memory or,
+ * if those are swapped, with them; see {@link OuterSettings}. The anchors, which are the outer
+ * parameters, and the momentum are the same on all replicas. Of one fragment at a time there is
+ * room for how far this replica has come, and for the sum over all of them.
  *
  * <pre>
  *   anchors, momentum   F32   every group
@@ -36,6 +44,7 @@ public final class OuterState {
     private static final String PREFIX = "optimizer.outer.";
 
     private static final int ROW = OuterSettings.ROW;
+    private static final long NONE = -1;
 
     private final OuterSettings settings;
     private final StageParameters parameters;
@@ -47,19 +56,35 @@ public final class OuterState {
 
     private final Tensor own;
     private final Tensor sum;
+
+    /** Where {@link #own} lies if all of this is swapped. */
+    private final @Nullable SwappedRow difference;
+
+    /** What an exchange works in if all of this is swapped. */
+    private final List<SwappedRow> exchanged = new ArrayList<>();
+
+    private final @Nullable SwapSpace swap;
     private final @Nullable Tensor coded;
     private final @Nullable Tensor decoded;
 
     /**
      * @param offset of the group in its fragment
-     * @param momentum null without momentum
+     * @param held in memory; null if the group is swapped
      */
     private record OfGroup(
-            ParameterGroup group,
-            int fragment,
-            long offset,
-            Tensor anchor,
-            @Nullable Tensor momentum) {
+            ParameterGroup group, int fragment, long offset, SwappedGroup.@Nullable Outer held) {
+
+        SwappedGroup.Outer outer() {
+            return held == null ? requireNonNull(group.files()).outer() : held;
+        }
+
+        Tensor anchor() {
+            return outer().anchor();
+        }
+
+        @Nullable Tensor momentum() {
+            return outer().momentum();
+        }
 
         Tensor within(Tensor fragment) {
             return Stretches.of(fragment, offset, group.elements());
@@ -67,11 +92,13 @@ public final class OuterState {
     }
 
     private OuterState(
-            DeviceScope scope,
+            StageScopes scopes,
             OuterSettings settings,
             StageParameters parameters,
             StageRole role,
             int replicas) {
+        DeviceScope scope = scopes.optimizer();
+        swap = scopes.swap();
         this.settings = settings;
         this.parameters = parameters;
         this.replicas = replicas;
@@ -92,19 +119,32 @@ public final class OuterState {
             add(head.norm().gain(), settings.ofHead(), scope);
         }
         long rows = IntStream.range(0, elements.length).mapToLong(this::rows).max().orElseThrow();
-        own = row(scope, "outer gradient", DType.F32, rows * ROW);
-        sum = row(scope, "sum of outer gradients", DType.F32, rows * ROW);
+        difference = swap == null ? null : swap.row(SwapFolder.DIFFERENCE, DType.F32, rows * ROW);
+        own =
+                difference == null
+                        ? row(scope, "outer gradient", DType.F32, rows * ROW)
+                        : difference.tensor();
+        sum = room(scope, "sum of outer gradients", DType.F32, rows * ROW);
         RowCodec codec = settings.codec().orElse(null);
         coded =
                 codec == null
                         ? null
-                        : row(
+                        : room(
                                 scope,
                                 "coded outer gradients",
                                 DType.I32,
                                 replicas * rows * codec.words(ROW));
         decoded =
-                codec == null ? null : row(scope, "decoded outer gradient", DType.F32, rows * ROW);
+                codec == null ? null : room(scope, "decoded outer gradient", DType.F32, rows * ROW);
+    }
+
+    private Tensor room(DeviceScope scope, String name, DType type, long count) {
+        if (swap == null) {
+            return row(scope, name, type, count);
+        }
+        SwappedRow row = swap.row(name.replace(' ', '-'), type, count);
+        exchanged.add(row);
+        return row.tensor();
     }
 
     private static Tensor row(DeviceScope scope, String name, DType type, long count) {
@@ -118,7 +158,7 @@ public final class OuterState {
             StageParameters parameters,
             StageRole role,
             int replicas) {
-        return new OuterState(scopes.optimizer(), settings, parameters, role, replicas);
+        return new OuterState(scopes, settings, parameters, role, replicas);
     }
 
     private void add(@Nullable Parameter parameter, int fragment, DeviceScope scope) {
@@ -132,20 +172,21 @@ public final class OuterState {
         if (known || !group.isTrained()) {
             return;
         }
-        groups.add(
-                new OfGroup(
-                        group,
-                        fragment,
-                        elements[fragment],
-                        row(scope, "anchor of " + group.name(), DType.F32, group.elements()),
-                        settings.momentum() == 0
-                                ? null
-                                : row(
-                                        scope,
-                                        "momentum of " + group.name(),
-                                        DType.F32,
-                                        group.elements())));
+        groups.add(new OfGroup(group, fragment, elements[fragment], held(group, scope)));
         elements[fragment] += group.elements();
+    }
+
+    private SwappedGroup.@Nullable Outer held(ParameterGroup group, DeviceScope scope) {
+        boolean moves = settings.momentum() != 0;
+        SwappedGroup files = group.files();
+        if (files != null) {
+            files.addOuter(moves);
+            return null;
+        }
+        String of = " of " + group.name();
+        Tensor anchor = row(scope, "anchor" + of, DType.F32, group.elements());
+        Tensor momentum = moves ? row(scope, "momentum" + of, DType.F32, group.elements()) : null;
+        return new SwappedGroup.Outer(anchor, momentum);
     }
 
     private long rows(int fragment) {
@@ -173,13 +214,7 @@ public final class OuterState {
     public int fill(ParameterSource source, int replica, Kernels kernels) {
         int underWay = -1;
         kernels.zero(own);
-        for (OfGroup group : groups) {
-            kernels.copy(group.group().master(), group.anchor());
-            Tensor momentum = group.momentum();
-            if (momentum != null) {
-                kernels.zero(momentum);
-            }
-        }
+        groups.forEach(group -> begin(group, kernels));
         kernels.finish();
         try (FillingRoom room = new FillingRoom()) {
             for (Parameter p : parameters.trained()) {
@@ -199,6 +234,35 @@ public final class OuterState {
         }
         groups.forEach(group -> group.group().masterChanged(kernels));
         return underWay;
+    }
+
+    private static void begin(OfGroup group, Kernels kernels) {
+        SwappedGroup files = group.group().files();
+        if (files != null) {
+            files.anchorHere();
+            return;
+        }
+        kernels.copy(group.group().master(), group.anchor());
+        Tensor momentum = group.momentum();
+        if (momentum != null) {
+            kernels.zero(momentum);
+        }
+    }
+
+    /** Returns the step after which a difference was noted that is swapped; below 0 for none. */
+    public long noted() {
+        return difference == null ? NONE : difference.step();
+    }
+
+    /**
+     * The difference is that after a step.
+     *
+     * @param until the last step that may begin before its mean is applied
+     */
+    public void keepDifference(long step, long until) {
+        if (difference != null) {
+            difference.seal(step, until);
+        }
     }
 
     private static boolean fill(
@@ -268,24 +332,47 @@ public final class OuterState {
 
     /** Forwards read the outer parameters until {@link #readOwn}. */
     public void readAnchors(Kernels kernels) {
-        groups.forEach(group -> group.group().readInstead(group.anchor(), kernels));
+        read(true, kernels);
     }
 
     /** Forwards read the replica's own parameters again. */
     public void readOwn(Kernels kernels) {
-        groups.forEach(group -> group.group().readInstead(group.group().master(), kernels));
+        read(false, kernels);
+    }
+
+    private void read(boolean anchors, Kernels kernels) {
+        for (OfGroup group : groups) {
+            SwappedGroup files = group.group().files();
+            if (files != null) {
+                files.loadOuter(anchors);
+            } else {
+                group.group()
+                        .readInstead(anchors ? group.anchor() : group.group().master(), kernels);
+            }
+        }
     }
 
     /** Notes how far this replica has come with a fragment. */
     public void takeDifference(int fragment, Kernels kernels) {
         kernels.zero(own);
-        of(fragment)
-                .forEach(
-                        group -> {
-                            Tensor difference = group.within(own);
-                            kernels.copy(group.anchor(), difference);
-                            kernels.subtract(group.group().master(), difference);
-                        });
+        of(fragment).forEach(group -> takeDifference(group, kernels));
+    }
+
+    private void takeDifference(OfGroup group, Kernels kernels) {
+        Tensor all = group.within(own);
+        SwappedGroup files = group.group().files();
+        if (files == null) {
+            kernels.copy(group.anchor(), all);
+            kernels.subtract(group.group().master(), all);
+            return;
+        }
+        files.compare(
+                (first, anchor, master) -> {
+                    Tensor part = Stretches.of(all, first, anchor.elements());
+                    kernels.copy(anchor, part);
+                    kernels.subtract(master, part);
+                    kernels.finish();
+                });
     }
 
     /** Begins to add up what replicas have noted of a fragment, or to tell each other. */
@@ -324,38 +411,65 @@ public final class OuterState {
                 columns);
     }
 
-    /** Applies the outer optimizer to a fragment, whose collective is done. */
-    public void apply(int fragment, Kernels kernels) {
+    /**
+     * Applies the outer optimizer to a fragment, whose collective is done.
+     *
+     * @param turn the step after which its difference was noted
+     */
+    public void apply(int fragment, long turn, Kernels kernels) {
         addDecoded(fragment, kernels);
+        of(fragment).forEach(group -> apply(group, turn, kernels));
+        exchanged.forEach(SwappedRow::leave);
+    }
+
+    private void apply(OfGroup group, long turn, Kernels kernels) {
+        Tensor total = group.within(sum);
+        SwappedGroup files = group.group().files();
+        if (files == null) {
+            move(total, group.anchor(), group.momentum(), kernels);
+            follow(group.anchor(), group.group().master(), kernels);
+            group.group().masterChanged(kernels);
+            return;
+        }
+        files.renewOuter(
+                turn,
+                (first, anchor, momentum) -> {
+                    Tensor part = Stretches.of(total, first, anchor.elements());
+                    move(part, anchor, momentum, kernels);
+                    kernels.finish();
+                },
+                (_, anchor, master) -> {
+                    follow(anchor, master, kernels);
+                    kernels.finish();
+                });
+    }
+
+    /** The outer step of some elements. */
+    private void move(Tensor total, Tensor anchor, @Nullable Tensor velocity, Kernels kernels) {
         float mean = 1f / replicas;
         float rate = (float) settings.learningRate();
         float momentum = (float) settings.momentum();
+        if (velocity == null) {
+            kernels.blend(-rate * mean, total, 1, anchor);
+            return;
+        }
+        kernels.blend(mean, total, momentum, velocity);
+        if (settings.nesterov()) {
+            kernels.blend(-rate * mean, total, 1, anchor);
+            kernels.blend(-rate * momentum, velocity, 1, anchor);
+        } else {
+            kernels.blend(-rate, velocity, 1, anchor);
+        }
+    }
+
+    /** The replica's own parameters after it. */
+    private void follow(Tensor anchor, Tensor master, Kernels kernels) {
         float stays = (float) settings.ownShare();
-        of(fragment)
-                .forEach(
-                        group -> {
-                            Tensor total = group.within(sum);
-                            Tensor velocity = group.momentum();
-                            Tensor anchor = group.anchor();
-                            if (velocity == null) {
-                                kernels.blend(-rate * mean, total, 1, anchor);
-                            } else {
-                                kernels.blend(mean, total, momentum, velocity);
-                                if (settings.nesterov()) {
-                                    kernels.blend(-rate * mean, total, 1, anchor);
-                                    kernels.blend(-rate * momentum, velocity, 1, anchor);
-                                } else {
-                                    kernels.blend(-rate, velocity, 1, anchor);
-                                }
-                            }
-                            Tensor master = group.group().master();
-                            if (stays == 0) {
-                                kernels.copy(anchor, master);
-                            } else {
-                                kernels.blend(1 - stays, anchor, stays, master);
-                            }
-                            group.group().masterChanged(kernels);
-                        });
+        if (stays == 0) {
+            kernels.copy(anchor, master);
+        } else {
+            kernels.blend(1 - stays, anchor, stays, master);
+        }
     }
 
     /** Adds up what replicas have told each other, in their order. */

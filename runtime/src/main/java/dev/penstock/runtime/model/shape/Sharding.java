@@ -45,7 +45,13 @@ public record Sharding(
 
     private static Sharding divided(GptSettings settings, RankPlace place) {
         if (settings.outer().isPresent()) { // replicas are not equal, so they divide nothing
-            return new Sharding(0, 1, 0, settings.gradientSum());
+            return new Sharding(
+                    0,
+                    1,
+                    0,
+                    settings.gradientSum(),
+                    settings.zero().swap().isPresent(),
+                    OptimizerState.FLOAT32);
         }
         int replicas = settings.grid().data() * settings.grid().context();
         // who of those that hold the same speaks for all changes where ranks may be absent

@@ -67,6 +67,9 @@ import dev.penstock.runtime.model.swap.SwapSpace;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -75,7 +78,6 @@ import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A stage of a model on one device: some blocks, the embedding if it is the first, the head if it
@@ -321,12 +323,7 @@ public final class GptStage implements StageProgram {
                                 place,
                                 batches);
                 stages.add(stage);
-                stage.beginSwap(source);
-            }
-            for (GptStage stage : stages) {
-                if (stage.outer != null) {
-                    stage.outer.fill(source);
-                }
+                stage.fill(source);
             }
             return stages;
         } catch (RuntimeException e) {
@@ -335,11 +332,14 @@ public final class GptStage implements StageProgram {
         }
     }
 
-    /** What is swapped has its first values, or those of an update that was committed. */
-    private void beginSwap(ParameterSource source) {
+    /** What is swapped gets its first values, or those of an update that was committed. */
+    private void fill(ParameterSource source) {
+        source.swapped().ifPresent(optimizer::continueAfter);
+        if (outer != null) {
+            outer.fill(source);
+        }
         SwapSpace swap = scopes.swap();
         if (swap != null) {
-            source.swapped().ifPresent(optimizer::renew);
             swap.complete();
         }
     }
@@ -496,6 +496,7 @@ public final class GptStage implements StageProgram {
         begun = NOTHING;
         if (kind == StepKind.TRAIN) {
             gradients.begin();
+            optimizer.begin(step);
             begun = step;
         }
     }
@@ -914,16 +915,16 @@ public final class GptStage implements StageProgram {
 
     @Override
     public void update(long step, double clipFactor) {
+        // gradients of replicas that take steps alone are divided by the tokens of all
+        double factor = outer == null ? clipFactor : clipFactor * settings.grid().data();
         SwapSpace swap = scopes.swap();
-        if (swap != null) {
-            var commit = new SwapCommit(step, clipFactor);
+        if (swap == null) {
+            optimizer.update(step, factor);
+        } else {
+            SwapCommit commit = optimizer.commit(step, factor);
             swap.commit(commit);
             optimizer.renew(commit);
-            gradients.end();
-            return;
         }
-        // gradients are divided by the tokens of all replicas
-        optimizer.update(step, outer == null ? clipFactor : clipFactor * settings.grid().data());
         gradients.end();
         if (outer != null) {
             outer.afterUpdate(step);

@@ -8,9 +8,11 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.runtime.model.parameters.OuterState;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.OuterSettings;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.List;
 import java.util.OptionalInt;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Says when a stage of a replica that takes steps alone exchanges with the other replicas, and
@@ -62,12 +64,32 @@ final class OuterAverage {
     }
 
     /**
-     * Goes on from where a checkpoint was taken; to be called when the parameters are filled.
+     * Continues from where a checkpoint was taken, or from what is swapped; to be called when the
+     * parameters are filled, or are those of the last update.
      *
      * @param source of what a checkpoint has beside the parameters
      */
     void fill(ParameterSource source) {
-        fragment = state.fill(source, replica, kernels);
+        source.swapped()
+                .ifPresentOrElse(
+                        commit -> continueAfter(commit.step()),
+                        () -> fragment = state.fill(source, replica, kernels));
+    }
+
+    /**
+     * A replica that was killed may have noted no difference yet, and may have applied a mean to
+     * some groups or to all: all replicas exchange once more, and the groups know.
+     */
+    private void continueAfter(long step) {
+        long noted = state.noted();
+        if (noted != step) {
+            afterUpdate(step);
+        }
+        updated = step;
+        if (fragment == NONE && noted >= 0 && noted + settings.lag() >= step) {
+            fragment = settings.at(noted).orElseThrow();
+            taken = noted;
+        }
     }
 
     void connect(CollectiveGroup replicas) {
@@ -82,6 +104,7 @@ final class OuterAverage {
         }
         if (fragment != NONE && taken == UNKNOWN) {
             taken = settings.lastTurn(fragment, step - 1);
+            state.keepDifference(taken, taken + settings.lag());
         }
         if (fragment != NONE && applied && step > taken + settings.lag() + 1) {
             fragment = NONE;
@@ -117,7 +140,7 @@ final class OuterAverage {
             group.await(running);
         }
         if (!applied) {
-            state.apply(fragment, kernels);
+            state.apply(fragment, taken, kernels);
             applied = true;
             if (readsAnchors) {
                 state.readAnchors(kernels); // the rounded copies of which follow the parameters
@@ -142,6 +165,8 @@ final class OuterAverage {
             collective = null;
             applied = false;
             state.takeDifference(fragment, kernels);
+            kernels.finish();
+            state.keepDifference(step, step + settings.lag());
         }
     }
 

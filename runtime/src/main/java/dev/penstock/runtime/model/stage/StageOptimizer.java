@@ -12,18 +12,28 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.swap.SwappedGroup;
+
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.LongStream;
 
 /**
  * AdamW over a rank's part of a stage's parameters: some decay, others do not, whatever group they
  * lie in.
  */
 final class StageOptimizer {
+    private static final long UNKNOWN = -1;
+
     private final Kernels kernels;
     private final AdamWSettings settings;
     private final StageParameters parameters;
     private long skipped;
+
+    /** The step of the last update, once the first step has begun. */
+    private long last = UNKNOWN;
+
+    /** The steps that overflowed since the run began in this process or an earlier one. */
+    private final List<Long> overflows = new ArrayList<>();
 
     StageOptimizer(Kernels kernels, AdamWSettings settings, StageParameters parameters) {
         this.kernels = kernels;
@@ -43,6 +53,19 @@ final class StageOptimizer {
                 step(step - skipped, clipFactor));
     }
 
+    /** A training step begins. */
+    void begin(long step) {
+        if (last == UNKNOWN) {
+            last = step - 1;
+        }
+    }
+
+    /** Returns the record of an update; the steps since the one before it overflowed. */
+    SwapCommit commit(long step, double clipFactor) {
+        LongStream.range(last + 1, step).forEach(overflows::add);
+        return new SwapCommit(step, clipFactor, last, skipped, overflows);
+    }
+
     private boolean decays(Parameter parameter) {
         return settings.decayAll() || !parameter.spec().vector();
     }
@@ -58,22 +81,30 @@ final class StageOptimizer {
                 clipFactor);
     }
 
+    /** Continues after an update of an earlier process, which it may have left unfinished. */
+    void continueAfter(SwapCommit commit) {
+        overflows.addAll(commit.overflows());
+        renew(commit);
+    }
+
     /**
      * Updates groups that are swapped, one after another, as far as they are not yet.
      *
      * @throws DeviceException if one is of another step
      */
     void renew(SwapCommit commit) {
-        AdamWStep step = step(commit.step(), commit.clipFactor());
+        last = commit.step();
+        AdamWStep step = step(commit.step() - commit.skipped(), commit.clipFactor());
         for (ParameterGroup group : parameters.groups()) {
             SwappedGroup files = requireNonNull(group.files());
             if (files.step() != commit.step()) {
-                if (files.step() >= 0 && files.step() != commit.step() - 1) {
+                if (files.step() >= 0 && files.step() != commit.before()) {
                     throw new DeviceException(
-                            "update of the state of %s to step %d: expected the state after the step before, got that after step %d; go on with --resume"
+                            "update of the state of %s to step %d: expected the state after step %d, got that after step %d; go on with --resume"
                                     .formatted(
                                             files.gradient().buffer().name(),
                                             commit.step(),
+                                            commit.before(),
                                             files.step()));
                 }
                 List<Parameter> own =

@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
+
 import java.util.function.Consumer;
 
 /** Groups without files, of which only the bytes are known. */
@@ -27,7 +28,12 @@ public final class CountedSwap implements SwapSpace {
         int columns = Math.toIntExact(elements);
         int words = Math.toIntExact(form.bytes(elements) / Float.BYTES);
         var state = new SwappedGroup.State(row(columns), row(words), row(words));
-        return new Counted(state, row(columns));
+        return new Counted(state, row(columns), counting);
+    }
+
+    @Override
+    public SwappedRow row(String name, DType type, long columns) {
+        return new CountedRow(counting.tensor(name, type, 1, Math.toIntExact(columns)));
     }
 
     private Tensor row(int columns) {
@@ -48,7 +54,21 @@ public final class CountedSwap implements SwapSpace {
     @Override
     public void close() {}
 
-    private record Counted(State state, Tensor gradient) implements SwappedGroup {
+    private record CountedRow(Tensor tensor) implements SwappedRow {
+        @Override
+        public long step() {
+            return SwapState.FIRST;
+        }
+
+        @Override
+        public void seal(long step, long until) {}
+
+        @Override
+        public void leave() {}
+    }
+
+    private record Counted(State state, Tensor gradient, DeviceScope counting)
+            implements SwappedGroup {
         @Override
         public long step() {
             return SwapState.FIRST;
@@ -70,5 +90,30 @@ public final class CountedSwap implements SwapSpace {
 
         @Override
         public void renew(long step, Consumer<Stretch> update) {}
+
+        @Override
+        public void addOuter(boolean momentum) {
+            Tensor _ = counting.tensor("anchor", DType.F32, 1, gradient.columns());
+            if (momentum) {
+                Tensor _ = counting.tensor("momentum", DType.F32, 1, gradient.columns());
+            }
+        }
+
+        @Override
+        public Outer outer() {
+            return new Outer(gradient, null);
+        }
+
+        @Override
+        public void anchorHere() {}
+
+        @Override
+        public void loadOuter(boolean instead) {}
+
+        @Override
+        public void compare(OwnStep reader) {}
+
+        @Override
+        public void renewOuter(long turn, OuterStep ofOuter, OwnStep ofOwn) {}
     }
 }

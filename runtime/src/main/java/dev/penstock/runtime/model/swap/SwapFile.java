@@ -7,6 +7,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceException;
+
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -22,7 +23,7 @@ import java.util.zip.CRC32C;
  * A file of parts that are valid only if its header says so.
  *
  * <pre>
- *   byte 0   magic   step   number of parts   (bytes   CRC-32C) of each
+ *   byte 0   magic   step   turn   number of parts   (bytes   CRC-32C) of each
  *     4096   the parts, one after another
  * </pre>
  *
@@ -33,12 +34,13 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
     /** A page. */
     static final int HEADER_BYTES = 4096;
 
-    private static final long MAGIC = 0x50415753_324B4E50L;
+    private static final long MAGIC = 0x50415753_334B4E50L;
     private static final int MOST_PARTS = 100;
     private static final int BLOCK_BYTES = 1 << 20;
     private static final int STEP_AT = 8;
-    private static final int COUNT_AT = 16;
-    private static final int PARTS_AT = 24;
+    private static final int TURN_AT = 16;
+    private static final int COUNT_AT = 24;
+    private static final int PARTS_AT = 32;
     private static final long UNSEALED = Long.MIN_VALUE;
 
     private Path path;
@@ -47,7 +49,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
     private final List<Long> parts;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment mapped;
-    private long step = UNSEALED;
+    private Stamp stamp = new Stamp(UNSEALED, UNSEALED);
     private List<Long> sealed = List.of();
 
     /**
@@ -57,6 +59,15 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
      * @param dropsPages whether the page cache keeps nothing of what is done with
      */
     record Use(boolean maps, boolean dropsPages) {}
+
+    /**
+     * When parts are valid.
+     *
+     * @param step after which
+     * @param turn the step of the last outer turn that is in them; of a difference, the last step
+     *     that is taken while its mean is formed
+     */
+    record Stamp(long step, long turn) {}
 
     private SwapFile(Path path, Use use, FileChannel channel, long bytes, List<Long> parts)
             throws IOException {
@@ -112,14 +123,17 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
             List<Long> parts = new ArrayList<>();
             List<Long> sums = new ArrayList<>();
             long count = header.getLong(COUNT_AT);
-            if (header.getLong(0) == MAGIC && count >= 0 && count <= MOST_PARTS) {
+            boolean valid = header.getLong(0) == MAGIC && count >= 0 && count <= MOST_PARTS;
+            if (valid) {
                 for (int part = 0; part < count; part++) {
                     parts.add(header.getLong(PARTS_AT + 16 * part));
                     sums.add(header.getLong(PARTS_AT + 16 * part + 8));
                 }
             }
             var file = new SwapFile(path, use, channel, bytes, parts);
-            file.step = header.getLong(STEP_AT);
+            if (valid) {
+                file.stamp = new Stamp(header.getLong(STEP_AT), header.getLong(TURN_AT));
+            }
             file.sealed = sums;
             return file;
         }
@@ -156,6 +170,10 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
 
     @Override
     public void write(long offset, MemorySegment source) {
+        if (use.maps()) {
+            mapped.asSlice(offset, source.byteSize()).copyFrom(source);
+            return;
+        }
         try (FileChannel channel = FileChannel.open(path, WRITE)) {
             write(channel, offset, source);
         } catch (IOException e) {
@@ -193,16 +211,17 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         FilePages.writeBack(path);
     }
 
-    /** Declares what was written valid after a step; durable when this returns. */
-    void seal(long newStep) throws IOException {
+    /** Declares what was written valid; durable when this returns. */
+    void seal(Stamp newStamp) throws IOException {
         try (FileChannel channel = FileChannel.open(path, WRITE)) {
-            seal(channel, newStep, sums());
+            seal(channel, newStamp, sums());
         }
     }
 
-    private void seal(FileChannel channel, long newStep, List<Long> sums) throws IOException {
+    private void seal(FileChannel channel, Stamp newStamp, List<Long> sums) throws IOException {
         ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
-        header.putLong(0, MAGIC).putLong(STEP_AT, newStep).putLong(COUNT_AT, parts.size());
+        header.putLong(0, MAGIC).putLong(STEP_AT, newStamp.step());
+        header.putLong(TURN_AT, newStamp.turn()).putLong(COUNT_AT, parts.size());
         for (int part = 0; part < parts.size(); part++) {
             header.putLong(PARTS_AT + 16 * part, parts.get(part));
             header.putLong(PARTS_AT + 16 * part + 8, sums.get(part));
@@ -218,7 +237,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         if (use.dropsPages()) {
             FilePages.drop(path, 0, 0);
         }
-        step = newStep;
+        stamp = newStamp;
         sealed = sums;
     }
 
@@ -271,9 +290,9 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
             written.set(part, written.get(part) + bytes.byteSize());
         }
 
-        /** Declares the parts, all written, valid after a step; durable when this returns. */
-        void seal(long newStep) throws IOException {
-            SwapFile.this.seal(channel, newStep, sums.stream().map(CRC32C::getValue).toList());
+        /** Declares the parts, all written, valid; durable when this returns. */
+        void seal(Stamp newStamp) throws IOException {
+            SwapFile.this.seal(channel, newStamp, sums.stream().map(CRC32C::getValue).toList());
         }
 
         @Override
@@ -294,7 +313,22 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
 
     /** The step that was sealed. */
     long step() {
-        return step;
+        return stamp.step();
+    }
+
+    /** The turn that was sealed. */
+    long turn() {
+        return stamp.turn();
+    }
+
+    /** Returns the bytes of each part. */
+    List<Long> partBytes() {
+        return parts;
+    }
+
+    /** Returns how many parts there are. */
+    int parts() {
+        return parts.size();
     }
 
     private List<Long> sums() throws IOException {

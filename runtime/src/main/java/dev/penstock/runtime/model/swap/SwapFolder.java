@@ -2,17 +2,21 @@ package dev.penstock.runtime.model.swap;
 
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.WRITE;
+import static java.util.stream.Collectors.joining;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
+
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -24,9 +28,11 @@ import java.util.function.Consumer;
  *
  * <pre>
  *   groups        names and sizes; there only when all groups have values
- *   commit        the newest update: step and clip factor
+ *   commit        the newest update: step, clip factor, the update before, steps that overflowed
  *   0-h.0.state   parameters and moments; replaced as a whole by every update
  *   0-h.0.grad    the gradient of the step under way
+ *   0-h.0.outer   of replicas that take steps alone: outer parameters and momentum
+ *   difference    likewise: how far this replica has come with a fragment
  * </pre>
  *
  * <p>A kill at any time leaves files from which {@link SwapState} finds the newest committed step.
@@ -35,10 +41,14 @@ public final class SwapFolder implements SwapSpace {
     static final String GROUPS = "groups";
     static final String COMMIT = "commit";
 
+    /** The row of which {@link SwapState} knows. */
+    public static final String DIFFERENCE = "difference";
+
     private final Path folder;
     private final boolean kept;
     private final FiledGroup.Shared shared;
     private final List<FiledGroup> groups = new ArrayList<>();
+    private final List<FiledRow> rows = new ArrayList<>();
     private final ExecutorService loads =
             Executors.newSingleThreadExecutor(Thread.ofVirtual().name("swap-load").factory());
     private final FileChannel lock;
@@ -123,6 +133,19 @@ public final class SwapFolder implements SwapSpace {
     }
 
     @Override
+    public SwappedRow row(String name, DType type, long columns) {
+        SwapFile file =
+                shared.file(
+                        folder.resolve(name),
+                        List.of(columns * type.bytes()),
+                        shared.ofGradient(),
+                        kept);
+        var row = new FiledRow(file, type, Math.toIntExact(columns), shared);
+        rows.add(row);
+        return row;
+    }
+
+    @Override
     public void complete() {
         if (kept) {
             return;
@@ -133,7 +156,32 @@ public final class SwapFolder implements SwapSpace {
 
     @Override
     public void commit(SwapCommit update) {
-        write(COMMIT, update.step() + " " + Double.toHexString(update.clipFactor()));
+        write(COMMIT, text(update));
+    }
+
+    private static String text(SwapCommit update) {
+        return "%d %s %d %d"
+                        .formatted(
+                                update.step(),
+                                Double.toHexString(update.clipFactor()),
+                                update.before(),
+                                update.skipped())
+                + update.overflows().stream().map(step -> " " + step).collect(joining());
+    }
+
+    /** Returns what a commit's text says. */
+    static SwapCommit parse(Path file, String text) throws IOException {
+        String[] words = text.split(" ", -1);
+        if (words.length < 4) {
+            throw new IOException(
+                    file + ": expected a step, a clip factor, the step before and skipped steps");
+        }
+        return new SwapCommit(
+                Long.parseLong(words[0]),
+                Double.parseDouble(words[1]),
+                Long.parseLong(words[2]),
+                Long.parseLong(words[3]),
+                Arrays.stream(words).skip(4).map(Long::valueOf).toList());
     }
 
     private void write(String name, String text) {
@@ -148,7 +196,8 @@ public final class SwapFolder implements SwapSpace {
 
     @Override
     public long bytes() {
-        return groups.stream().mapToLong(FiledGroup::bytes).sum();
+        return groups.stream().mapToLong(FiledGroup::bytes).sum()
+                + rows.stream().mapToLong(FiledRow::bytes).sum();
     }
 
     @Override
@@ -165,6 +214,7 @@ public final class SwapFolder implements SwapSpace {
     public void close() {
         loads.close();
         groups.forEach(FiledGroup::close);
+        rows.forEach(FiledRow::close);
         try {
             lock.close();
         } catch (IOException e) {

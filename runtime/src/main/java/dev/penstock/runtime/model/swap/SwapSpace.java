@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.swap;
 
+import dev.penstock.cuda.device.DType;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
 
@@ -16,13 +17,21 @@ public interface SwapSpace extends AutoCloseable {
      */
     SwappedGroup group(String name, long elements, OptimizerState form);
 
+    /**
+     * Makes room for a row that belongs to no group, zero, or finds what an earlier process left of
+     * it.
+     *
+     * @param name of the row, the only one in the stage
+     */
+    SwappedRow row(String name, DType type, long columns);
+
     /** All groups have their first values: from now on the next process may find them. */
     void complete();
 
     /** An update is about to change the groups; durable when this returns. */
     void commit(SwapCommit update);
 
-    /** Bytes of all groups, gradients among them. */
+    /** Bytes of all groups and rows, gradients among them. */
     long bytes();
 
     /** Nanoseconds that loads have taken so far. */

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.swap;
 
 import dev.penstock.runtime.model.shape.SwapCommit;
+
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -107,7 +108,8 @@ public final class SwapState {
             Optional<SwapCommit> newest = newest(folders);
             if (newest.isPresent()) {
                 for (Path folder : folders) {
-                    requireStep(folder, newest.get().step());
+                    requireStep(folder, newest.get());
+                    requireDifference(folder, newest.get().step());
                 }
             }
             return newest;
@@ -149,28 +151,28 @@ public final class SwapState {
         for (Path folder : folders) {
             Path file = folder.resolve(SwapFolder.COMMIT);
             if (Files.exists(file)) {
-                String[] words = Files.readString(file).split(" ", -1);
-                if (words.length != 2) {
-                    throw new IOException(file + ": expected a step and a clip factor");
-                }
-                found.add(new SwapCommit(Long.parseLong(words[0]), Double.parseDouble(words[1])));
+                found.add(SwapFolder.parse(file, Files.readString(file)));
             }
         }
         return found.stream().max((a, b) -> Long.compare(a.step(), b.step()));
     }
 
-    private static void requireStep(Path folder, long step) throws IOException {
+    private static void requireStep(Path folder, SwapCommit update) throws IOException {
+        long step = update.step();
         for (String line : Files.readAllLines(folder.resolve(SwapFolder.GROUPS))) {
             String name = line.split(" ", -1)[0];
+            if (FiledGroup.hasOuter(line)) {
+                long _ = wholeStep(folder.resolve(name + FiledGroup.OUTER));
+            }
             Path state = folder.resolve(name + FiledGroup.STATE);
             long is = wholeStep(state);
             if (is == step) {
                 continue;
             }
-            if (is != step - 1 && is != FIRST) {
+            if (is != update.before() && is != FIRST) {
                 throw new IOException(
-                        "%s: expected the state after step %d or the one before, got step %d"
-                                .formatted(state, step, is));
+                        "%s: expected the state after step %d or %d, got step %d"
+                                .formatted(state, step, update.before(), is));
             }
             Path gradient = folder.resolve(name + FiledGroup.GRADIENT);
             long of = wholeStep(gradient);
@@ -178,6 +180,18 @@ public final class SwapState {
                 throw new IOException(
                         "%s: expected the gradient of step %d, got that of step %d"
                                 .formatted(gradient, step, of));
+            }
+        }
+    }
+
+    /** A difference whose mean may be unfinished is needed; others are written over at will. */
+    private static void requireDifference(Path folder, long step) throws IOException {
+        Path file = folder.resolve(SwapFolder.DIFFERENCE);
+        if (Files.exists(file)) {
+            try (SwapFile difference = SwapFile.open(file, new SwapFile.Use(false, false))) {
+                if (difference.turn() >= step && !difference.isWhole()) {
+                    throw new IOException(file + " is torn");
+                }
             }
         }
     }

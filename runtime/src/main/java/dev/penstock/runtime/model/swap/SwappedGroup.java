@@ -2,6 +2,9 @@ package dev.penstock.runtime.model.swap;
 
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.Tensor;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.function.Consumer;
 
 /**
@@ -59,4 +62,46 @@ public interface SwappedGroup {
      * @param gradient a copy of theirs, which the update may change
      */
     record Stretch(State state, long first, Tensor gradient) {}
+
+    /**
+     * The outer parameters of replicas that take steps alone, and their momentum; see {@link
+     * dev.penstock.runtime.model.shape.OuterSettings}. Like {@link State}.
+     */
+    record Outer(Tensor anchor, @Nullable Tensor momentum) {}
+
+    /** Makes room for outer state, zero, or finds what an earlier process left of it. */
+    void addOuter(boolean momentum);
+
+    /** The newest whole outer state: another after every {@link #renewOuter}. */
+    Outer outer();
+
+    /** The outer parameters begin as the parameters are. */
+    void anchorHere();
+
+    /** Says whether {@link #load} brings the outer parameters instead. */
+    void loadOuter(boolean instead);
+
+    /** What is done with copies of some elements, counted from the first of the group. */
+    interface OuterStep {
+        void take(long first, Tensor anchor, @Nullable Tensor momentum);
+    }
+
+    /** What is done with copies of some elements, likewise. */
+    interface OwnStep {
+        void take(long first, Tensor anchor, Tensor own);
+    }
+
+    /** Shows the outer parameters beside the own ones, a stretch at a time. */
+    void compare(OwnStep reader);
+
+    /**
+     * Replaces the outer state by that with a turn, and then the parameters by what follows from
+     * it. What already has the turn in it stays as it is, so that an interrupted replacement can be
+     * continued.
+     *
+     * @param turn the step of the turn
+     * @param ofOuter changes outer parameters and momentum
+     * @param ofOwn changes the parameters
+     */
+    void renewOuter(long turn, OuterStep ofOuter, OwnStep ofOwn);
 }

@@ -5,10 +5,18 @@ import static org.assertj.core.api.Assertions.withinPercentage;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.launch.RunParts;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,14 +25,15 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 class PlanCommandTest {
     private static final String LAPTOPS = "../sample-configs/hardware/4-laptops.conf";
     private static final String SMALL = "layers=4,width=256,heads=4,vocabulary=256,sequence=256";
+    private static final String MODEL =
+            """
+            model { layers = 4, width = 256, heads = 4, vocabulary = 256, context = 256, tied = true }
+            data { source = pom.xml, tokenizer = bytes }
+            """;
     private static final JsonMapper JSON = JsonMapper.builder().build();
 
     @TempDir Path folder;
@@ -366,6 +375,40 @@ class PlanCommandTest {
         assertThat(JSON.readTree(check.out()).get("sentBytes"))
                 .isNotEmpty()
                 .isEqualTo(answer.get("sentBytes"));
+    }
+
+    /**
+     * Its state alone is 50 MiB: no plan fits, but what swaps does; a plan with 58 MiB recomputes.
+     */
+    @ParameterizedTest
+    @CsvSource({"45, swap everything, false", "58, optimizer state in 8 bits, true"})
+    void whereTheModelDoesNotFitAsItIsTheWaysThatDoFollow(
+            int mebibytes, String expected, boolean planned) throws IOException {
+        Path box =
+                Files.writeString(
+                        folder.resolve("box.conf"),
+                        "nodes = [{ name = box, memory = %d MiB, peak-tflops = 0.05, memory-bandwidth = 5 GB }]"
+                                .formatted(mebibytes));
+        String[] request = {"--hardware=" + box, "--model", SMALL, "--batch=16", "--top=9"};
+
+        Cli shown = plan(request);
+        JsonNode answer = JSON.readTree(plan(with(request, "--json")).out());
+
+        assertThat(shown.exitCode()).isEqualTo(ExitCode.OK);
+        assertThat(shown.out()).contains("one device, " + expected);
+        assertThat(answer.get("plans").isEmpty()).isEqualTo(!planned);
+        List<String> names = new ArrayList<>();
+        for (JsonNode way : answer.get("ways")) {
+            names.add(way.get("name").asText());
+            List<String> settings = new ArrayList<>();
+            way.get("settings").forEach(setting -> settings.add(setting.asText()));
+            var proof = RunParts.proof(ConfigLoader.loadOfRun("run", MODEL, settings));
+            assertThat(way.get("heldBytes").asLong()).isLessThanOrEqualTo((long) mebibytes << 20);
+            if (!way.get("name").asText().startsWith("fit")) { // which is chosen before the proof
+                assertThat(proof.held().largest()).isEqualTo(way.get("heldBytes").asLong());
+            }
+        }
+        assertThat(names).contains(expected);
     }
 
     @Test

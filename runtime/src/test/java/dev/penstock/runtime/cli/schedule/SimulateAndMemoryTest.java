@@ -4,15 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.command.ExitCode;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Critical path, traffic, stragglers and memory in bytes, from the command line. */
 class SimulateAndMemoryTest {
@@ -282,5 +285,28 @@ class SimulateAndMemoryTest {
         assertThat(forPeople.out())
                 .containsPattern(
                         "best codec: int8: over 10 Mbit/s a step takes [0-9.]+ ms instead of [0-9.]+ s");
+    }
+
+    @Test
+    void theUpdateThatAProfileHoldsIsPartOfTheStepThatIsMeasured(@TempDir Path run)
+            throws IOException {
+        String ops = "penstock profile 1\nforward 0s0 1000\nbackward 0s0 2000\n";
+        String[] simulate = {
+            "schedule",
+            "simulate",
+            "--kind=gpipe",
+            "--ranks=1",
+            "--micro-batches=4",
+            "--profile=" + run
+        };
+        Files.writeString(run.resolve("profile.txt"), ops + "update 700\n");
+
+        String out = Cli.run(simulate).out();
+
+        assertThat(out)
+                .contains("makespan 12000,")
+                .contains("with the commit and the update that follow, as measured: step 12700");
+        Files.writeString(run.resolve("profile.txt"), ops);
+        assertThat(Cli.run(simulate).out()).contains("makespan 12000,").doesNotContain("step 1");
     }
 }

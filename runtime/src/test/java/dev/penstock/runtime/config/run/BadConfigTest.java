@@ -5,16 +5,18 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.List;
+
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 
 class BadConfigTest {
     @TempDir Path folder;
@@ -83,7 +85,6 @@ device { kind = cuda, gemm = java }       | device.gemm               | auto, cu
 device.swap = disk, pipeline.chunks = 2, schedule.kind = breadth-first | device.swap | none where several ranks share a replica | disk | stages on a rank are pipeline.chunks
 device.swap = disk, pipeline.stages = 1 | device.swap | none where the model is one stage | disk | try schedule.kind = breadth-first and pipeline.chunks = 4
 device.swap = disk, pipeline { stages = 1, chunks = 4 }, schedule.kind = breadth-first, parallel { data = 2, zero.stage = 1 } | device.swap | none where replicas divide state | disk | leave parallel.zero out
-device.swap = disk, pipeline { stages = 1, chunks = 4 }, schedule.kind = breadth-first, parallel { data = 2, outer.every = 4 } | device.swap | none where replicas take steps alone | disk | leave parallel.outer out
 device.swap = disk, pipeline { stages = 1, chunks = 4 }, schedule.kind = breadth-first, optimizer.gradient-sum = fixed-point | device.swap | none where gradients are summed exactly | disk | leave optimizer.gradient-sum out
 device.swap = disk, pipeline { stages = 1, chunks = 4 }, schedule.kind = breadth-first, fine-tune.freeze = ["h.0.*"] | device.swap | none where only some of the model is trained | disk | train all of it
 device.kind = cuda, optimizer.state = int8 | optimizer.state | float32 where device.kind = cuda | int8 | parallel.zero.stage = 1

@@ -3,7 +3,10 @@ package dev.penstock.runtime.model.swap;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
@@ -11,6 +14,10 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.disk.SmallDisk;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -24,8 +31,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import java.util.stream.Stream;
 
 /** Groups in files, killed at every write of an update. */
 class SwapFolderTest {
@@ -56,6 +62,24 @@ class SwapFolderTest {
                 });
     }
 
+    /** An outer turn of as little use: what it makes depends on how often it is applied. */
+    private static void turn(SwappedGroup group, long step) {
+        group.renewOuter(
+                step,
+                (first, anchor, momentum) -> {
+                    for (int i = 0; i < anchor.columns(); i++) {
+                        float old = get(anchor, i);
+                        set(anchor, i, 3 * old + first + i);
+                        set(requireNonNull(momentum), i, old);
+                    }
+                },
+                (_, anchor, own) -> {
+                    for (int i = 0; i < own.columns(); i++) {
+                        set(own, i, 2 * get(own, i) + get(anchor, i));
+                    }
+                });
+    }
+
     private static float get(Tensor row, int i) {
         return row.segment().getAtIndex(ValueLayout.JAVA_FLOAT, i);
     }
@@ -80,15 +104,18 @@ class SwapFolderTest {
             for (int g = 0; g < GROUPS; g++) {
                 groups.add(folder.group("h." + g, ELEMENTS, OptimizerState.FLOAT32));
             }
+            groups.forEach(group -> group.addOuter(true));
             if (kept.isEmpty()) {
                 byte[] ones = new byte[ELEMENTS * Float.BYTES];
                 Arrays.fill(ones, (byte) 1);
                 groups.forEach(group -> group.state().master().write(MemorySegment.ofArray(ones)));
+                groups.forEach(SwappedGroup::anchorHere);
             }
             for (SwappedGroup group : groups) {
                 if (kept.isPresent() && group.step() != kept.get().step()) {
                     update(group, kept.get());
                 }
+                kept.ifPresent(commit -> turn(group, commit.step()));
             }
             folder.complete();
         }
@@ -103,11 +130,19 @@ class SwapFolderTest {
             var commit = new SwapCommit(step, 0.5 + step);
             folder.commit(commit);
             groups.forEach(group -> update(group, commit));
+            groups.forEach(group -> turn(group, step));
         }
 
         List<Integer> sums() {
             return groups.stream()
-                    .map(g -> g.state().master().contents().asByteBuffer().hashCode())
+                    .flatMap(
+                            g ->
+                                    Stream.of(
+                                            g.state().master(),
+                                            g.state().m(),
+                                            g.outer().anchor(),
+                                            requireNonNull(g.outer().momentum())))
+                    .map(row -> row.contents().asByteBuffer().hashCode())
                     .toList();
         }
 
@@ -135,7 +170,7 @@ class SwapFolderTest {
             stage.train(3);
             calm = stage.sums();
         }
-        assertThat(writes).isEqualTo(GROUPS + 1 + 3 * GROUPS);
+        assertThat(writes).isEqualTo(GROUPS + 1 + 3 * GROUPS + 6 * GROUPS);
         new SwapState(root, 1, 1).own("run");
 
         for (int killed = 0; killed < writes; killed++) {
@@ -187,6 +222,32 @@ class SwapFolderTest {
         assertThat(found()).isPresent();
         Files.delete(SwapState.folder(root, 0, 0).resolve("groups"));
         assertThat(found()).isEmpty();
+    }
+
+    @Test
+    void outerStateThatIsTornOrADifferenceThatIsNeededIsNotGoneOnWith() throws IOException {
+        new SwapState(root, 1, 1).own("run");
+        try (var stage = new Stage(Optional.empty(), _ -> {})) {
+            SwappedRow difference = stage.folder.row("difference", DType.F32, ELEMENTS);
+            stage.train(1);
+            difference.seal(1, 2);
+            stage.train(2);
+        }
+        assertThat(found()).isPresent();
+        for (String name : List.of("1-h.1.outer", "difference")) {
+            Path file = SwapState.folder(root, 0, 0).resolve(name);
+            byte[] whole = Files.readAllBytes(file);
+            byte[] torn = whole.clone();
+            torn[torn.length - 5]++;
+            Files.write(file, torn);
+            List<String> notes = new ArrayList<>();
+
+            assertThat(new SwapState(root, 1, 1).committed("run", notes::add)).isEmpty();
+
+            assertThat(notes).singleElement().asString().contains(name + " is torn");
+            Files.write(file, whole);
+        }
+        assertThat(found()).isPresent();
     }
 
     @Test
