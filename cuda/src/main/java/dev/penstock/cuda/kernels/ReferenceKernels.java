@@ -196,6 +196,26 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
+    public void layerNormPart(Tensor x, Tensor part) {
+        ReferenceLayerNorm.part(x, part);
+    }
+
+    @Override
+    public void layerNormOfParts(Tensor parts, Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd, double epsilon) {
+        ReferenceLayerNorm.ofParts(parts, x, gain, bias, y, mean, rstd, epsilon);
+    }
+
+    @Override
+    public void layerNormBackwardPart(Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor part) {
+        ReferenceLayerNorm.backwardPart(dy, x, gain, mean, rstd, part);
+    }
+
+    @Override
+    public void layerNormBackwardOfParts(Tensor parts, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        ReferenceLayerNorm.backwardOfParts(parts, dy, x, gain, mean, rstd, dx);
+    }
+
+    @Override
     public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {
         ReferenceRmsNorm.forward(x, gain, y, r, epsilon);
     }

@@ -92,6 +92,18 @@ public class SilentKernels implements CountedKernels {
             TokenBlocks blocks) {}
 
     @Override
+    public void layerNormPart(Tensor x, Tensor part) {}
+
+    @Override
+    public void layerNormOfParts(Tensor parts, Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd, double epsilon) {}
+
+    @Override
+    public void layerNormBackwardPart(Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor part) {}
+
+    @Override
+    public void layerNormBackwardOfParts(Tensor parts, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {}
+
+    @Override
     public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {}
 
     @Override

@@ -49,7 +49,7 @@ import org.jspecify.annotations.Nullable;
 /** Runs a pipeline of stages on one thread and one device, each op as soon as its inputs exist. */
 public final class PipelineDriver implements AutoCloseable {
     private final Device device;
-    private final int shard;
+    private final boolean speaks;
     private final Schedule order;
     private final Schedule evaluation;
     private final Map<Integer, Collective> sums = new HashMap<>();
@@ -136,7 +136,8 @@ public final class PipelineDriver implements AutoCloseable {
             ParameterSource source,
             RankPlace place) {
         this.device = device;
-        this.shard = place.tensor();
+        this.speaks = settings.grid().mesh().innerPart(place.tensor()) == 0
+                && (settings.grid().mesh().isThere() || place.tensor() == 0);
         this.order = order;
         this.evaluation = evaluation;
         List<StageBudget> budgets =
@@ -178,7 +179,11 @@ public final class PipelineDriver implements AutoCloseable {
 
     /** Says through whom the shards of these stages meet, which run the same ops. */
     void connect(CollectiveGroup shards) {
-        StageGroups groups = new StageGroups(shards, SoloGroup.GROUP, SoloGroup.GROUP);
+        connect(new StageGroups(shards, SoloGroup.GROUP, SoloGroup.GROUP));
+    }
+
+    /** Same with shards on a mesh. */
+    void connect(StageGroups groups) {
         stages.forEach(stage -> stage.connect(groups));
     }
 
@@ -441,10 +446,10 @@ public final class PipelineDriver implements AutoCloseable {
     private double loss(List<StepResult> results) {
         List<OptionalDouble> losses =
                 results.stream().map(StepResult::loss).filter(OptionalDouble::isPresent).toList();
-        if (losses.size() != (shard == 0 ? 1 : 0)) {
+        if (losses.size() != (speaks ? 1 : 0)) {
             throw new AssertionError("one stage reports the loss, got " + losses);
         }
-        return shard == 0 ? losses.getFirst().getAsDouble() : Double.NaN;
+        return speaks ? losses.getFirst().getAsDouble() : Double.NaN;
     }
 
     private interface Tensors {

@@ -18,7 +18,7 @@ final class ColumnLinear {
 
     ColumnLinear(Compute compute, LinearParameters parameters) {
         shards = compute.shards();
-        linear = new Linear(compute, parameters);
+        linear = new Linear(compute, parameters, true);
     }
 
     /** Returns all rows of an input, for {@link #multiply}. */

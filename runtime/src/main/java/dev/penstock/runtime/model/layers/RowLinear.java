@@ -24,7 +24,7 @@ final class RowLinear {
     RowLinear(Compute compute, LinearParameters parameters) {
         kernels = compute.kernels();
         shards = compute.shards();
-        linear = new Linear(compute, parameters);
+        linear = new Linear(compute, parameters, false);
         dropout = compute.dropout();
         mask = dropout == null ? null : dropout.mask(parameters.weight().name());
     }

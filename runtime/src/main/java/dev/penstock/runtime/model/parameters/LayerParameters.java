@@ -69,7 +69,7 @@ public record LayerParameters(
     }
 
     static NormParameters norm(ParameterAllocator allocator, String name, ShardShape shape) {
-        TensorPiece all = TensorPiece.all(List.of(shape.width()));
+        TensorPiece all = shape.ofStream(List.of(shape.model().width()));
         boolean counts = shape.countsCommon();
         return new NormParameters(
                 name,
@@ -142,11 +142,17 @@ public record LayerParameters(
             boolean biased) {
         String name = "h." + layer + "." + linear;
         int out = widths.stream().mapToInt(Integer::intValue).sum();
-        TensorPiece weight = shape.columns(List.of(shape.width(), out), widths);
+        TensorPiece weight = shape.columns(List.of(shape.model().width(), out), widths);
         TensorPiece bias = shape.columns(List.of(out), widths);
         return new LinearParameters(
-                allocator.allocate(ParameterSpec.matrix(name + ".weight", weight, Initial.NORMAL)),
-                biased ? allocator.allocate(ParameterSpec.bias(name + ".bias", bias)) : null,
+                allocator.allocate(
+                        ParameterSpec.matrix(name + ".weight", weight, Initial.NORMAL)
+                                .countedIf(shape.countsMatrices())),
+                biased
+                        ? allocator.allocate(
+                                ParameterSpec.bias(name + ".bias", bias)
+                                        .countedIf(shape.countsInner()))
+                        : null,
                 adapters(
                         allocator,
                         layer,
@@ -163,11 +169,12 @@ public record LayerParameters(
             int in,
             boolean biased) {
         String name = "h." + layer + "." + linear;
-        TensorPiece weight = shape.rows(in, shape.width());
-        TensorPiece bias = TensorPiece.all(List.of(shape.width()));
+        TensorPiece weight = shape.rows(in, shape.model().width());
+        TensorPiece bias = shape.ofStream(List.of(shape.model().width()));
         return new LinearParameters(
                 allocator.allocate(
-                        ParameterSpec.matrix(name + ".weight", weight, Initial.RESIDUAL)),
+                        ParameterSpec.matrix(name + ".weight", weight, Initial.RESIDUAL)
+                                .countedIf(shape.countsMatrices())),
                 biased
                         ? allocator.allocate(
                                 ParameterSpec.bias(name + ".bias", bias)

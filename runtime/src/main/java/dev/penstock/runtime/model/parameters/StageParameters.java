@@ -69,7 +69,9 @@ public record StageParameters(
 
     private static Embedding embedding(
             ParameterAllocator allocator, ShardShape shape, StageRole role) {
-        ParameterSpec tokens = ParameterSpec.table(TOKEN_TABLE, shape.tokenRows());
+        ParameterSpec tokens =
+                ParameterSpec.table(TOKEN_TABLE, shape.tokenRows())
+                        .countedIf(shape.countsMatrices());
         boolean tiedHere = role.last() && shape.model().tied();
         return new Embedding(
                 tiedHere || allocator.narrowsTables()
@@ -86,7 +88,7 @@ public record StageParameters(
         if (rows == 0) {
             return null;
         }
-        TensorPiece positions = TensorPiece.all(List.of(rows, shape.width()));
+        TensorPiece positions = shape.ofStream(List.of(rows, shape.model().width()));
         ParameterSpec table =
                 ParameterSpec.table(POSITION_TABLE, positions).countedIf(shape.countsCommon());
         return allocator.group(ParameterAllocator.POSITIONS, () -> allocator.allocate(table));
@@ -112,7 +114,7 @@ public record StageParameters(
         Parameter matrix =
                 allocator.head(
                         tied ? ParameterAllocator.TOKENS : "lm_head",
-                        () -> allocator.allocate(spec.countedIf(!tied)));
+                        () -> allocator.allocate(spec.countedIf(!tied && shape.countsMatrices())));
         return new Head(norm, matrix, matrix.gradients(), null);
     }
 

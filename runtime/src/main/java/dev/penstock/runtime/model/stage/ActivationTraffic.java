@@ -94,7 +94,7 @@ public final class ActivationTraffic {
         return codecs.bytes(
                 new ChannelKey(kind, unit.stage(), unit.stage() + direction),
                 shape.ownRows(batch.rows(unit.slice())),
-                settings.shape().width());
+                settings.boundaryColumns());
     }
 
     /** Returns the bytes of keys, values and their gradients sent to the next context part. */
