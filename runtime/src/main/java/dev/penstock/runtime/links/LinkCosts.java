@@ -5,6 +5,7 @@ import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.dataplane.emulated.EmulatedLink;
 import dev.penstock.actors.dataplane.emulated.EmulatedLinks;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.runtime.config.run.RunConfig;
@@ -111,7 +112,7 @@ public final class LinkCosts implements CostModel {
                         run.grid(),
                         run.dataPlane().emulated(),
                         run.codecs(),
-                        width,
+                        width / run.parallel().mesh().side(),
                         rows(schedule, run),
                         sharedBytes(run, width));
     }
@@ -119,7 +120,10 @@ public final class LinkCosts implements CostModel {
     /** Of the token table's gradient. */
     private static long sharedBytes(RunConfig run, int width) {
         long tokens = run.model().shape(run.data().tokenizer().vocabulary()).vocabulary();
-        return Math.ceilDiv(tokens, (long) run.parallel().tensor()) * width * Float.BYTES;
+        TensorMesh mesh = run.parallel().mesh();
+        int holders = mesh.copiesOfMatrices().stream().mapToInt(mesh::size).sum();
+        int parts = run.parallel().tensor() / Math.max(1, holders);
+        return Math.ceilDiv(tokens, (long) parts) * width * Float.BYTES;
     }
 
     private static int[] rows(Schedule schedule, RunConfig run) {
@@ -129,7 +133,9 @@ public final class LinkCosts implements CostModel {
                 (long) run.batch().sequencesPerMicroBatch()
                         * run.model().context()
                         / run.parallel().context();
-        int shards = run.parallel().sequence() ? run.parallel().tensor() : 1;
+        int shards = run.parallel().sequence()
+                        ? run.parallel().tensor()
+                        : run.parallel().mesh().sequenceParts();
         return lengths.stream()
                 .mapToInt(length -> (int) (tokens * length / whole / shards))
                 .toArray();

@@ -79,6 +79,11 @@ public final class HardwareModel {
                     "--hardware does not support context parallelism: expected parallel.context = 1, got %d; try --profile with a run of this configuration"
                             .formatted(run.grid().context()));
         }
+        if (run.parallel().mesh().isThere()) {
+            problems.add(
+                    "--hardware does not support meshes of tensor shards: expected parallel.tensor-mesh = [], got %s; try --profile with a run of this configuration"
+                            .formatted(run.parallel().tensorMesh()));
+        }
         if (run.parallel().outerEvery().isPresent()) {
             problems.add(
                     "--hardware does not support replicas that take steps alone: expected parallel.outer.every = none, got %d; try --profile with a run of this configuration"

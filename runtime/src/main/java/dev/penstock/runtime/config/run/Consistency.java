@@ -84,6 +84,7 @@ final class Consistency {
         consistency.replicasApartDoNotScaleTheLoss();
         consistency.whatLinksKeepHasOneScale();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
+        consistency.conflicts.addAll(config.parallel().meshConflicts(config));
         consistency.conflicts.addAll(config.device().swapConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
         return consistency.conflicts;
@@ -345,7 +346,7 @@ final class Consistency {
     }
 
     private void shardsDivideGroupsAndHiddenColumns() {
-        int shards = config.parallel().tensor();
+        int shards = config.parallel().parts();
         shape().ifPresent(
                         shape -> {
                             divided("model.key-heads", shape.block().heads().keys(), shards);
@@ -357,7 +358,7 @@ final class Consistency {
         boolean told = config.model().heads() % shards != 0; // of the heads already
         require(
                 count % shards == 0 || told,
-                "a multiple of parallel.tensor = " + shards,
+                "a multiple of " + config.parallel().partsKey(),
                 count,
                 "try " + around(count, shards),
                 key,
@@ -540,10 +541,10 @@ final class Consistency {
 
     private void shardsDivideTheHeads() {
         int heads = config.model().heads();
-        int shards = config.parallel().tensor();
+        int shards = config.parallel().parts();
         require(
                 heads % shards == 0,
-                "a multiple of parallel.tensor = " + shards,
+                "a multiple of " + config.parallel().partsKey(),
                 heads,
                 "try " + around(heads, shards),
                 "model.heads",

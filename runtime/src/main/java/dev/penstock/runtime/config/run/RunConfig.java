@@ -126,7 +126,10 @@ public record RunConfig(
                 parallel.tensor(),
                 parallel.context(),
                 parallel.data(),
-                parallel.shards().suit(pipeline.stages()) ? parallel.shards().counts() : List.of());
+                parallel.shards().suit(pipeline.stages()) && !parallel.mesh().isThere()
+                        ? parallel.shards().counts()
+                        : List.of(),
+                parallel.mesh());
     }
 
     /** What ranks divide, or swap whole. */

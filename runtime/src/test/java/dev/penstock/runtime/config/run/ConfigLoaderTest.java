@@ -69,6 +69,8 @@ class ConfigLoaderTest {
                                         Optional.empty()),
                                 new ParallelSection(
                                         ParallelSection.Shards.of(1),
+                                        List.of(),
+                                        ParallelSection.TensorKind.AUTO,
                                         false,
                                         1,
                                         1,
@@ -291,6 +293,8 @@ class ConfigLoaderTest {
                                         Optional.of(2)),
                                 new ParallelSection(
                                         ParallelSection.Shards.of(3),
+                                        List.of(), // does not go with most of the rest
+                                        ParallelSection.TensorKind.AUTO,
                                         true,
                                         1,
                                         2,
