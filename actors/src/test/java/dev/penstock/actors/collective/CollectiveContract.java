@@ -215,6 +215,27 @@ public abstract class CollectiveContract {
                 });
     }
 
+    @ParameterizedTest
+    @CsvSource({"1, 2", "17, 4", "1000, 3", "3000000, 2"})
+    void onePartMayHaveEverything(int elements, int members) throws Exception {
+        float[] expected = sum(elements, members, 5);
+
+        together(
+                members,
+                (group, device) -> {
+                    for (int owner = 0; owner < members; owner++) {
+                        var map = ShardMap.of(owner, elements, members);
+                        Tensor whole = filled(device, elements, group.index(), 5);
+                        group.await(group.reduceScatter(whole, map));
+                        if (group.index() == owner) {
+                            assertPart(whole, expected, 0, elements);
+                        }
+                        group.await(group.allGather(whole, map));
+                        assertPart(whole, expected, 0, elements);
+                    }
+                });
+    }
+
     /** Of numbers whose sums are too long for floats, and for doubles. */
     @ParameterizedTest
     @CsvSource({"1, 2", "17, 4", "1000, 3", "65, 8", "300001, 5", "1500000, 2"})

@@ -176,10 +176,10 @@ public final class PlanCommand extends PenstockCommand {
         out().printf(
                         "a shard of a block of width %d, with a micro-batch of %d sequences of %d tokens%n%n",
                         request.model().width(), request.batch(), request.model().sequence());
-        out().println("shards  layout          sends       keeps       weights and state");
+        out().println("shards  layout            sends       keeps       weights and state");
         for (TensorMeshes.Layout each : layouts) {
             out().printf(
-                            "%6d  %-14s  %-10s  %-10s  %s%n",
+                            "%6d  %-16s  %-10s  %-10s  %s%n",
                             each.ranks(),
                             each.name(),
                             mebibytes(Math.round(each.sentBytes())),

@@ -9,13 +9,20 @@ import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.collective.TensorMesh.Kind;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.runtime.model.Golden;
 import dev.penstock.runtime.model.Orders;
 import dev.penstock.runtime.model.PipelineDriver;
 import dev.penstock.runtime.model.ShardedPipelines;
 import dev.penstock.runtime.model.TinyRuns;
+import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
+import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.Precision;
+import dev.penstock.runtime.model.shape.StageBudget;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.model.stage.MeshTraffic;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
@@ -26,6 +33,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -60,15 +72,13 @@ class TensorMeshesTest {
     @ParameterizedTest(name = "{0}, tied {1}, {2} stages")
     @CsvSource({
         "2d, true, 1",
-        "2d, false, 1",
         "2d, true, 2",
         "2d, false, 4",
         "2.5d, true, 1",
-        "2.5d, true, 2",
         "2.5d, false, 2",
         "3d, true, 1",
         "3d, true, 2",
-        "3d, false, 2",
+        "3d, false, 4",
     })
     void lossesAndGradientsAreThoseOfOneDevice(String kind, boolean tied, int stages) {
         GptSettings whole = settings(tied, stages);
@@ -100,6 +110,90 @@ class TensorMeshesTest {
                 }
             }
         }
+    }
+
+    @ParameterizedTest(name = "{0}, tied {1}, {2} stages")
+    @CsvSource({"2d, true, 1", "2.5d, false, 2", "3d, true, 2"})
+    void meshesFollowTheGoldenRun(String kind, boolean tied, int stages) {
+        TensorMesh mesh = mesh(kind);
+        int sequences = mesh.sequenceParts();
+        int microBatches = 4 / sequences;
+        try (Golden golden = new Golden(tied)) {
+            GptSettings settings =
+                    GptSettings.of(
+                            golden.shape(),
+                            StagePartition.byFlops(golden.shape(), stages),
+                            new BatchShape(sequences, microBatches, List.of(16), 8),
+                            Precision.FLOAT32,
+                            new AdamWSettings(
+                                    LearningRate.constant(0.01), 0.9, 0.95, 1e-8, 0.1, true),
+                            42);
+            List<Double> losses = golden.numbers("loss_fp64_accum4");
+            try (ShardedPipelines all =
+                    new ShardedPipelines(
+                            REFERENCE,
+                            TinyRuns.meshed(settings, mesh),
+                            Orders.oneForwardOneBackward(stages, microBatches, 1),
+                            golden.batches(sequences),
+                            golden.initial())) {
+                for (int step = 1; step <= losses.size(); step++) {
+                    assertThat(all.train(step))
+                            .as("step %d", step)
+                            .isCloseTo(losses.get(step - 1), within(2e-4));
+                    if (step == 1) {
+                        assertThat(all.gradients().keySet())
+                                .isEqualTo(golden.firstGradients().keySet());
+                        Map<String, float[]> found = all.gradients();
+                        golden.firstGradients()
+                                .forEach((name, g) -> assertClose(name, found.get(name), g, 1e-5));
+                    }
+                }
+            }
+        }
+    }
+
+    /**
+     * Optimus reports micro-batches 8 times as large as Megatron's on 64 GPUs of 16 GiB (section 5),
+     * with blocks that run again. By the memory that is planned, which is what a run holds:
+     */
+    @Test
+    void sixtyFourShardsTakeALargerMicroBatchOnAMesh() {
+        ModelShape shape = ModelShape.gpt2(51200, 512, 3072, 24, 64, true);
+        var mesh = new TensorMesh(Kind.PLANE, 8, 8, 1);
+
+        int line = largest(shape, s -> TinyRuns.sharded(s, 64));
+        int plane = largest(shape, s -> TinyRuns.meshed(s, mesh));
+
+        assertThat(List.of(line, plane)).isEqualTo(List.of(80, 3072)); // docs/parallel.md says so
+    }
+
+    /** Returns the most sequences of a micro-batch, in eights, that 16 GiB hold. */
+    private static int largest(ModelShape shape, UnaryOperator<GptSettings> layout) {
+        long limit = 16L << 30;
+        int fits = 0;
+        for (int step = 1 << 10; step > 0; step /= 2) {
+            int sequences = 8 * (fits + step);
+            GptSettings whole =
+                    TinyRuns.settings(shape, 1, BatchShape.unsliced(sequences, 1, 512, 512));
+            GptSettings again =
+                    TinyRuns.recomputing(
+                            whole, IntStream.range(0, 24).boxed().collect(Collectors.toSet()));
+            long bytes;
+            try {
+                bytes =
+                        new GptStageFactory(
+                                        layout.apply(again),
+                                        List.of(new StageBudget(1, List.of(1), 1, 1)),
+                                        TinyRuns.tokens(51200),
+                                        (_, _, _) -> true)
+                                .predictedMemory(0, new RankPlace(0, 0, 0, 0))
+                                .total();
+            } catch (ArithmeticException _) { // more elements of a tensor than an int can count
+                bytes = Long.MAX_VALUE;
+            }
+            fits += bytes <= limit ? step : 0;
+        }
+        return 8 * fits;
     }
 
     @ParameterizedTest(name = "{0}")
@@ -182,17 +276,25 @@ class TensorMeshesTest {
         assertThat(actual.keySet()).isEqualTo(expected.keySet());
         expected.forEach(
                 (name, values) -> {
-                    float[] found = Objects.requireNonNull(actual.get(name));
-                    assertThat(found).as(name).hasSameSizeAs(values);
-                    double apart = 0;
-                    double norm = 0;
+                    double[] doubles = new double[values.length];
                     for (int i = 0; i < values.length; i++) {
-                        apart += Math.pow(values[i] - found[i], 2);
-                        norm += Math.pow(values[i], 2);
+                        doubles[i] = values[i];
                     }
-                    assertThat(Math.sqrt(apart))
-                            .as(name)
-                            .isLessThanOrEqualTo(tolerance * Math.sqrt(norm));
+                    assertClose(name, actual.get(name), doubles, tolerance);
                 });
+    }
+
+    /** Relative in the L2 norm. */
+    private static void assertClose(
+            String name, float @Nullable [] actual, double[] expected, double tolerance) {
+        float[] values = Objects.requireNonNull(actual, name);
+        assertThat(values).as(name).hasSameSizeAs(expected);
+        double apart = 0;
+        double norm = 0;
+        for (int i = 0; i < expected.length; i++) {
+            apart += Math.pow(values[i] - expected[i], 2);
+            norm += expected[i] * expected[i];
+        }
+        assertThat(Math.sqrt(apart)).as(name).isLessThanOrEqualTo(tolerance * Math.sqrt(norm));
     }
 }
