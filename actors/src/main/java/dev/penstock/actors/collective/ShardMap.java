@@ -25,9 +25,7 @@ public record ShardMap(long elements, int parts, long unit, int owner) {
         this(elements, parts, unit, EVEN);
     }
 
-    /**
-     * One part has everything: a gather is then a broadcast from its member, a sum one to it.
-     */
+    /** One part has everything: a gather is then a broadcast from its member, a sum one to it. */
     public static ShardMap of(int owner, long elements, int parts) {
         return new ShardMap(elements, parts, Math.max(1, elements), owner);
     }

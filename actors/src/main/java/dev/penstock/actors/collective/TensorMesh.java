@@ -5,8 +5,8 @@ import java.util.stream.IntStream;
 
 /**
  * How the tensor shards of a stage lie, where they divide matrices by rows and by columns. A shard
- * is at place (i, j, l), with number {@code (i * columns + j) * depth + l}; those that differ in one
- * of the three alone are a line of that axis.
+ * is at place (i, j, l), with number {@code (i * columns + j) * depth + l}; those that differ in
+ * one of the three alone are a line of that axis.
  *
  * <pre>
  *   2d    q x q       Optimus, arXiv 2104.05343: X[i][j] and W[i][j]

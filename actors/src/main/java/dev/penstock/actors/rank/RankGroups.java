@@ -6,8 +6,8 @@ import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
-import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.collective.library.LibraryGroup;
 import dev.penstock.actors.collective.wire.DataPlaneGroup;
 import dev.penstock.actors.dataplane.Endpoint;
@@ -18,6 +18,7 @@ import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;

@@ -24,9 +24,11 @@ import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.cuda.kernels.Dynamic8;
 import dev.penstock.cuda.kernels.IndexRules;
+
+import org.jspecify.annotations.Nullable;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The op table on vectors and threads: each op splits rows or columns over the pool and calls a
@@ -358,8 +360,7 @@ final class CpuKernels implements Kernels {
                     float scale = (float) (1 / Math.sqrt(variance + epsilon));
                     Addresses.setFloat(means + 4L * i, average);
                     Addresses.setFloat(rstds + 4L * i, scale);
-                    norms.apply(
-                            row(x, from, i), gainAt, biasAt, row(y, to, i), n, average, scale);
+                    norms.apply(row(x, from, i), gainAt, biasAt, row(y, to, i), n, average, scale);
                 });
     }
 

@@ -1,11 +1,11 @@
 package dev.penstock.runtime.links;
 
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.dataplane.emulated.EmulatedLink;
 import dev.penstock.actors.dataplane.emulated.EmulatedLinks;
-import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.runtime.config.run.RunConfig;
@@ -15,6 +15,7 @@ import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
+
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -133,7 +134,8 @@ public final class LinkCosts implements CostModel {
                 (long) run.batch().sequencesPerMicroBatch()
                         * run.model().context()
                         / run.parallel().context();
-        int shards = run.parallel().sequence()
+        int shards =
+                run.parallel().sequence()
                         ? run.parallel().tensor()
                         : run.parallel().mesh().sequenceParts();
         return lengths.stream()

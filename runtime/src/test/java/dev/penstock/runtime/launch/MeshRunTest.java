@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
+
 import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.cuda.device.DeviceSettings;
@@ -20,6 +21,12 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.report.MemoryPlan;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,17 +35,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** Runs whose tensor shards lie on a mesh, beside one device and over the data plane. */
 class MeshRunTest {
     private static final String PLANE = "parallel={tensor=4, tensor-mesh=[2, 2]}";
     private static final String LAYERS = "parallel={tensor=8, tensor-mesh=[2, 2, 2]}";
-    private static final String CUBE =
-            "parallel={tensor=8, tensor-mesh=[2, 2, 2], tensor-kind=3d}";
+    private static final String CUBE = "parallel={tensor=8, tensor-mesh=[2, 2, 2], tensor-kind=3d}";
 
     @TempDir private Path folder;
     private int runs;
@@ -59,8 +61,7 @@ class MeshRunTest {
             })
     void lossesAndNormsAreThoseOfOneDevice(String layout) throws IOException {
         Trained one = run("pipeline.stages=1").complete();
-        Training meshed =
-                run("pipeline.stages=2", layout, "schedule={kind=zb-h1, recompute=[0]}");
+        Training meshed = run("pipeline.stages=2", layout, "schedule={kind=zb-h1, recompute=[0]}");
 
         Trained ended = meshed.complete();
 
@@ -148,8 +149,7 @@ class MeshRunTest {
     private static Map<String, float[]> loaded(Path step, int shards, TensorMesh mesh)
             throws IOException {
         ModelShape shape = ModelShape.gpt2(256, 32, 32, 2, 2, true);
-        GptSettings settings =
-                TinyRuns.settings(shape, 1, new BatchShape(4, 1, List.of(32), 16));
+        GptSettings settings = TinyRuns.settings(shape, 1, new BatchShape(4, 1, List.of(32), 16));
         GptSettings laidOut =
                 mesh.isThere()
                         ? TinyRuns.meshed(settings, mesh)

@@ -3,12 +3,12 @@ package dev.penstock.runtime.model;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
+import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.actors.collective.TensorMesh;
-import dev.penstock.actors.spi.StageGroups;
-import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.shared.CollectiveRegistry;
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
@@ -18,6 +18,7 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -77,8 +78,7 @@ public final class ShardedPipelines implements AutoCloseable {
                         .map(
                                 i ->
                                         IntStream.range(0, TensorMesh.AXES)
-                                                .mapToObj(
-                                                        axis -> line(registry, shape, i, axis))
+                                                .mapToObj(axis -> line(registry, shape, i, axis))
                                                 .toList())
                         .toList();
         drivers =

@@ -94,12 +94,7 @@ final class CubeProduct implements MeshProduct {
                         tokens.columns());
         Tensor all = gather(axisOfY, tokens, indices);
         return new Tensor(
-                all.buffer(),
-                all.offsetBytes(),
-                DType.I32,
-                1,
-                room.columns(),
-                room.columns());
+                all.buffer(), all.offsetBytes(), DType.I32, 1, room.columns(), room.columns());
     }
 
     private TokenRange tokensOf(Tensor table) {

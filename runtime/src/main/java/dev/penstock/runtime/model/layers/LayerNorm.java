@@ -92,7 +92,8 @@ final class LayerNorm implements Norm {
             TokenBlocks blocks) {
         Kernels kernels = compute.kernels();
         Tensor parts = mesh.normParts(x.rows());
-        kernels.layerNormBackwardPart(dy, x, gain.weight(), mean, rstd, mesh.ownNorms(parts, x.rows()));
+        kernels.layerNormBackwardPart(
+                dy, x, gain.weight(), mean, rstd, mesh.ownNorms(parts, x.rows()));
         mesh.showNorms(parts);
         kernels.layerNormBackwardWeight(
                 dy, x, mean, rstd, gain.gradient(), bias.gradient(), blocks);

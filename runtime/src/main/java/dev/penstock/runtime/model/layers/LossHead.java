@@ -14,8 +14,10 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
-import java.util.List;
+
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the

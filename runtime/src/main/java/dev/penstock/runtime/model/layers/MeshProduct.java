@@ -18,7 +18,8 @@ interface MeshProduct {
     void backwardWeight(Tensor x, Tensor dy, Tensor dw, TokenBlocks blocks);
 
     /**
-     * Computes {@code y} as the rows of a table for tokens: a product whose x has a one in each row.
+     * Computes {@code y} as the rows of a table for tokens: a product whose x has a one in each
+     * row.
      *
      * @param tokens of this shard's rows
      */

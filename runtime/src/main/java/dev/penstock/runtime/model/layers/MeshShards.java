@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
+
 import java.util.List;
 
 /**
@@ -43,7 +44,8 @@ public final class MeshShards {
             int d = shape.width();
             int inner = Math.max(shape.outputColumns(), shape.hidden());
             int into = Math.max(shape.queryKeyValueColumns(), shape.hiddenColumns());
-            int columns = Math.max(d, role.layers() == 0 ? 0 : cube ? Math.max(inner, into) : inner);
+            int columns =
+                    Math.max(d, role.layers() == 0 ? 0 : cube ? Math.max(inner, into) : inner);
             long rows = (long) batch.largestRows() * columns;
             long block = 0;
             if (role.layers() > 0) {

@@ -68,8 +68,7 @@ final class PlaneProduct implements MeshProduct {
         Tensor room = mesh.rows(y.rows(), y.columns());
         for (int l = 0; l < side; l++) {
             Tensor block =
-                    broadcast(
-                            TensorMesh.DOWN, l, table, mesh.block(table.rows(), table.columns()));
+                    broadcast(TensorMesh.DOWN, l, table, mesh.block(table.rows(), table.columns()));
             Tensor found = l == 0 ? y : room;
             kernels.embedding(tokens, tokensOf(l, table), block, found);
             if (l > 0) {

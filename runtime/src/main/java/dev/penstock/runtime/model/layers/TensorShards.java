@@ -12,6 +12,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.shape.ShardShape;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,7 +50,9 @@ public final class TensorShards {
         this(kernels, shape, room, null);
     }
 
-    /** Returns who multiplies where shards are a mesh; otherwise null, and each multiplies alone. */
+    /**
+     * Returns who multiplies where shards are a mesh; otherwise null, and each multiplies alone.
+     */
     @Nullable MeshProduct product(boolean inward) {
         return mesh == null ? null : mesh.product(inward);
     }

@@ -20,6 +20,7 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.Op;
+
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -83,8 +84,7 @@ public final class MeshTraffic {
                     unit.forward()
                             - (role.layers() > 0 && !role.last() ? unit.mlpOutput().multiply() : 0)
                             - (role.layers() == 0 && !role.last() ? unit.embedding() : 0);
-            case Op.Backward _ ->
-                    unit.backwardInput() + unit.again(again) + unit.backwardWeight();
+            case Op.Backward _ -> unit.backwardInput() + unit.again(again) + unit.backwardWeight();
             case Op.BackwardInput _ -> unit.backwardInput() + unit.again(again);
             case Op.BackwardWeight _ -> unit.backwardWeight();
         };
@@ -128,7 +128,8 @@ public final class MeshTraffic {
             return product(false, ofRows, in, columns, shape.width());
         }
 
-        private Product product(boolean inward, int ofRows, int in, int columnsOfX, int columnsOfY) {
+        private Product product(
+                boolean inward, int ofRows, int in, int columnsOfX, int columnsOfY) {
             return new Product(
                     inward,
                     (long) ofRows * columnsOfX,
@@ -145,8 +146,7 @@ public final class MeshTraffic {
 
         /** A block that runs again lacks its last product. */
         long again(int blocks) {
-            long products =
-                    products().subList(0, 3).stream().mapToLong(Product::multiply).sum();
+            long products = products().subList(0, 3).stream().mapToLong(Product::multiply).sum();
             return blocks * (products + 2 * norm(rows));
         }
 
@@ -208,11 +208,7 @@ public final class MeshTraffic {
         }
     }
 
-    /**
-     * What a product sends.
-     *
-     * @param x elements of this shard's block of x; w and y likewise
-     */
+    /** What a product sends whose factors x and w, and y, have so many elements on this shard. */
     private final class Product {
         private final int axisOfX;
         private final int axisOfY;

@@ -5,10 +5,17 @@ import static org.assertj.core.api.Assertions.withinPercentage;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.RunConfig;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,10 +24,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 class PlanCommandTest {
     private static final String LAPTOPS = "../sample-configs/hardware/4-laptops.conf";
@@ -58,8 +61,10 @@ class PlanCommandTest {
         assertThat(small.exitCode()).as(small.err()).isEqualTo(ExitCode.OK);
         assertThat(small.out())
                 .contains("4 shards: a line is faster, whatever the micro-batch")
-                .contains("16 shards: 2d is faster from 24.0 tokens for each column of the width on, 6,144 tokens (here 1,024: a line)")
-                .contains("64 shards: 2d is faster from 3.4 tokens for each column of the width on, 878 tokens (here 1,024: 2d)");
+                .contains(
+                        "16 shards: 2d is faster from 24.0 tokens for each column of the width on, 6,144 tokens (here 1,024: a line)")
+                .contains(
+                        "64 shards: 2d is faster from 3.4 tokens for each column of the width on, 878 tokens (here 1,024: 2d)");
         assertThat(large.out()).contains("6,144 tokens (here 6,144: 2d)");
     }
 

@@ -28,6 +28,13 @@ import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.InsertRecompute;
+
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -36,11 +43,6 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 /** Shards on a mesh compute what one device does, up to the order of sums. */
 @Timeout(300)
@@ -153,8 +155,8 @@ class TensorMeshesTest {
     }
 
     /**
-     * Optimus reports micro-batches 8 times as large as Megatron's on 64 GPUs of 16 GiB (section 5),
-     * with blocks that run again. By the memory that is planned, which is what a run holds:
+     * Optimus reports micro-batches 8 times as large as Megatron's on 64 GPUs of 16 GiB (section
+     * 5), with blocks that run again. By the memory that is planned, which is what a run holds:
      */
     @Test
     void sixtyFourShardsTakeALargerMicroBatchOnAMesh() {
@@ -231,9 +233,9 @@ class TensorMeshesTest {
     }
 
     /**
-     * Of a block of width d, its forward and backward, with b s rows: 2d sends 3 (q-1)/q^2 (7 b s d +
-     * 12 d^2) elements, which is Optimus' table 1 but for its trees; 2.5d the same of a plane's rows;
-     * 3d has three operands in each of three products, 3 (q-1)/q^3 (16 b s d + 12 d^2).
+     * Of a block of width d, its forward and backward, with b s rows: 2d sends 3 (q-1)/q^2 (7 b s d
+     * + 12 d^2) elements, which is Optimus' table 1 but for its trees; 2.5d the same of a plane's
+     * rows; 3d has three operands in each of three products, 3 (q-1)/q^3 (16 b s d + 12 d^2).
      */
     @ParameterizedTest(name = "{0}")
     @CsvSource({"2d", "2.5d", "3d"})
@@ -242,8 +244,7 @@ class TensorMeshesTest {
         ModelShape shape = ModelShape.gpt2(64, 128, 256, 4, 4, false);
         GptSettings settings =
                 TinyRuns.meshed(
-                        TinyRuns.settings(shape, 6, new BatchShape(8, 1, List.of(128), 128)),
-                        mesh);
+                        TinyRuns.settings(shape, 6, new BatchShape(8, 1, List.of(128), 128)), mesh);
         assertThat(settings.partition().layersPerStage()).contains(1);
         int stage = settings.partition().layersPerStage().indexOf(1);
         var unit = new WorkUnit(stage, 0, 0);

@@ -6,8 +6,8 @@ import java.util.OptionalDouble;
 
 /**
  * What tensor shards of a block send and hold, on a line (Megatron-LM, arXiv 1909.08053), in 2d
- * (Optimus, 2104.05343), 2.5d (Tesseract, 2105.14500) and 3d (2105.14450). With n rows of width h in
- * a GPT-2's block, P shards and a side of q, a shard sends in a forward and a backward
+ * (Optimus, 2104.05343), 2.5d (Tesseract, 2105.14500) and 3d (2105.14450). With n rows of width h
+ * in a GPT-2's block, P shards and a side of q, a shard sends in a forward and a backward
  *
  * <pre>
  *   line   8 (P-1)/P n h                              four all-reduces
