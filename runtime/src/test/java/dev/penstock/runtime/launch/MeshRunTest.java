@@ -190,8 +190,8 @@ class MeshRunTest {
                 .contains("rows are divided already")
                 .contains("its rows are whole sequences")
                 .contains("what is dropped is drawn for whole rows")
-                .contains("tokens in a multiple of 2")
-                .contains("sequences of a micro-batch in a multiple of 2")
+                .contains("a multiple of 2 tokens, which parallel.tensor-mesh = [2, 2] divides")
+                .contains("a multiple of 2 sequences of a micro-batch")
                 .contains("mirrors copy what shards on a line hold")
                 .doesNotContain("\tat ");
         assertThat(flat.exitCode()).isEqualTo(ExitCode.BAD_INPUT);

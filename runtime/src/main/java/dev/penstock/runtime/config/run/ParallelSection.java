@@ -476,8 +476,8 @@ public record ParallelSection(
             require(
                     conflicts,
                     count % parts == 0,
-                    "%s in a multiple of %d, as parallel.tensor-mesh = %s divides them"
-                            .formatted(what, parts, sides),
+                    "a multiple of %d %s, which parallel.tensor-mesh = %s divides"
+                            .formatted(parts, what, sides),
                     Integer.toString(count),
                     "change %s or the mesh".formatted(key),
                     key,
