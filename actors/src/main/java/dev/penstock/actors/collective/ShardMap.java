@@ -7,16 +7,27 @@ package dev.penstock.actors.collective;
  * @param elements of the whole
  * @param parts how many there are
  * @param unit elements that stay together
+ * @param owner the part that has everything; {@link #EVEN} where all have some
  */
-public record ShardMap(long elements, int parts, long unit) {
+public record ShardMap(long elements, int parts, long unit, int owner) {
     private static final int LINE_ELEMENTS = 16;
+    private static final int EVEN = -1;
 
     public ShardMap {
-        if (elements < 0 || parts < 1 || unit < 1) {
+        if (elements < 0 || parts < 1 || unit < 1 || owner >= parts) {
             throw new IllegalArgumentException(
                     "expected 0 elements or more in 1 part or more of units of 1 or more, got %d in %d of %d"
                             .formatted(elements, parts, unit));
         }
+    }
+
+    public ShardMap(long elements, int parts, long unit) {
+        this(elements, parts, unit, EVEN);
+    }
+
+    /** One part has everything: a gather is then a broadcast from its member, a sum one to it. */
+    public static ShardMap of(int owner, long elements, int parts) {
+        return new ShardMap(elements, parts, Math.max(1, elements), owner);
     }
 
     /** Parts that begin on 64-byte lines. */
@@ -26,12 +37,16 @@ public record ShardMap(long elements, int parts, long unit) {
 
     /** First element of a part. */
     public long from(int part) {
-        return Math.min(elements, part * length());
+        return isEven() ? Math.min(elements, part * length()) : part <= owner ? 0 : elements;
     }
 
     /** One behind the last element of a part. */
     public long to(int part) {
-        return Math.min(elements, (part + 1) * length());
+        return isEven() ? Math.min(elements, (part + 1) * length()) : part < owner ? 0 : elements;
+    }
+
+    private boolean isEven() {
+        return owner == EVEN;
     }
 
     /** Elements of a part. */
@@ -39,8 +54,11 @@ public record ShardMap(long elements, int parts, long unit) {
         return to(part) - from(part);
     }
 
-    /** Elements of the longest part, which is the first. */
+    /** Elements of the longest part. */
     public long length() {
+        if (!isEven()) {
+            return elements;
+        }
         long even = (elements + parts - 1) / parts;
         return (even + unit - 1) / unit * unit;
     }

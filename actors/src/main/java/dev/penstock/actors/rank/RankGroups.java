@@ -7,6 +7,7 @@ import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
 import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.collective.library.LibraryGroup;
 import dev.penstock.actors.collective.wire.DataPlaneGroup;
 import dev.penstock.actors.dataplane.Endpoint;
@@ -17,8 +18,10 @@ import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
+
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** The groups that a rank is a member of, for one epoch. The rank's thread only. */
@@ -60,7 +63,14 @@ final class RankGroups implements AutoCloseable {
                     new StageGroups(
                             join(GroupRole.TENSOR, plan.grid().tensorGroup(rank)),
                             join(GroupRole.CONTEXT, plan.grid().contextGroup(rank)),
-                            join(GroupRole.REPLICAS, plan.replicasOf(rank)));
+                            join(GroupRole.REPLICAS, plan.replicasOf(rank)),
+                            IntStream.range(0, TensorMesh.AXES)
+                                    .mapToObj(
+                                            axis ->
+                                                    join(
+                                                            GroupRole.OF_AXES.get(axis),
+                                                            plan.grid().meshGroup(rank, axis)))
+                                    .toList());
         } catch (RuntimeException | Error e) {
             close(); // others in this process are not to wait for a rank without room
             throw e;
@@ -134,10 +144,13 @@ final class RankGroups implements AutoCloseable {
             List<Integer> homes,
             boolean staged,
             CollectiveLibrary library) {
-        return Stream.of(
-                        plan.grid().tensorGroup(rank),
-                        plan.grid().contextGroup(rank),
-                        plan.replicasOf(rank))
+        return Stream.concat(
+                        Stream.of(
+                                plan.grid().tensorGroup(rank),
+                                plan.grid().contextGroup(rank),
+                                plan.replicasOf(rank)),
+                        IntStream.range(0, TensorMesh.AXES)
+                                .mapToObj(axis -> plan.grid().meshGroup(rank, axis)))
                 .filter(members -> members.size() > 1)
                 .mapToLong(
                         members ->
@@ -178,7 +191,8 @@ final class RankGroups implements AutoCloseable {
                 0,
                 0,
                 ofStages.context().sentBytes(),
-                ofStages.tensor().sentBytes(),
+                ofStages.tensor().sentBytes()
+                        + ofStages.mesh().stream().mapToLong(CollectiveGroup::sentBytes).sum(),
                 apart ? 0 : gathers,
                 apart ? 0 : sums,
                 0,

@@ -1,6 +1,8 @@
 package dev.penstock.actors.spi;
 
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.util.Collections;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -28,8 +30,10 @@ import java.util.stream.IntStream;
  * @param context parts of every sequence
  * @param data replicas of the whole
  * @param shards of the stages of each program; empty where all have as many, {@code tensor}
+ * @param mesh how the shards of every stage lie; {@link TensorMesh#NONE} for a line
  */
-public record RankGrid(int pipeline, int tensor, int context, int data, List<Integer> shards) {
+public record RankGrid(
+        int pipeline, int tensor, int context, int data, List<Integer> shards, TensorMesh mesh) {
     public RankGrid {
         if (pipeline < 1 || tensor < 1 || context < 1 || data < 1) {
             throw new IllegalArgumentException(
@@ -48,6 +52,16 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
                     "expected shards of %d stages, at most %d, of which one number is a multiple of the other, got %s"
                             .formatted(pipeline, tensor, shards));
         }
+        if (mesh.isThere() && (mesh.shards() != tensor || !shards.isEmpty())) {
+            throw new IllegalArgumentException(
+                    "expected %d tensor shards of every stage in the mesh %s, got %d%s"
+                            .formatted(mesh.shards(), mesh, tensor, shards));
+        }
+    }
+
+    /** Shards on lines. */
+    public RankGrid(int pipeline, int tensor, int context, int data, List<Integer> shards) {
+        this(pipeline, tensor, context, data, shards, TensorMesh.NONE);
     }
 
     /** Whether of each two of these counts one is a multiple of the other. */
@@ -175,6 +189,20 @@ public record RankGrid(int pipeline, int tensor, int context, int data, List<Int
         return IntStream.range(0, shardsOf(p.pipeline()))
                 .map(t -> rankAt(new RankPlace(p.pipeline(), t, p.context(), p.data())))
                 .boxed()
+                .toList();
+    }
+
+    /** The tensor shards on this rank's line of an axis of the mesh, in order. */
+    public List<Integer> meshGroup(int rank, int axis) {
+        RankPlace p = placeOf(rank);
+        return mesh.line(mesh.isThere() ? p.tensor() : 0, axis).stream()
+                .map(
+                        t ->
+                                mesh.isThere()
+                                        ? rankAt(
+                                                new RankPlace(
+                                                        p.pipeline(), t, p.context(), p.data()))
+                                        : rank)
                 .toList();
     }
 

@@ -2,6 +2,10 @@ package dev.penstock.actors.spi;
 
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.collective.TensorMesh;
+
+import java.util.Collections;
+import java.util.List;
 
 /**
  * With whom a stage computes and sums, for one epoch.
@@ -10,9 +14,26 @@ import dev.penstock.actors.collective.SoloGroup;
  * @param context the ranks that hold the other parts of this rank's sequences
  * @param replicas everybody who holds the same parameters as this rank: data replicas times context
  *     parts, data slowest
+ * @param mesh by axis, the tensor shards on this rank's line of a {@link
+ *     dev.penstock.actors.collective.TensorMesh}; of one each without a mesh
  */
 public record StageGroups(
-        CollectiveGroup tensor, CollectiveGroup context, CollectiveGroup replicas) {
+        CollectiveGroup tensor,
+        CollectiveGroup context,
+        CollectiveGroup replicas,
+        List<CollectiveGroup> mesh) {
+    private static final List<CollectiveGroup> NO_MESH =
+            Collections.nCopies(TensorMesh.AXES, SoloGroup.GROUP);
+
+    public StageGroups {
+        mesh = List.copyOf(mesh);
+    }
+
+    /** Without a mesh. */
+    public StageGroups(CollectiveGroup tensor, CollectiveGroup context, CollectiveGroup replicas) {
+        this(tensor, context, replicas, NO_MESH);
+    }
+
     /** Of a stage that nobody shares. */
     public static final StageGroups ALONE =
             new StageGroups(SoloGroup.GROUP, SoloGroup.GROUP, SoloGroup.GROUP);

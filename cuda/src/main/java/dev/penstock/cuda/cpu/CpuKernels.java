@@ -24,9 +24,11 @@ import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.cuda.kernels.Dynamic8;
 import dev.penstock.cuda.kernels.IndexRules;
+
+import org.jspecify.annotations.Nullable;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The op table on vectors and threads: each op splits rows or columns over the pool and calls a
@@ -306,6 +308,119 @@ final class CpuKernels implements Kernels {
                                                 count,
                                                 Addresses.getFloat(means + 4L * i),
                                                 Addresses.getFloat(rstds + 4L * i))));
+    }
+
+    @Override
+    public void layerNormPart(Tensor x, Tensor part) {
+        long from = x.address();
+        long to = part.address();
+        int n = x.columns();
+        split.rows(
+                x.rows(),
+                n,
+                i -> {
+                    long in = row(x, from, i);
+                    float average = norms.mean(in, n);
+                    Addresses.setFloat(to + 8L * i, average);
+                    Addresses.setFloat(to + 8L * i + 4, norms.squares(in, n, average));
+                });
+    }
+
+    /** Sums of squares of several parts are brought together as by Chan, Golub and LeVeque. */
+    @Override
+    public void layerNormOfParts(
+            Tensor parts,
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
+        long from = x.address();
+        long gainAt = gain.address();
+        long biasAt = bias.address();
+        long to = y.address();
+        long means = mean.address();
+        long rstds = rstd.address();
+        long numbers = parts.address();
+        int n = x.columns();
+        split.rows(
+                x.rows(),
+                n,
+                i -> {
+                    float average = average(parts, numbers + 8L * i);
+                    double squares = 0;
+                    for (int k = 0; k < parts.rows(); k++) {
+                        long at = row(parts, numbers, k) + 8L * i;
+                        double apart = (double) Addresses.getFloat(at) - average;
+                        squares += Addresses.getFloat(at + 4) + n * apart * apart;
+                    }
+                    double variance = squares / ((double) n * parts.rows());
+                    float scale = (float) (1 / Math.sqrt(variance + epsilon));
+                    Addresses.setFloat(means + 4L * i, average);
+                    Addresses.setFloat(rstds + 4L * i, scale);
+                    norms.apply(row(x, from, i), gainAt, biasAt, row(y, to, i), n, average, scale);
+                });
+    }
+
+    private static float average(Tensor parts, long at) {
+        double sum = 0;
+        for (int k = 0; k < parts.rows(); k++) {
+            sum += Addresses.getFloat(row(parts, at, k));
+        }
+        return (float) (sum / parts.rows());
+    }
+
+    @Override
+    public void layerNormBackwardPart(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor part) {
+        long gradients = dy.address();
+        long from = x.address();
+        long gainAt = gain.address();
+        long means = mean.address();
+        long rstds = rstd.address();
+        long to = part.address();
+        int n = x.columns();
+        split.rows(
+                x.rows(),
+                n,
+                i -> {
+                    long g = row(dy, gradients, i);
+                    float average = Addresses.getFloat(means + 4L * i);
+                    float scale = Addresses.getFloat(rstds + 4L * i);
+                    Addresses.setFloat(to + 8L * i, norms.averageG(g, gainAt, n));
+                    Addresses.setFloat(
+                            to + 8L * i + 4,
+                            norms.averageGh(g, row(x, from, i), gainAt, n, average, scale));
+                });
+    }
+
+    @Override
+    public void layerNormBackwardOfParts(
+            Tensor parts, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        long gradients = dy.address();
+        long from = x.address();
+        long gainAt = gain.address();
+        long means = mean.address();
+        long rstds = rstd.address();
+        long numbers = parts.address();
+        long to = dx.address();
+        int n = x.columns();
+        split.rows(
+                x.rows(),
+                n,
+                i ->
+                        norms.addInputGradient(
+                                row(dy, gradients, i),
+                                row(x, from, i),
+                                gainAt,
+                                row(dx, to, i),
+                                n,
+                                Addresses.getFloat(means + 4L * i),
+                                Addresses.getFloat(rstds + 4L * i),
+                                average(parts, numbers + 8L * i),
+                                average(parts, numbers + 8L * i + 4)));
     }
 
     @Override

@@ -2,6 +2,7 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.cpu.vector.Lanes;
+
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
@@ -32,6 +33,11 @@ final class LayerNormKernels {
 
     /** {@code 1 / sqrt(variance + epsilon)}. */
     float reciprocalDeviation(long x, int n, float mean, float epsilon) {
+        return (float) (1 / Math.sqrt(squares(x, n, mean) / n + epsilon));
+    }
+
+    /** The sum of the squared distances from the average. */
+    float squares(long x, int n, float mean) {
         FloatVector sum = lanes.zero();
         int step = lanes.count();
         int whole = lanes.whole(n);
@@ -43,7 +49,7 @@ final class LayerNormKernels {
         if (whole < n) {
             total += squaresOfRest(x + 4L * whole, n - whole, mean);
         }
-        return (float) (1 / Math.sqrt(total / n + epsilon));
+        return total;
     }
 
     private float squaresOfRest(long x, int n, float mean) {

@@ -1,7 +1,8 @@
 package dev.penstock.cuda.device;
 
-import java.util.List;
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * The op table of a device. Legend of shapes, all row-major:
@@ -154,6 +155,61 @@ public interface Kernels {
             TokenBlocks blocks) {
         layerNormBackwardWeight(dy, x, mean, rstd, dGain, dBias, blocks);
         layerNormBackwardInput(dy, x, gain, mean, rstd, dx);
+    }
+
+    /**
+     * What a layer norm of rows whose columns several shards divide has to know of this shard's, of
+     * each row two numbers side by side: the average, and the sum of the squared distances from it.
+     *
+     * @param part {@code [1, 2n]}
+     */
+    default void layerNormPart(Tensor x, Tensor part) {
+        throw dividesNone("layerNormPart");
+    }
+
+    /**
+     * {@link #layerNorm} of this shard's columns from the {@link #layerNormPart} of all shards,
+     * which have as many each, taken in their order: every shard gets the same moments.
+     *
+     * @param parts {@code [shards, 2n]}
+     */
+    default void layerNormOfParts(
+            Tensor parts,
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
+        throw dividesNone("layerNormOfParts");
+    }
+
+    /**
+     * The averages of {@code g} and {@code g * h} over this shard's columns, with {@code g = dy *
+     * gain} and {@code h = (x - mean) * rstd}: of each row two numbers side by side.
+     *
+     * @param part {@code [1, 2n]}
+     */
+    default void layerNormBackwardPart(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor part) {
+        throw dividesNone("layerNormBackwardPart");
+    }
+
+    /**
+     * {@link #layerNormBackwardInput} of this shard's columns from the {@link
+     * #layerNormBackwardPart} of all shards.
+     *
+     * @param parts {@code [shards, 2n]}
+     */
+    default void layerNormBackwardOfParts(
+            Tensor parts, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        throw dividesNone("layerNormBackwardOfParts");
+    }
+
+    private static DeviceException dividesNone(String op) {
+        return new DeviceException(
+                op + ": expected a CPU, got a device whose norms have whole rows alone");
     }
 
     /**

@@ -23,8 +23,10 @@ import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
-import java.util.List;
+
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * The shape and type rules of the op table in front of an implementation, which may then trust its
@@ -239,6 +241,49 @@ public final class CheckedKernels implements Kernels {
         if (!(epsilon > 0)) {
             throw broken(op, "an epsilon above 0", epsilon);
         }
+    }
+
+    @Override
+    public void layerNormPart(Tensor x, Tensor part) {
+        type("layerNormPart", "x", x, DType.F32);
+        vector("layerNormPart", "part", part, 2 * x.rows());
+        kernels.layerNormPart(x, part);
+    }
+
+    @Override
+    public void layerNormOfParts(
+            Tensor parts,
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
+        checkMoments("layerNormOfParts", x, mean, rstd);
+        matrix("layerNormOfParts", "parts", parts, parts.rows(), 2 * x.rows());
+        matrix("layerNormOfParts", "y", y, x.rows(), x.columns());
+        vector("layerNormOfParts", "gain", gain, x.columns());
+        vector("layerNormOfParts", "bias", bias, x.columns());
+        epsilon("layerNormOfParts", epsilon);
+        kernels.layerNormOfParts(parts, x, gain, bias, y, mean, rstd, epsilon);
+    }
+
+    @Override
+    public void layerNormBackwardPart(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor part) {
+        checkNorm("layerNormBackwardPart", x, dy, mean, rstd);
+        vector("layerNormBackwardPart", "gain", gain, x.columns());
+        vector("layerNormBackwardPart", "part", part, 2 * x.rows());
+        kernels.layerNormBackwardPart(dy, x, gain, mean, rstd, part);
+    }
+
+    @Override
+    public void layerNormBackwardOfParts(
+            Tensor parts, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        checkInputOfNorm("layerNormBackwardOfParts", dy, x, gain, mean, rstd, dx);
+        matrix("layerNormBackwardOfParts", "parts", parts, parts.rows(), 2 * x.rows());
+        kernels.layerNormBackwardOfParts(parts, dy, x, gain, mean, rstd, dx);
     }
 
     @Override

@@ -13,9 +13,11 @@ import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+
+import org.jspecify.annotations.Nullable;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The op table in plain scalar code: one loop per sum, nothing clever. Functions come from {@link
@@ -193,6 +195,36 @@ public final class ReferenceKernels implements Kernels {
             Tensor dBias,
             TokenBlocks blocks) {
         ReferenceLayerNorm.backwardWeight(dy, x, mean, rstd, dGain, dBias, rowsInOrder(blocks));
+    }
+
+    @Override
+    public void layerNormPart(Tensor x, Tensor part) {
+        ReferenceLayerNorm.part(x, part);
+    }
+
+    @Override
+    public void layerNormOfParts(
+            Tensor parts,
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {
+        ReferenceLayerNorm.ofParts(parts, x, gain, bias, y, mean, rstd, epsilon);
+    }
+
+    @Override
+    public void layerNormBackwardPart(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor part) {
+        ReferenceLayerNorm.backwardPart(dy, x, gain, mean, rstd, part);
+    }
+
+    @Override
+    public void layerNormBackwardOfParts(
+            Tensor parts, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
+        ReferenceLayerNorm.backwardOfParts(parts, dy, x, gain, mean, rstd, dx);
     }
 
     @Override

@@ -12,6 +12,7 @@ import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
+
 import org.jspecify.annotations.Nullable;
 
 /** Kernels that hold nothing for themselves; to be extended by those that do. */
@@ -90,6 +91,28 @@ public class SilentKernels implements CountedKernels {
             Tensor dGain,
             Tensor dBias,
             TokenBlocks blocks) {}
+
+    @Override
+    public void layerNormPart(Tensor x, Tensor part) {}
+
+    @Override
+    public void layerNormOfParts(
+            Tensor parts,
+            Tensor x,
+            Tensor gain,
+            Tensor bias,
+            Tensor y,
+            Tensor mean,
+            Tensor rstd,
+            double epsilon) {}
+
+    @Override
+    public void layerNormBackwardPart(
+            Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor part) {}
+
+    @Override
+    public void layerNormBackwardOfParts(
+            Tensor parts, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {}
 
     @Override
     public void rmsNorm(Tensor x, Tensor gain, Tensor y, Tensor r, double epsilon) {}

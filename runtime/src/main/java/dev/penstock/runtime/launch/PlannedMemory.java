@@ -186,7 +186,7 @@ record PlannedMemory(
                         rank,
                         plan,
                         model.boundaryRows(),
-                        model.shape().width(),
+                        model.boundaryColumns(),
                         model.boundaryRowsOfSequence(),
                         model.boundaryRowsOfStep(),
                         model.sharedGradientElements(place),

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.launch;
 
 import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.collective.wire.DataPlaneGroup;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.spi.RankPlace;
@@ -11,6 +12,7 @@ import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.ActivationTraffic;
+import dev.penstock.runtime.model.stage.MeshTraffic;
 import dev.penstock.runtime.model.stage.ShardTraffic;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
@@ -80,12 +82,23 @@ public record PlannedTraffic(
                 activations.activations(receivers),
                 activations.activationGradients(receivers),
                 activations.ring(),
-                activations.shards(),
+                shards(rank, place, ops, activations),
                 summed.gatherBytes(),
                 summed.reductionBytes(),
                 tiedGradients(rank, place),
                 mirroredGradients(rank, sharded),
                 sharded.outerGradients(plan.stagesOf(rank)));
+    }
+
+    private long shards(int rank, RankPlace place, List<Op> ops, ActivationTraffic line) {
+        if (!model.grid().mesh().isThere()) {
+            return line.shards();
+        }
+        List<Long> ringFrom =
+                IntStream.range(0, TensorMesh.AXES)
+                        .mapToObj(axis -> ringFromBytes(plan.grid().meshGroup(rank, axis)))
+                        .toList();
+        return new MeshTraffic(model, place, ops, ringFrom).shards();
     }
 
     private long ringFromBytes(List<Integer> members) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.links;
 
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
@@ -14,6 +15,7 @@ import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
+
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -111,7 +113,7 @@ public final class LinkCosts implements CostModel {
                         run.grid(),
                         run.dataPlane().emulated(),
                         run.codecs(),
-                        width,
+                        width / run.parallel().mesh().side(),
                         rows(schedule, run),
                         sharedBytes(run, width));
     }
@@ -119,7 +121,10 @@ public final class LinkCosts implements CostModel {
     /** Of the token table's gradient. */
     private static long sharedBytes(RunConfig run, int width) {
         long tokens = run.model().shape(run.data().tokenizer().vocabulary()).vocabulary();
-        return Math.ceilDiv(tokens, (long) run.parallel().tensor()) * width * Float.BYTES;
+        TensorMesh mesh = run.parallel().mesh();
+        int holders = mesh.copiesOfMatrices().stream().mapToInt(mesh::size).sum();
+        int parts = run.parallel().tensor() / Math.max(1, holders);
+        return Math.ceilDiv(tokens, (long) parts) * width * Float.BYTES;
     }
 
     private static int[] rows(Schedule schedule, RunConfig run) {
@@ -129,7 +134,10 @@ public final class LinkCosts implements CostModel {
                 (long) run.batch().sequencesPerMicroBatch()
                         * run.model().context()
                         / run.parallel().context();
-        int shards = run.parallel().sequence() ? run.parallel().tensor() : 1;
+        int shards =
+                run.parallel().sequence()
+                        ? run.parallel().tensor()
+                        : run.parallel().mesh().sequenceParts();
         return lengths.stream()
                 .mapToInt(length -> (int) (tokens * length / whole / shards))
                 .toArray();

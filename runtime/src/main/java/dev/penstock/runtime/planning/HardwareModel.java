@@ -20,12 +20,14 @@ import dev.penstock.schedules.plan.work.ModelShape;
 import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.ZeroStage;
+
+import org.jspecify.annotations.Nullable;
+
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The costs of an order on a cluster: one device per rank, one sequence per micro-batch, the
@@ -78,6 +80,11 @@ public final class HardwareModel {
             problems.add(
                     "--hardware does not support context parallelism: expected parallel.context = 1, got %d; try --profile with a run of this configuration"
                             .formatted(run.grid().context()));
+        }
+        if (run.parallel().mesh().isThere()) {
+            problems.add(
+                    "--hardware does not support meshes of tensor shards: expected parallel.tensor-mesh = [], got %s; try --profile with a run of this configuration"
+                            .formatted(run.parallel().tensorMesh()));
         }
         if (run.parallel().outerEvery().isPresent()) {
             problems.add(

@@ -32,6 +32,9 @@ import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.ForwardOnly;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.StagePeak;
+
+import org.jspecify.annotations.Nullable;
+
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -44,12 +47,11 @@ import java.util.TreeMap;
 import java.util.function.BiConsumer;
 import java.util.function.IntFunction;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /** Runs a pipeline of stages on one thread and one device, each op as soon as its inputs exist. */
 public final class PipelineDriver implements AutoCloseable {
     private final Device device;
-    private final int shard;
+    private final boolean speaks;
     private final Schedule order;
     private final Schedule evaluation;
     private final Map<Integer, Collective> sums = new HashMap<>();
@@ -136,7 +138,9 @@ public final class PipelineDriver implements AutoCloseable {
             ParameterSource source,
             RankPlace place) {
         this.device = device;
-        this.shard = place.tensor();
+        this.speaks =
+                settings.grid().mesh().innerPart(place.tensor()) == 0
+                        && (settings.grid().mesh().isThere() || place.tensor() == 0);
         this.order = order;
         this.evaluation = evaluation;
         List<StageBudget> budgets =
@@ -178,7 +182,11 @@ public final class PipelineDriver implements AutoCloseable {
 
     /** Says through whom the shards of these stages meet, which run the same ops. */
     void connect(CollectiveGroup shards) {
-        StageGroups groups = new StageGroups(shards, SoloGroup.GROUP, SoloGroup.GROUP);
+        connect(new StageGroups(shards, SoloGroup.GROUP, SoloGroup.GROUP));
+    }
+
+    /** Same with shards on a mesh. */
+    void connect(StageGroups groups) {
         stages.forEach(stage -> stage.connect(groups));
     }
 
@@ -441,10 +449,10 @@ public final class PipelineDriver implements AutoCloseable {
     private double loss(List<StepResult> results) {
         List<OptionalDouble> losses =
                 results.stream().map(StepResult::loss).filter(OptionalDouble::isPresent).toList();
-        if (losses.size() != (shard == 0 ? 1 : 0)) {
+        if (losses.size() != (speaks ? 1 : 0)) {
             throw new AssertionError("one stage reports the loss, got " + losses);
         }
-        return shard == 0 ? losses.getFirst().getAsDouble() : Double.NaN;
+        return speaks ? losses.getFirst().getAsDouble() : Double.NaN;
     }
 
     private interface Tensors {

@@ -1,10 +1,14 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.GroupRole;
 import dev.penstock.actors.collective.OpenGroup;
 import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.collective.shared.CollectiveRegistry;
 import dev.penstock.actors.spi.NamedTensor;
+import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Device;
@@ -14,6 +18,7 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.schedules.ir.Schedule;
+
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -37,6 +42,10 @@ public final class ShardedPipelines implements AutoCloseable {
     private final List<ExecutorService> threads;
     private final List<Device> devices;
     private final List<OpenGroup> groups;
+
+    /** By shard and axis, where shards are a mesh. */
+    private final List<List<CollectiveGroup>> mesh;
+
     private final List<PipelineDriver> drivers;
     private final AtomicBoolean failed = new AtomicBoolean();
 
@@ -63,6 +72,15 @@ public final class ShardedPipelines implements AutoCloseable {
                                                 LIMIT,
                                                 new Waits()))
                         .toList();
+        TensorMesh shape = settings.grid().mesh();
+        mesh =
+                ranks.stream()
+                        .map(
+                                i ->
+                                        IntStream.range(0, TensorMesh.AXES)
+                                                .mapToObj(axis -> line(registry, shape, i, axis))
+                                                .toList())
+                        .toList();
         drivers =
                 together(
                         ranks,
@@ -70,9 +88,30 @@ public final class ShardedPipelines implements AutoCloseable {
                             var driver =
                                     new PipelineDriver(
                                             devices.get(i), settings, order, batches, source, i);
-                            driver.connect(groups.get(i));
+                            driver.connect(
+                                    new StageGroups(
+                                            groups.get(i),
+                                            SoloGroup.GROUP,
+                                            SoloGroup.GROUP,
+                                            mesh.get(i)));
                             return driver;
                         });
+    }
+
+    private CollectiveGroup line(
+            CollectiveRegistry registry, TensorMesh shape, int shard, int axis) {
+        if (shape.size(axis) == 1) {
+            return SoloGroup.GROUP;
+        }
+        List<Integer> members = shape.line(shard, axis);
+        return registry.join(
+                1,
+                GroupRole.OF_AXES.get(axis),
+                members,
+                members.indexOf(shard),
+                devices.get(shard).kernels(),
+                LIMIT,
+                new Waits());
     }
 
     private final class Waits implements RankWaits {
@@ -124,11 +163,20 @@ public final class ShardedPipelines implements AutoCloseable {
 
     /** A training step on all shards; its loss. */
     public double train(long step) {
-        return onAll(driver -> driver.train(step)).getFirst();
+        return mean(onAll(driver -> driver.train(step)));
     }
 
     public double evaluate(long index) {
-        return onAll(driver -> driver.evaluate(index)).getFirst();
+        return mean(onAll(driver -> driver.evaluate(index)));
+    }
+
+    /** Of those that report a loss, as the supervisor has it. */
+    private static double mean(List<Double> losses) {
+        return losses.stream()
+                .filter(loss -> !loss.isNaN())
+                .mapToDouble(Double::doubleValue)
+                .average()
+                .orElseThrow();
     }
 
     /** Whole gradients of the last step, put together from what each shard counts. */
@@ -175,7 +223,8 @@ public final class ShardedPipelines implements AutoCloseable {
 
     /** Bytes that a shard has sent to the others. */
     public long sentBytes(int shard) {
-        return groups.get(shard).sentBytes();
+        return groups.get(shard).sentBytes()
+                + mesh.get(shard).stream().mapToLong(CollectiveGroup::sentBytes).sum();
     }
 
     public List<PipelineDriver> drivers() {

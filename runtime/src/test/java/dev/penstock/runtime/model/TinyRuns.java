@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model;
 
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.parameters.CounterRandom;
@@ -13,6 +14,7 @@ import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.ZeroSettings;
+
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Set;
@@ -143,6 +145,14 @@ public final class TinyRuns {
     /** The same on several tensor shards. */
     public static GptSettings sharded(GptSettings s, int shards) {
         return s.onGrid(new RankGrid(s.partition().stages(), shards, 1, 1), s.zero());
+    }
+
+    /** The same on a mesh of tensor shards. */
+    public static GptSettings meshed(GptSettings s, TensorMesh mesh) {
+        return s.onGrid(
+                new RankGrid(
+                        s.partition().stages(), mesh.shards(), 1, s.grid().data(), List.of(), mesh),
+                s.zero());
     }
 
     /** A pipeline under 1F1B (Seq1F1B where sequences are cut). */

@@ -25,6 +25,7 @@ import dev.penstock.schedules.plan.Planner;
 import dev.penstock.schedules.plan.Ranking;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.PlanRequest;
+import dev.penstock.schedules.plan.work.TensorMeshes;
 
 import org.jspecify.annotations.Nullable;
 
@@ -34,7 +35,9 @@ import picocli.CommandLine.Option;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalDouble;
 
 /** Says how to train a model on given hardware. */
 @Command(
@@ -58,6 +61,8 @@ import java.util.Optional;
             "    --model layers=40,width=5120,heads=40,sequence=2048 --batch 64",
             "  penstock plan --hardware sample-configs/hardware/48x8-v100.conf \\",
             "    --model Llama-3-8B --sequence 8192 --batch 64",
+            "  penstock plan --hardware sample-configs/hardware/4-laptops.conf \\",
+            "    --model gpt2-124m --batch 16 --meshes",
         })
 public final class PlanCommand extends PenstockCommand {
     @Option(
@@ -116,6 +121,14 @@ public final class PlanCommand extends PenstockCommand {
                             + " the first two.")
     private boolean all;
 
+    @Option(
+            names = "--meshes",
+            description = {
+                "Show instead what tensor shards of a block send and hold, 4, 16 and 64 of them,",
+                "on a line and on meshes; --batch is then a micro-batch.",
+            })
+    private boolean meshes;
+
     @Option(names = "--json", description = "Print one JSON document.")
     private boolean json;
 
@@ -132,6 +145,9 @@ public final class PlanCommand extends PenstockCommand {
     @Override
     public Integer call() {
         PlanRequest request = request();
+        if (meshes) {
+            return meshes(request);
+        }
         PlanReport report =
                 Planner.plan(request, top, all ? Ranking.FOR_PEOPLE.withAll() : Ranking.FOR_PEOPLE);
         List<String> explanation = new ArrayList<>(measured);
@@ -205,6 +221,55 @@ public final class PlanCommand extends PenstockCommand {
 
     private static String size(long bytes) {
         return bytes == 0 ? "-" : Quantities.bytes(bytes);
+    }
+
+    private static String mebibytes(long bytes) {
+        return String.format(Locale.ROOT, "%.1f MiB", bytes / (double) (1 << 20));
+    }
+
+    private int meshes(PlanRequest request) {
+        List<TensorMeshes.Layout> layouts =
+                TensorMeshes.of(request.model(), request.bytes(), request.batch());
+        if (json) {
+            printJson(layouts);
+            return ExitCode.OK;
+        }
+        long rows = (long) request.batch() * request.model().sequence();
+        out().printf(
+                        "a shard of a block of width %d, with a micro-batch of %d sequences of %d tokens%n%n",
+                        request.model().width(), request.batch(), request.model().sequence());
+        out().println("shards  layout            sends       keeps       weights and state");
+        for (TensorMeshes.Layout each : layouts) {
+            out().printf(
+                            "%6d  %-16s  %-10s  %-10s  %s%n",
+                            each.ranks(),
+                            each.name(),
+                            mebibytes(Math.round(each.sentBytes())),
+                            mebibytes(Math.round(each.keptBytes())),
+                            mebibytes(Math.round(each.stateBytes())));
+        }
+        out().println();
+        for (int ranks : List.of(4, 16, 64)) {
+            OptionalDouble from = TensorMeshes.rowsFrom(ranks);
+            double least = from.orElse(0) * request.model().width();
+            out().println(
+                            from.isEmpty()
+                                    ? "%d shards: a line is faster, whatever the micro-batch"
+                                            .formatted(ranks)
+                                    : "%d shards: 2d is faster from %.1f tokens for each column of the width on, %,.0f tokens (here %,d: %s)"
+                                            .formatted(
+                                                    ranks,
+                                                    from.getAsDouble(),
+                                                    Math.ceil(least),
+                                                    rows,
+                                                    rows >= least ? "2d" : "a line"));
+        }
+        out().println(
+                        "Faster: where links bound a forward, with broadcasts in trees and sums in rings (Optimus, table 1).");
+        out().println(
+                        "Plans have lines alone: parallel.tensor-mesh is for what does not fit otherwise.");
+        out().flush();
+        return ExitCode.OK;
     }
 
     /**

@@ -85,6 +85,7 @@ final class Consistency {
         consistency.replicasApartDoNotScaleTheLoss();
         consistency.whatLinksKeepHasOneScale();
         consistency.conflicts.addAll(config.parallel().unevenConflicts(config));
+        consistency.conflicts.addAll(config.parallel().meshConflicts(config));
         consistency.conflicts.addAll(config.device().swapConflicts(config));
         config.parallel().outerEvery().ifPresent(consistency::replicasApartHaveNothingInCommon);
         return consistency.conflicts;
@@ -346,7 +347,7 @@ final class Consistency {
     }
 
     private void shardsDivideGroupsAndHiddenColumns() {
-        int shards = config.parallel().tensor();
+        int shards = config.parallel().parts();
         shape().ifPresent(
                         shape -> {
                             divided("model.key-heads", shape.block().heads().keys(), shards);
@@ -358,7 +359,7 @@ final class Consistency {
         boolean told = config.model().heads() % shards != 0; // of the heads already
         require(
                 count % shards == 0 || told,
-                "a multiple of parallel.tensor = " + shards,
+                "a multiple of " + config.parallel().partsKey(),
                 count,
                 "try " + around(count, shards),
                 key,
@@ -525,10 +526,10 @@ final class Consistency {
 
     private void shardsDivideTheHeads() {
         int heads = config.model().heads();
-        int shards = config.parallel().tensor();
+        int shards = config.parallel().parts();
         require(
                 heads % shards == 0,
-                "a multiple of parallel.tensor = " + shards,
+                "a multiple of " + config.parallel().partsKey(),
                 heads,
                 "try " + around(heads, shards),
                 "model.heads",

@@ -1,13 +1,17 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.runtime.config.reading.Bytes;
 import dev.penstock.runtime.config.reading.Conflict;
 import dev.penstock.runtime.config.reading.Setting;
+import dev.penstock.runtime.config.reading.Worded;
+import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.runtime.model.shape.ZeroSettings;
+
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -20,6 +24,8 @@ import java.util.stream.Stream;
  * ranks as {@code pipeline.stages} x tensor x context x data.
  *
  * @param shards of every stage's matrices (Shoeybi et al., Megatron-LM, section 3)
+ * @param tensorMesh sides of a mesh on which the shards of every stage lie; empty: on a line
+ * @param tensorKind what such a mesh divides
  * @param sequence whether tensor shards divide among themselves the tokens of what lies between
  *     matrices (Korthikanti et al., Reducing Activation Recomputation, section 4.2.2)
  * @param context parts of every sequence
@@ -54,6 +60,21 @@ public record ParallelSection(
                                 "tensor shards of every stage, each on a rank of its own; a list"
                                         + " [1, 2, ..] has those of each pipeline rank's stages")
                 Shards shards,
+        @Setting(
+                        is = "[]",
+                        range = "[1, 64]",
+                        doc =
+                                "sides of a mesh of the tensor shards, [2, 2] or [2, 2, 2], whose"
+                                        + " product is tensor: they divide matrices by rows and"
+                                        + " columns, and activations as well; []: by columns alone")
+                List<Integer> tensorMesh,
+        @Setting(
+                        is = "auto",
+                        doc =
+                                "what a tensor-mesh divides: 2d (Optimus), 2.5d (Tesseract: as many"
+                                        + " planes as the third side, each with other sequences) or"
+                                        + " 3d; auto: 2d with two sides, 2.5d with three")
+                TensorKind tensorKind,
         @Setting(
                         is = "false",
                         doc =
@@ -203,6 +224,264 @@ public record ParallelSection(
         @Override
         public String toString() {
             return counts.size() == 1 ? "" + counts.getFirst() : counts.toString();
+        }
+    }
+
+    /** What a mesh of tensor shards divides. */
+    public enum TensorKind implements Worded {
+        AUTO("auto", TensorMesh.Kind.LINE),
+        TWO("2d", TensorMesh.Kind.PLANE),
+        TWO_AND_A_HALF("2.5d", TensorMesh.Kind.LAYERS),
+        THREE("3d", TensorMesh.Kind.CUBE);
+
+        private final String word;
+        private final TensorMesh.Kind kind;
+
+        TensorKind(String word, TensorMesh.Kind kind) {
+            this.word = word;
+            this.kind = kind;
+        }
+
+        @Override
+        public String word() {
+            return word;
+        }
+    }
+
+    /** How tensor shards lie; {@link TensorMesh#NONE} also where the sides make no mesh. */
+    public TensorMesh mesh() {
+        if (tensorMesh.size() < 2 || tensorMesh.size() > 3 || shards.counts().size() > 1) {
+            return TensorMesh.NONE;
+        }
+        int rows = tensorMesh.get(0);
+        int columns = tensorMesh.get(1);
+        int depth = tensorMesh.size() == 2 ? 1 : tensorMesh.get(2);
+        TensorMesh.Kind kind =
+                tensorKind != TensorKind.AUTO
+                        ? tensorKind.kind
+                        : tensorMesh.size() == 2 ? TensorMesh.Kind.PLANE : TensorMesh.Kind.LAYERS;
+        boolean suits =
+                rows == columns
+                        && (kind != TensorMesh.Kind.PLANE || depth == 1)
+                        && (kind != TensorMesh.Kind.CUBE || depth == rows)
+                        && (long) rows * columns * depth == tensor();
+        return suits ? new TensorMesh(kind, rows, columns, depth) : TensorMesh.NONE;
+    }
+
+    /** Parts into which tensor shards divide heads, hidden columns and the vocabulary. */
+    public int parts() {
+        return mesh().isThere() ? mesh().side() : tensor();
+    }
+
+    /** The key, with its value, on which {@link #parts} depends. */
+    String partsKey() {
+        return mesh().isThere()
+                ? "the side of parallel.tensor-mesh = " + mesh().side()
+                : "parallel.tensor = " + tensor();
+    }
+
+    /** Returns what a configuration has that a mesh of tensor shards does not allow. */
+    List<Conflict> meshConflicts(RunConfig config) {
+        List<Conflict> conflicts = new ArrayList<>();
+        if (tensorMesh.isEmpty()) {
+            require(
+                    conflicts,
+                    tensorKind == TensorKind.AUTO,
+                    "auto without a mesh",
+                    tensorKind.word(),
+                    "say the sides: parallel.tensor-mesh = [2, 2]",
+                    "parallel.tensor-kind");
+            return conflicts;
+        }
+        if (!mesh().isThere()) {
+            require(
+                    conflicts,
+                    false,
+                    "[q, q] for 2d, [q, q, d] for 2.5d or [q, q, q] for 3d, with parallel.tensor = "
+                            + shards
+                            + " as its product",
+                    tensorMesh + " of kind " + tensorKind.word(),
+                    "try parallel { tensor = 4, tensor-mesh = [2, 2] }",
+                    "parallel.tensor-mesh",
+                    "parallel.tensor",
+                    "parallel.tensor-kind");
+            return conflicts;
+        }
+        new MeshRules(config, mesh(), tensorMesh).addTo(conflicts);
+        return conflicts;
+    }
+
+    private static void require(
+            List<Conflict> conflicts,
+            boolean holds,
+            String expected,
+            String got,
+            String advice,
+            String... keys) {
+        if (!holds) {
+            conflicts.add(new Conflict(List.of(keys), expected, got, advice));
+        }
+    }
+
+    /** What goes with a mesh, and with what its sizes have to go. */
+    private record MeshRules(RunConfig config, TensorMesh mesh, List<Integer> sides) {
+        void addTo(List<Conflict> conflicts) {
+            sizes(conflicts);
+            ParallelSection parallel = config.parallel();
+            alone(
+                    conflicts,
+                    !parallel.sequence(),
+                    "rows are divided already",
+                    "leave parallel.sequence out",
+                    "parallel.sequence");
+            alone(
+                    conflicts,
+                    parallel.context() == 1,
+                    "its rows are whole sequences",
+                    "set parallel.context = 1",
+                    "parallel.context");
+            alone(
+                    conflicts,
+                    parallel.zeroStage() == 0 && parallel.zeroOffload().isEmpty(),
+                    "gradients of what shards hold together are summed where they lie whole",
+                    "leave parallel.zero out",
+                    "parallel.zero.stage",
+                    "parallel.zero.offload");
+            alone(
+                    conflicts,
+                    parallel.outerEvery().isEmpty(),
+                    "replicas exchange parameters of shards on a line alone",
+                    "leave parallel.outer out",
+                    "parallel.outer.every");
+            alone(
+                    conflicts,
+                    config.schedule().sliceCount() == 1
+                            && config.schedule().sliceLengths() instanceof SliceLengths.Rule,
+                    "its rows are whole sequences",
+                    "try a family that does not slice tokens, such as schedule.kind = 1f1b",
+                    "schedule.kind",
+                    "schedule.slices",
+                    "schedule.slice-lengths");
+            alone(
+                    conflicts,
+                    !config.device().kind().isCuda(),
+                    "GPUs do not have norms of divided columns",
+                    "try device.kind = cpu",
+                    "device.kind");
+            alone(
+                    conflicts,
+                    config.device().precision() == DeviceSection.Precision.FLOAT32,
+                    "blocks of matrices are sent and multiplied in float32",
+                    "set device.precision = float32",
+                    "device.precision");
+            alone(
+                    conflicts,
+                    config.model().family().equals("gpt2"),
+                    "other families have norms of which shards cannot have some columns",
+                    "try model.family = gpt2",
+                    "model.family");
+            alone(
+                    conflicts,
+                    config.model().dropout() == 0,
+                    "what is dropped is drawn for whole rows",
+                    "set model.dropout = 0",
+                    "model.dropout");
+            alone(
+                    conflicts,
+                    config.optimizer().gradientSum() == GradientSum.FLOAT32,
+                    "products add up in float32",
+                    "leave optimizer.gradient-sum out",
+                    "optimizer.gradient-sum");
+            alone(
+                    conflicts,
+                    config.fineTune().method() == FineTuneSection.Method.FULL
+                            && config.fineTune().freeze().isEmpty(),
+                    "all of the model is trained",
+                    "leave fine-tune out",
+                    "fine-tune.method",
+                    "fine-tune.freeze");
+            alone(
+                    conflicts,
+                    config.data().packing() == DataSection.Packing.NONE,
+                    "rows of documents are not divided among shards",
+                    "try data.packing = none",
+                    "data.packing");
+            alone(
+                    conflicts,
+                    !config.recovery().mirror(),
+                    "mirrors copy what shards on a line hold",
+                    "leave recovery.mirror out: a run goes on from its checkpoint",
+                    "recovery.mirror");
+            alone(
+                    conflicts,
+                    config.codecs().activations().isEmpty()
+                            && config.codecs().gradients().isEmpty(),
+                    "shards have parts of the rows that are coded",
+                    "set data-plane.codec = none",
+                    "data-plane.codec",
+                    "data-plane.gradient-codec");
+            alone(
+                    conflicts,
+                    !config.adapts(),
+                    "no other plan is laid out on meshes",
+                    "say the schedule and the partition",
+                    "schedule.candidates",
+                    "pipeline.partition",
+                    "schedule.kind");
+        }
+
+        private void alone(
+                List<Conflict> conflicts,
+                boolean holds,
+                String reason,
+                String advice,
+                String... others) {
+            List<String> keys =
+                    Stream.concat(Stream.of("parallel.tensor-mesh"), Stream.of(others)).toList();
+            require(
+                    conflicts,
+                    holds,
+                    "[] with this %s: %s".formatted(others[0], reason),
+                    sides.toString(),
+                    advice,
+                    keys.toArray(String[]::new));
+        }
+
+        private void sizes(List<Conflict> conflicts) {
+            ModelSection model = config.model();
+            int rows = mesh.matrixRowParts();
+            divided(
+                    conflicts,
+                    "batch.sequences",
+                    "sequences of a micro-batch",
+                    config.batch().sequencesPerMicroBatch(),
+                    mesh.sequenceParts());
+            divided(conflicts, "model.width", "columns", model.width(), rows);
+            divided(
+                    conflicts,
+                    "model.vocabulary",
+                    "tokens",
+                    model.vocabularyOr(config.data().tokenizer().vocabulary()),
+                    rows);
+            divided(
+                    conflicts,
+                    "model.hidden",
+                    "hidden columns",
+                    model.hidden().orElse(4 * model.width()),
+                    rows);
+        }
+
+        private void divided(
+                List<Conflict> conflicts, String key, String what, int count, int parts) {
+            require(
+                    conflicts,
+                    count % parts == 0,
+                    "a multiple of %d %s, which parallel.tensor-mesh = %s divides"
+                            .formatted(parts, what, sides),
+                    Integer.toString(count),
+                    "change %s or the mesh".formatted(key),
+                    key,
+                    "parallel.tensor-mesh");
         }
     }
 

@@ -8,6 +8,7 @@ import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.SwapPartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.shape.ZeroSettings;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -126,7 +127,10 @@ public record RunConfig(
                 parallel.tensor(),
                 parallel.context(),
                 parallel.data(),
-                parallel.shards().suit(pipeline.stages()) ? parallel.shards().counts() : List.of());
+                parallel.shards().suit(pipeline.stages()) && !parallel.mesh().isThere()
+                        ? parallel.shards().counts()
+                        : List.of(),
+                parallel.mesh());
     }
 
     /** What ranks divide, or swap whole. */

@@ -5,6 +5,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LinearParameters;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,7 +19,7 @@ final class ColumnLinear {
 
     ColumnLinear(Compute compute, LinearParameters parameters) {
         shards = compute.shards();
-        linear = new Linear(compute, parameters);
+        linear = new Linear(compute, parameters, true);
     }
 
     /** Returns all rows of an input, for {@link #multiply}. */

@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.layers;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.RowMoments;
@@ -30,6 +31,24 @@ final class LayerNorm implements Norm {
     @Override
     public void forward(Tensor x, Tensor y, RowMoments moments) {
         Tensor mean = requireNonNull(moments.mean());
+        MeshShards mesh = compute.shards().mesh();
+        if (mesh != null) {
+            Tensor parts = mesh.normParts(x.rows());
+            compute.kernels().layerNormPart(x, mesh.ownNorms(parts, x.rows()));
+            mesh.showNorms(parts);
+            compute.kernels()
+                    .layerNormOfParts(
+                            parts.columns(0, 2 * x.rows()),
+                            x,
+                            gain.weight(),
+                            bias.weight(),
+                            y,
+                            mean,
+                            moments.rstd(),
+                            epsilon);
+            compute.guard().check(mean, inputPlace);
+            return;
+        }
         compute.kernels()
                 .layerNorm(x, gain.weight(), bias.weight(), y, mean, moments.rstd(), epsilon);
         // whatever makes rstd NaN or infinite has done so to the mean, unless epsilon is zero
@@ -39,6 +58,11 @@ final class LayerNorm implements Norm {
     @Override
     public void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
         Tensor mean = requireNonNull(moments.mean());
+        MeshShards mesh = compute.shards().mesh();
+        if (mesh != null) {
+            backwardOnMesh(mesh, dy, x, mean, moments.rstd(), dx, blocks);
+            return;
+        }
         if (!gain.isTrained()) {
             compute.kernels()
                     .layerNormBackwardInput(dy, x, gain.weight(), mean, moments.rstd(), dx);
@@ -55,6 +79,26 @@ final class LayerNorm implements Norm {
                         gain.gradient(),
                         bias.gradient(),
                         compute.shards().ownRows(blocks));
+        compute.guard().checkGradient(bias, gradientPlace);
+    }
+
+    private void backwardOnMesh(
+            MeshShards mesh,
+            Tensor dy,
+            Tensor x,
+            Tensor mean,
+            Tensor rstd,
+            Tensor dx,
+            TokenBlocks blocks) {
+        Kernels kernels = compute.kernels();
+        Tensor parts = mesh.normParts(x.rows());
+        kernels.layerNormBackwardPart(
+                dy, x, gain.weight(), mean, rstd, mesh.ownNorms(parts, x.rows()));
+        mesh.showNorms(parts);
+        kernels.layerNormBackwardWeight(
+                dy, x, mean, rstd, gain.gradient(), bias.gradient(), blocks);
+        kernels.layerNormBackwardOfParts(
+                parts.columns(0, 2 * x.rows()), dy, x, gain.weight(), mean, rstd, dx);
         compute.guard().checkGradient(bias, gradientPlace);
     }
 }

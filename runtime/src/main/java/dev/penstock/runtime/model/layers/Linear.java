@@ -5,12 +5,15 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
-import java.util.List;
+
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * {@code y = x weight + bias}, or without the bias, for this shard's part of the weight, in pieces,
- * because the next step is fused with the bias. Tensors have all rows.
+ * because the next step is fused with the bias. Tensors have all rows, or those of this shard of a
+ * mesh, of which all shards compute each product together.
  */
 final class Linear {
     private final Compute compute;
@@ -19,8 +22,14 @@ final class Linear {
     private final String gradientPlace;
     private final List<LowRankBranch> branches;
 
-    Linear(Compute compute, LinearParameters parameters) {
+    private final @Nullable MeshProduct mesh;
+
+    /**
+     * @param inward whether it leads from the residual stream to heads or hidden columns, not back
+     */
+    Linear(Compute compute, LinearParameters parameters, boolean inward) {
         this.compute = compute;
+        mesh = compute.shards().product(inward);
         weight = parameters.weight();
         bias = parameters.bias();
         gradientPlace = bias == null ? "" : "gradient of " + bias.name() + " (backward)";
@@ -41,6 +50,10 @@ final class Linear {
      * @param firstRow of both in the unit
      */
     void multiply(Tensor x, int firstRow, Tensor y) {
+        if (mesh != null) {
+            mesh.multiply(x, compute.factor(weight), y);
+            return;
+        }
         compute.kernels()
                 .gemm(compute.multiply(), false, x, false, compute.factor(weight), y, false);
         branches.forEach(branch -> branch.forward(x, firstRow, y));
@@ -95,6 +108,10 @@ final class Linear {
 
     /** Computes {@code dx = dy weight^T}. */
     void backwardInput(Tensor dy, Tensor dx) {
+        if (mesh != null) {
+            mesh.backwardInput(dy, compute.factor(weight), dx);
+            return;
+        }
         compute.kernels()
                 .gemm(compute.multiply(), false, dy, true, compute.factor(weight), dx, false);
         branches.forEach(branch -> branch.backwardInput(dy, dx));
@@ -107,6 +124,10 @@ final class Linear {
 
     /** Adds to the gradients of the weight and of the branches. */
     void backwardWeight(Tensor x, Tensor dy, TokenBlocks blocks) {
+        if (mesh != null) {
+            mesh.backwardWeight(x, dy, weight.gradient(), blocks);
+            return;
+        }
         if (weight.isTrained()) {
             compute.kernels().weightGradient(compute.multiply(), x, dy, weight.gradient(), blocks);
         }

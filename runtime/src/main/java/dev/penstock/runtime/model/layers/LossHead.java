@@ -14,8 +14,10 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
-import java.util.List;
+
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
@@ -31,6 +33,7 @@ public final class LossHead {
     private final Parameter matrix;
     private final @Nullable GroupView matrixGradient;
     private final Tensor logits;
+    private final @Nullable MeshProduct mesh;
 
     /**
      * @param logits scratch of {@link #logitsScratch}
@@ -38,6 +41,7 @@ public final class LossHead {
     LossHead(Compute compute, NormDesign design, StageParameters.Head parameters, Tensor logits) {
         this.compute = compute;
         kernels = compute.kernels();
+        mesh = compute.shards().product(false);
         norm = Norm.of(compute, design, parameters.norm());
         matrix = parameters.matrix();
         matrixGradient = parameters.matrixGradient();
@@ -53,7 +57,7 @@ public final class LossHead {
         long fitting =
                 batch.logits().bytes()
                         / Float.BYTES
-                        / Math.ceilDiv(shape.model().vocabulary(), shape.shards());
+                        / Math.ceilDiv(shape.model().vocabulary(), shape.parts());
         int most = (int) Math.min(batch.largestRows(), fitting / batch.grid() * batch.grid());
         return Math.max(batch.grid(), most);
     }
@@ -62,6 +66,9 @@ public final class LossHead {
      * Allocates room for the logits of {@code rows} tokens, with rows starting on 64-byte lines.
      */
     public static Tensor logitsScratch(DeviceScope scope, ShardShape shape, int rows) {
+        if (shape.mesh().isThere()) { // shards send each other whole tensors, without gaps
+            return scope.tensor("logits", DType.F32, rows, shape.tokens());
+        }
         int stride = (shape.tokens() + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
         return scope.tensor("logits", DType.F32, rows, stride).columns(0, shape.tokens());
     }
@@ -73,7 +80,11 @@ public final class LossHead {
     /** Returns the logits of some normalised rows, valid until the next call. */
     public Tensor logits(Tensor normed) {
         Tensor chunk = logits.rows(0, normed.rows());
-        kernels.gemm(compute.multiply(), false, normed, true, matrix.factor(), chunk, false);
+        if (mesh != null) {
+            mesh.backwardInput(normed, matrix.factor(), chunk);
+        } else {
+            kernels.gemm(compute.multiply(), false, normed, true, matrix.factor(), chunk, false);
+        }
         return chunk;
     }
 
@@ -110,8 +121,15 @@ public final class LossHead {
             Tensor dChunk = chunk.of(work.dModel());
             Tensor dLogits =
                     ledger.crossEntropy(compute, logits(normed), microBatch, chunk, gradientScale);
-            kernels.gemm(compute.multiply(), false, dLogits, false, matrix.factor(), dChunk, false);
-            if (matrixGradient != null) {
+            if (mesh != null) {
+                mesh.multiply(dLogits, matrix.factor(), dChunk);
+            } else {
+                kernels.gemm(
+                        compute.multiply(), false, dLogits, false, matrix.factor(), dChunk, false);
+            }
+            if (matrixGradient != null && mesh != null) {
+                mesh.backwardWeight(dLogits, normed, matrixGradient.tensor(), chunk.blocks());
+            } else if (matrixGradient != null) {
                 kernels.weightGradient(
                         compute.multiply(),
                         dLogits,

@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StepShapes;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.BitSet;
@@ -40,6 +41,10 @@ public final class LossLedger {
     /** The micro-batches whose losses are here. */
     private final BitSet computed = new BitSet();
 
+    /** The sequences of a micro-batch on all shards, and the first of them that is here. */
+    private final int ofMicroBatch;
+
+    private final int firstSequence;
     private int sequences;
     private long counted;
     private int ledgers = 1;
@@ -56,14 +61,16 @@ public final class LossLedger {
         exact = sum == GradientSum.FIXED_POINT;
         BatchShape batch = shapes.whole();
         range = shape.range();
-        shard = shape.index();
+        shard = shape.part();
+        ofMicroBatch = batch.sequences() * shape.mesh().sequenceParts();
+        firstSequence = shape.mesh().innerSequencePart(shape.index()) * batch.sequences();
         targets = scope.tensor("targets", DType.I32, 1, batch.tokensPerStep());
         losses = scope.tensor("losses", DType.F32, 1, batch.tokensPerStep());
         parts =
                 scope.tensor(
                         "softmax of all shards",
                         DType.F32,
-                        shape.shards(),
+                        shape.parts(),
                         TensorShards.gatheredColumns(3 * LossHead.logitsRows(shape, batch)));
     }
 
@@ -78,7 +85,8 @@ public final class LossLedger {
     /**
      * A step begins.
      *
-     * @param here number of sequences of these micro-batches that exist, the first ones
+     * @param here number of sequences of these micro-batches that exist, the first ones, on all
+     *     shards of a mesh together
      * @param tokens the counted targets of all replicas and parts
      */
     public void begin(int here, long tokens) {
@@ -88,7 +96,8 @@ public final class LossLedger {
     }
 
     private boolean isHere(int microBatch, HeadChunk chunk, int b) {
-        return microBatch * shapes.whole().sequences() + chunk.firstSequence() + b < sequences;
+        int sequence = firstSequence + chunk.firstSequence() + b;
+        return microBatch * ofMicroBatch + sequence < sequences;
     }
 
     /**

@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LinearParameters;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,7 +25,7 @@ final class RowLinear {
     RowLinear(Compute compute, LinearParameters parameters) {
         kernels = compute.kernels();
         shards = compute.shards();
-        linear = new Linear(compute, parameters);
+        linear = new Linear(compute, parameters, false);
         dropout = compute.dropout();
         mask = dropout == null ? null : dropout.mask(parameters.weight().name());
     }

@@ -6,10 +6,13 @@ import dev.penstock.actors.collective.Collective;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.collective.TensorMesh;
+import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.shape.ShardShape;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +25,7 @@ public final class TensorShards {
     private final Kernels kernels;
     private final ShardShape shape;
     private final @Nullable Tensor room;
+    private final @Nullable MeshShards mesh;
     private @Nullable CollectiveGroup group;
 
     /**
@@ -29,15 +33,45 @@ public final class TensorShards {
      *
      * @param room for the rows of all shards {@code [n, d]} of the largest unit; null where each
      *     has all rows
+     * @param mesh what they do where they divide matrices by rows and columns: then nothing else is
+     *     gathered or summed; null otherwise
      */
-    public TensorShards(Kernels kernels, ShardShape shape, @Nullable Tensor room) {
+    public TensorShards(
+            Kernels kernels, ShardShape shape, @Nullable Tensor room, @Nullable MeshShards mesh) {
         this.kernels = kernels;
         this.shape = shape;
         this.room = room;
-        group = shape.shards() == 1 ? SoloGroup.GROUP : null;
+        this.mesh = mesh;
+        group = shape.shards() == 1 || mesh != null ? SoloGroup.GROUP : null;
     }
 
-    /** Sets the group through which the shards exchange data until the next call. */
+    /** Same without a mesh. */
+    public TensorShards(Kernels kernels, ShardShape shape, @Nullable Tensor room) {
+        this(kernels, shape, room, null);
+    }
+
+    /**
+     * Returns who multiplies where shards are a mesh; otherwise null, and each multiplies alone.
+     */
+    @Nullable MeshProduct product(boolean inward) {
+        return mesh == null ? null : mesh.product(inward);
+    }
+
+    /** Returns the mesh, if there is one. */
+    @Nullable MeshShards mesh() {
+        return mesh;
+    }
+
+    /** Sets the groups through which the shards exchange data until the next call. */
+    public void connect(StageGroups groups) {
+        if (mesh == null) {
+            connect(groups.tensor());
+        } else {
+            mesh.connect(groups.mesh());
+        }
+    }
+
+    /** Same as {@link #connect(StageGroups)} without a mesh. */
     public void connect(CollectiveGroup newGroup) {
         if (newGroup.size() != shape.shards() || newGroup.index() != shape.index()) {
             throw new IllegalArgumentException(
@@ -137,12 +171,13 @@ public final class TensorShards {
     }
 
     /**
-     * Sends each shard's row to all other shards.
+     * Sends each shard's row to all other shards, on a mesh to those in its row.
      *
      * @param rows dense {@code [shards, n]}, n from {@link #gatheredColumns}
      */
     void show(Tensor rows) {
-        await(group().allGather(rows, new ShardMap(rows.elements(), shape.shards())));
+        CollectiveGroup members = mesh == null ? group() : mesh.group(TensorMesh.ALONG);
+        members.await(members.allGather(rows, new ShardMap(rows.elements(), members.size())));
     }
 
     private CollectiveGroup group() {

@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.PartTokens.Run;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.TokenPlaces;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +27,7 @@ final class TokenEmbedding {
     private final TokenPlaces held;
     private final @Nullable StreamDropout dropout;
     private final @Nullable DropoutMask mask;
+    private final @Nullable MeshProduct mesh;
 
     /**
      * @param held where its tokens lie
@@ -40,6 +42,7 @@ final class TokenEmbedding {
         kernels = compute.kernels();
         shards = compute.shards();
         range = shape.range();
+        mesh = shards.product(false);
         table = parameters.tokens();
         positions = parameters.positions();
         dropout = compute.dropout();
@@ -51,8 +54,12 @@ final class TokenEmbedding {
      * @param y of own rows
      */
     void forward(Tensor tokens, Tensor y, TokenBlocks blocks) {
-        kernels.embedding(tokens, range, table.table(), shards.allRows(y));
-        shards.sumInto(y);
+        if (mesh != null) {
+            mesh.embed(tokens, table.table(), y);
+        } else {
+            kernels.embedding(tokens, range, table.table(), shards.allRows(y));
+            shards.sumInto(y);
+        }
         if (positions != null) {
             Tensor learned = positions.weight();
             eachRun(
@@ -82,7 +89,9 @@ final class TokenEmbedding {
         }
         drop(dy);
         Tensor all = shards.gather(dy);
-        if (table.isTrained()) {
+        if (table.isTrained() && mesh != null) {
+            mesh.embedBackward(all, tokens, table.gradient(), blocks);
+        } else if (table.isTrained()) {
             kernels.embeddingBackward(all, tokens, range, table.gradient(), blocks);
         }
         if (positions != null && placesLearn) {

@@ -7,12 +7,14 @@ import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Function;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The parameters of one transformer block.
@@ -69,7 +71,7 @@ public record LayerParameters(
     }
 
     static NormParameters norm(ParameterAllocator allocator, String name, ShardShape shape) {
-        TensorPiece all = TensorPiece.all(List.of(shape.width()));
+        TensorPiece all = shape.ofStream(List.of(shape.model().width()));
         boolean counts = shape.countsCommon();
         return new NormParameters(
                 name,
@@ -142,11 +144,17 @@ public record LayerParameters(
             boolean biased) {
         String name = "h." + layer + "." + linear;
         int out = widths.stream().mapToInt(Integer::intValue).sum();
-        TensorPiece weight = shape.columns(List.of(shape.width(), out), widths);
+        TensorPiece weight = shape.columns(List.of(shape.model().width(), out), widths);
         TensorPiece bias = shape.columns(List.of(out), widths);
         return new LinearParameters(
-                allocator.allocate(ParameterSpec.matrix(name + ".weight", weight, Initial.NORMAL)),
-                biased ? allocator.allocate(ParameterSpec.bias(name + ".bias", bias)) : null,
+                allocator.allocate(
+                        ParameterSpec.matrix(name + ".weight", weight, Initial.NORMAL)
+                                .countedIf(shape.countsMatrices())),
+                biased
+                        ? allocator.allocate(
+                                ParameterSpec.bias(name + ".bias", bias)
+                                        .countedIf(shape.countsInner()))
+                        : null,
                 adapters(
                         allocator,
                         layer,
@@ -163,11 +171,12 @@ public record LayerParameters(
             int in,
             boolean biased) {
         String name = "h." + layer + "." + linear;
-        TensorPiece weight = shape.rows(in, shape.width());
-        TensorPiece bias = TensorPiece.all(List.of(shape.width()));
+        TensorPiece weight = shape.rows(in, shape.model().width());
+        TensorPiece bias = shape.ofStream(List.of(shape.model().width()));
         return new LinearParameters(
                 allocator.allocate(
-                        ParameterSpec.matrix(name + ".weight", weight, Initial.RESIDUAL)),
+                        ParameterSpec.matrix(name + ".weight", weight, Initial.RESIDUAL)
+                                .countedIf(shape.countsMatrices())),
                 biased
                         ? allocator.allocate(
                                 ParameterSpec.bias(name + ".bias", bias)

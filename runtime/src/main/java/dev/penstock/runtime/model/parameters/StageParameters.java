@@ -4,10 +4,12 @@ import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.model.parameters.ParameterSpec.Initial;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The parameters of a stage.
@@ -69,7 +71,9 @@ public record StageParameters(
 
     private static Embedding embedding(
             ParameterAllocator allocator, ShardShape shape, StageRole role) {
-        ParameterSpec tokens = ParameterSpec.table(TOKEN_TABLE, shape.tokenRows());
+        ParameterSpec tokens =
+                ParameterSpec.table(TOKEN_TABLE, shape.tokenRows())
+                        .countedIf(shape.countsMatrices());
         boolean tiedHere = role.last() && shape.model().tied();
         return new Embedding(
                 tiedHere || allocator.narrowsTables()
@@ -86,7 +90,7 @@ public record StageParameters(
         if (rows == 0) {
             return null;
         }
-        TensorPiece positions = TensorPiece.all(List.of(rows, shape.width()));
+        TensorPiece positions = shape.ofStream(List.of(rows, shape.model().width()));
         ParameterSpec table =
                 ParameterSpec.table(POSITION_TABLE, positions).countedIf(shape.countsCommon());
         return allocator.group(ParameterAllocator.POSITIONS, () -> allocator.allocate(table));
@@ -112,7 +116,7 @@ public record StageParameters(
         Parameter matrix =
                 allocator.head(
                         tied ? ParameterAllocator.TOKENS : "lm_head",
-                        () -> allocator.allocate(spec.countedIf(!tied)));
+                        () -> allocator.allocate(spec.countedIf(!tied && shape.countsMatrices())));
         return new Head(norm, matrix, matrix.gradients(), null);
     }
 

@@ -1,8 +1,10 @@
 package dev.penstock.runtime.model.shape;
 
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.device.DType;
+
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -50,7 +52,8 @@ public record GptSettings(
 
     public GptSettings {
         recomputedBlocks = Set.copyOf(recomputedBlocks);
-        int tensorShards = grid.tensor();
+        TensorMesh mesh = grid.mesh();
+        int tensorShards = mesh.isThere() ? mesh.side() : grid.tensor();
         if (!(dropout >= 0 && dropout < 1)) {
             throw new IllegalArgumentException(
                     "dropout: expected a probability in [0, 1), got " + dropout);
@@ -95,10 +98,37 @@ public record GptSettings(
                                     batch.sliceLengths(),
                                     grid.context()));
         }
+        if (mesh.isThere()) {
+            requireMesh(shape, batch, mesh);
+        }
         if (shape.vocabulary() < tensorShards) {
             throw new IllegalArgumentException(
                     "every tensor shard holds tokens: expected a vocabulary of %d or more, got %d"
                             .formatted(tensorShards, shape.vocabulary()));
+        }
+    }
+
+    private static void requireMesh(ModelShape shape, BatchShape batch, TensorMesh mesh) {
+        int side = mesh.side();
+        int rows = mesh.matrixRowParts();
+        int sequences = batch.sequences();
+        if (sequences % mesh.sequenceParts() != 0
+                || shape.width() % rows != 0
+                || shape.width() % side != 0
+                || shape.block().hidden() % rows != 0
+                || shape.vocabulary() % rows != 0) {
+            throw new IllegalArgumentException(
+                    "a mesh of %d x %d x %d shards divides sequences by %d, and width, hidden columns and vocabulary by %d: expected multiples, got %d sequences in a micro-batch, width %d, %d hidden columns and a vocabulary of %d"
+                            .formatted(
+                                    mesh.rows(),
+                                    mesh.columns(),
+                                    mesh.depth(),
+                                    mesh.sequenceParts(),
+                                    rows,
+                                    sequences,
+                                    shape.width(),
+                                    shape.block().hidden(),
+                                    shape.vocabulary()));
         }
     }
 
@@ -332,7 +362,8 @@ public record GptSettings(
 
     /** Returns what a shard of a stage holds of the model. */
     public ShardShape shape(StageRole role) {
-        return new ShardShape(shape, role.shard(), role.shards(), sequence, precision.kept());
+        return new ShardShape(
+                shape, role.shard(), role.shards(), sequence, precision.kept(), grid.mesh());
     }
 
     /**
@@ -351,7 +382,7 @@ public record GptSettings(
     /** Returns a warning if the tensor shards do not divide the vocabulary evenly. */
     public Optional<String> vocabularyNote() {
         int least = shape.vocabulary() / grid.tensor();
-        return shape.vocabulary() % grid.tensor() == 0
+        return grid.mesh().isThere() || shape.vocabulary() % grid.tensor() == 0
                 ? Optional.empty()
                 : Optional.of(
                         "%d tensor shards do not divide the vocabulary of %d evenly: they hold %d or %d tokens each; nothing is padded"
@@ -364,16 +395,21 @@ public record GptSettings(
      */
     public long sharedGradientElements(RankPlace place) {
         int shards = grid.shardsOf(place.pipeline());
-        var own = new ShardShape(shape, place.tensor(), shards, sequence, precision.kept());
+        var own =
+                new ShardShape(
+                        shape, place.tensor(), shards, sequence, precision.kept(), grid.mesh());
         boolean shared = shape.tied() && fineTuning.trains(TOKEN_TABLE);
-        long matrix = shared ? (long) own.tokens() * own.width() : 0;
+        long matrix = shared ? own.tokenRows().elements() : 0;
         return Sharding.of(this, place).keeping(OptimizerState.FLOAT32).held(matrix).count();
     }
 
-    /** Returns what a rank holds of the batch of its replica: some tokens of every slice. */
+    /**
+     * Returns what a rank holds of the batch of its replica: some tokens of every slice, and of a
+     * mesh some sequences of every micro-batch.
+     */
     public BatchShape batchOfPart() {
         return new BatchShape(
-                batch.sequences(),
+                batch.sequences() / grid.mesh().sequenceParts(),
                 batch.microBatches(),
                 batch.sliceLengths().stream().map(length -> length / grid.context()).toList(),
                 batch.reductionBlock(),
@@ -432,6 +468,11 @@ public record GptSettings(
                 outer,
                 wired,
                 offloadFolder);
+    }
+
+    /** Returns the columns of what a rank sends from stage to stage. */
+    public int boundaryColumns() {
+        return shape.width() / grid.mesh().side();
     }
 
     /** Returns the rows of the largest tensor that is sent from stage to stage. */

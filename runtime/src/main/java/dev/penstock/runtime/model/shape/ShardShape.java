@@ -1,14 +1,17 @@
 package dev.penstock.runtime.model.shape;
 
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.actors.spi.TensorPiece.Strip;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.TokenRange;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The part of a model that one of T tensor shards holds (Megatron, arXiv 1909.08053, section 3).
@@ -27,12 +30,22 @@ import org.jspecify.annotations.Nullable;
  *   norm of its rows -> all rows --> as above ---> sum over shards of its rows
  * </pre>
  *
+ * On a {@link TensorMesh} it has some sequences and some columns of the stream, and some rows and
+ * columns of every matrix.
+ *
  * @param index of this shard, from 0
  * @param shards number of shards; divides the heads of keys
  * @param sequence whether rows are divided; the shards then divide those of every unit
  * @param kept type of activations and gradients that only products read: {@link Precision#kept}
+ * @param mesh how shards lie; {@link TensorMesh#NONE} where each has all columns of the stream
  */
-public record ShardShape(ModelShape model, int index, int shards, boolean sequence, DType kept) {
+public record ShardShape(
+        ModelShape model, int index, int shards, boolean sequence, DType kept, TensorMesh mesh) {
+
+    /** Shards on a line. */
+    public ShardShape(ModelShape model, int index, int shards, boolean sequence, DType kept) {
+        this(model, index, shards, sequence, kept, TensorMesh.NONE);
+    }
 
     /** Returns the one shard that holds all of a model, and keeps all activations in F32. */
     public static ShardShape whole(ModelShape model) {
@@ -49,9 +62,19 @@ public record ShardShape(ModelShape model, int index, int shards, boolean sequen
         return sequence ? index * (rows / shards) : 0;
     }
 
-    /** Returns the columns of the residual stream, d. */
+    /** Returns this shard's columns of the residual stream: d, or as many parts of it. */
     public int width() {
-        return model.width();
+        return model.width() / mesh.side();
+    }
+
+    /** Returns the parts of heads, hidden columns and the vocabulary. */
+    public int parts() {
+        return mesh.isThere() ? mesh.side() : shards;
+    }
+
+    /** Returns which of these parts this shard has. */
+    public int part() {
+        return mesh.isThere() ? mesh.innerPart(index) : index;
     }
 
     public int context() {
@@ -95,7 +118,7 @@ public record ShardShape(ModelShape model, int index, int shards, boolean sequen
         if (design == null) {
             return null;
         }
-        int first = index * own.queries();
+        int first = part() * own.queries();
         return new RetentionShape(
                 own.size(),
                 design.valueSize(),
@@ -121,41 +144,59 @@ public record ShardShape(ModelShape model, int index, int shards, boolean sequen
     }
 
     private HeadDesign ownHeads() {
-        return model.block().heads().part(shards);
+        return model.block().heads().part(parts());
     }
 
     /** Returns the columns of this shard's part of what leaves the activation. */
     public int hidden() {
-        return model.block().hidden() / shards;
+        return model.block().hidden() / parts();
     }
 
     /** Returns the columns of this shard's part of what enters the activation. */
     public int hiddenColumns() {
-        return model.block().hiddenColumns() / shards;
+        return model.block().hiddenColumns() / parts();
     }
 
     /** Returns the token whose row is the first of this shard's tables. */
     int firstToken() {
-        return firstTokenOf(index);
+        return firstTokenOf(part());
     }
 
-    /** Returns the number of rows of this shard's tables of tokens. */
+    /**
+     * Returns the number of tokens of which this shard has logits; without a mesh it has their rows
+     * of the tables as well.
+     */
     public int tokens() {
-        return firstTokenOf(index + 1) - firstToken();
+        return firstTokenOf(part() + 1) - firstToken();
     }
 
-    /** Returns the range of tokens whose rows this shard has. */
+    /** Returns the range of these tokens. */
     public TokenRange range() {
         return new TokenRange(firstToken(), model.vocabulary());
     }
 
     private int firstTokenOf(int shard) {
-        return Math.toIntExact((long) model.vocabulary() * shard / shards);
+        return Math.toIntExact((long) model.vocabulary() * shard / parts());
     }
 
-    /** Returns whether this shard reports what all of them hold. */
+    /** Returns whether this shard reports its columns of vectors of the stream's width. */
     public boolean countsCommon() {
-        return index == 0;
+        return mesh.isThere() ? mesh.isFirst(index, mesh.copiesOfStreamVectors()) : index == 0;
+    }
+
+    /** Returns whether it reports its part of biases of heads and hidden columns. */
+    public boolean countsInner() {
+        return mesh.isFirst(index, mesh.copiesOfInnerVectors());
+    }
+
+    /** Returns whether it reports its part of matrices. */
+    public boolean countsMatrices() {
+        return mesh.isFirst(index, mesh.copiesOfMatrices());
+    }
+
+    /** Returns whether it reports the losses of its sequences. */
+    public boolean countsLosses() {
+        return part() == 0;
     }
 
     /**
@@ -165,29 +206,58 @@ public record ShardShape(ModelShape model, int index, int shards, boolean sequen
      * @param widths columns of each, which are those of {@code whole} together
      */
     public TensorPiece columns(List<Integer> whole, List<Integer> widths) {
-        if (shards == 1) {
+        if (parts() == 1) {
             return TensorPiece.all(whole);
         }
-        int rows = whole.size() == 1 ? 1 : whole.getFirst();
+        int allRows = whole.size() == 1 ? 1 : whole.getFirst();
+        int rows = whole.size() == 1 ? 1 : allRows / mesh.matrixRowParts();
+        int firstRow = allRows == 1 ? 0 : rows * mesh.matrixRowPart(index, true);
         List<Strip> strips = new ArrayList<>();
         int first = 0;
         for (int width : widths) {
-            int own = width / shards;
-            strips.add(new Strip(0, rows, first + index * own, own));
+            int own = width / parts();
+            strips.add(new Strip(firstRow, rows, first + part() * own, own));
             first += width;
         }
         return TensorPiece.strips(whole, strips);
     }
 
+    /** Returns this shard's part of a vector of the stream's width, or of rows of that width. */
+    public TensorPiece ofStream(List<Integer> whole) {
+        if (!mesh.isThere()) {
+            return TensorPiece.all(whole);
+        }
+        int rows = whole.size() == 1 ? 1 : whole.getFirst();
+        int firstColumn = mesh.streamPart(index) * width();
+        return TensorPiece.strips(whole, List.of(new Strip(0, rows, firstColumn, width())));
+    }
+
+    private TensorPiece block(int rows) {
+        int own = rows / mesh.matrixRowParts();
+        return TensorPiece.strips(
+                List.of(rows, model.width()),
+                List.of(
+                        new Strip(
+                                own * mesh.matrixRowPart(index, false),
+                                own,
+                                mesh.streamPart(index) * width(),
+                                width())));
+    }
+
     /** Returns this shard's part of the rows. */
     public TensorPiece rows(int rows, int columns) {
+        if (mesh.isThere()) {
+            return block(rows);
+        }
         int own = rows / shards;
         return rows(rows, columns, index * own, own);
     }
 
     /** Returns this shard's rows of a table of tokens. */
     public TensorPiece tokenRows() {
-        return rows(model.vocabulary(), model.width(), firstToken(), tokens());
+        return mesh.isThere()
+                ? block(model.vocabulary())
+                : rows(model.vocabulary(), model.width(), firstToken(), tokens());
     }
 
     private static TensorPiece rows(int rows, int columns, int first, int count) {

@@ -23,6 +23,7 @@ import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
+
 import java.util.List;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
@@ -94,7 +95,7 @@ public final class ActivationTraffic {
         return codecs.bytes(
                 new ChannelKey(kind, unit.stage(), unit.stage() + direction),
                 shape.ownRows(batch.rows(unit.slice())),
-                settings.shape().width());
+                settings.boundaryColumns());
     }
 
     /** Returns the bytes of keys, values and their gradients sent to the next context part. */

@@ -36,6 +36,8 @@ import dev.penstock.runtime.model.layers.HeadTurns;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
+import dev.penstock.runtime.model.layers.MeshGradients;
+import dev.penstock.runtime.model.layers.MeshShards;
 import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.PackedAttention;
 import dev.penstock.runtime.model.layers.PackedRows;
@@ -93,6 +95,7 @@ public final class GptStage implements StageProgram {
     private final Kernels kernels;
     private final FiniteGuard guard;
     private final TensorShards shards;
+    private final @Nullable MeshShards mesh;
     private final StageScopes scopes;
     private final StageBuffers buffers;
     private final StageLayers layers;
@@ -148,7 +151,9 @@ public final class GptStage implements StageProgram {
         guard = new FiniteGuard(kernels);
         dropout = buffers.dropoutKeys();
         ShardShape shape = settings.shape(role);
-        shards = new TensorShards(kernels, shape, buffers.allRows());
+        MeshShards.Rooms rooms = buffers.mesh();
+        mesh = rooms == null ? null : new MeshShards(kernels, shape, rooms);
+        shards = new TensorShards(kernels, shape, buffers.allRows(), mesh);
         Compute compute =
                 new Compute(
                         kernels,
@@ -417,12 +422,12 @@ public final class GptStage implements StageProgram {
 
     @Override
     public int boundaryColumns() {
-        return settings.shape().width();
+        return settings.boundaryColumns();
     }
 
     @Override
     public void connect(StageGroups newGroups) {
-        shards.connect(newGroups.tensor());
+        shards.connect(newGroups);
         if (outer == null) {
             replicas = newGroups.replicas();
         } else {
@@ -439,7 +444,7 @@ public final class GptStage implements StageProgram {
         }
         LossLedger ledger = buffers.ledger();
         if (ledger != null) {
-            ledger.share(newGroups.replicas().size());
+            ledger.share(newGroups.replicas().size() * settings.grid().mesh().sequenceParts());
         }
         stream.connect(replicas);
         rings.forEach(ring -> ring.connect(newGroups.context()));
@@ -851,6 +856,9 @@ public final class GptStage implements StageProgram {
         if (normGradients != null) {
             normGradients.sum();
         }
+        if (mesh != null) {
+            MeshGradients.sum(mesh, settings.shape(role), buffers.parameters());
+        }
     }
 
     @Override
@@ -862,7 +870,7 @@ public final class GptStage implements StageProgram {
     public StepResult finishStep() {
         LossLedger ledger = buffers.ledger();
         OptionalDouble loss =
-                ledger == null || role.shard() > 0
+                ledger == null || !settings.shape(role).countsLosses()
                         ? OptionalDouble.empty()
                         : OptionalDouble.of(ledger.mean());
         if (kind == StepKind.EVALUATE) {

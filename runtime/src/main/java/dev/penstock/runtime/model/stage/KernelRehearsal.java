@@ -5,6 +5,7 @@ import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.CollectiveKind;
 import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.collective.SoloGroup;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StepKind;
@@ -21,9 +22,12 @@ import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.Collections;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
+import java.util.stream.IntStream;
 
 /**
  * Runs every kind of op of a stage once for each length that sequences may have, over tensors
@@ -65,7 +69,14 @@ public final class KernelRehearsal {
                         new AbsentGroup(grid.context(), place.context()),
                         new AbsentGroup(
                                 grid.context() * grid.data(),
-                                place.data() * grid.context() + place.context())));
+                                place.data() * grid.context() + place.context()),
+                        IntStream.range(0, TensorMesh.AXES)
+                                .<CollectiveGroup>mapToObj(
+                                        axis ->
+                                                new AbsentGroup(
+                                                        grid.mesh().size(axis),
+                                                        grid.mesh().at(place.tensor(), axis)))
+                                .toList()));
         boolean gatheredByOps =
                 Sharding.of(settings, place).parameters()
                         && settings.zero().residency() != ZeroSettings.Residency.LAYER;

@@ -13,6 +13,7 @@ import dev.penstock.runtime.model.layers.DropoutKeys;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
+import dev.penstock.runtime.model.layers.MeshShards;
 import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.RingBuffers;
 import dev.penstock.runtime.model.layers.StreamDropout;
@@ -30,6 +31,7 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.StepShapes;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,6 +46,7 @@ import org.jspecify.annotations.Nullable;
  * @param ring where sequences lie on several ranks
  * @param turns where heads turn by the places of their tokens
  * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}
+ * @param mesh where tensor shards lie on a mesh
  * @param normGradients room for {@link NormGradients}, if there are any
  * @param dropoutKeys where anything is dropped in training
  * @param dropout of the residual stream, if there is any
@@ -65,6 +68,7 @@ record StageBuffers(
         @Nullable RingBuffers ring,
         @Nullable TurnTable turns,
         @Nullable Tensor allRows,
+        MeshShards.@Nullable Rooms mesh,
         @Nullable Tensor normGradients,
         @Nullable DropoutKeys dropoutKeys,
         @Nullable StreamDropout dropout,
@@ -131,6 +135,9 @@ record StageBuffers(
                         ? null
                         : TurnTable.allocate(scopes.tables(), shape.model(), batch.context()),
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
+                shape.mesh().isThere()
+                        ? MeshShards.Rooms.allocate(scopes.scratch(), shape, role, batch)
+                        : null,
                 NormGradients.room(scopes.scratch(), shape, parameters),
                 keys,
                 streamDropout(scopes, settings, role, keys),

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.stage;
 
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.BatchSource;
@@ -11,6 +12,7 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.PartTokens;
 import dev.penstock.runtime.model.shape.PartTokens.Run;
 import dev.penstock.runtime.model.shape.StepShapes;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +24,14 @@ final class StepData {
     private final StepShapes shapes;
     private final BatchSource source;
     private final int firstMicroBatch;
+
+    /** The sequences of a micro-batch, of all parts of a mesh together. */
+    private final int sequences;
+
+    /** The first of them whose inputs are here, and the first whose targets are. */
+    private final int firstInput;
+
+    private final int firstTarget;
 
     /** The tokens of a whole sequence, and which of them this rank holds. */
     private final int context;
@@ -60,14 +70,18 @@ final class StepData {
         this.context = settings.batch().context();
         this.source = source;
         this.firstMicroBatch = settings.firstMicroBatch(place);
-        this.sequencesOfStep = batch.sequences() * settings.microBatchesOfStep();
+        TensorMesh mesh = settings.grid().mesh();
+        this.sequences = settings.batch().sequences();
+        this.firstInput = mesh.sequencePart(place.tensor()) * batch.sequences();
+        this.firstTarget = mesh.innerSequencePart(place.tensor()) * batch.sequences();
+        this.sequencesOfStep = sequences * settings.microBatchesOfStep();
         this.inputs = inputs;
         this.ledger = ledger;
         this.packed = packed;
         marked = source.packed() || source.masked();
-        marks = new byte[marked ? batch.sequences() * (context + 1) : 0];
+        marks = new byte[marked ? sequences * (context + 1) : 0];
         rows = new int[batch.microBatches() * batch.sequences()];
-        microBatch = new int[batch.sequences() * (context + 1)];
+        microBatch = new int[sequences * (context + 1)];
         part = new int[batch.microBatchRows()];
     }
 
@@ -76,19 +90,19 @@ final class StepData {
             int tokens = source.tokens(kind, step, firstMicroBatch + m, context);
             shapes.set(m, tokens == context ? batch.context() : tokens);
             for (int b = 0; b < batch.sequences(); b++) {
-                int row = source.row(kind, step, firstMicroBatch + m, b);
+                int row = source.row(kind, step, firstMicroBatch + m, firstInput + b);
                 rows[m * batch.sequences() + b] = row;
             }
         }
         if (inputs == null && ledger == null && packed == null) {
             return;
         }
-        int sequences = source.sequences(kind, step, sequencesOfStep);
+        int existing = source.sequences(kind, step, sequencesOfStep);
         if (ledger != null) {
-            counted = counted(kind, step, sequences);
-            long first = (long) firstMicroBatch * batch.sequences();
-            int most = batch.sequences() * batch.microBatches();
-            ledger.begin(Math.clamp(sequences - first, 0, most), Math.max(1, counted));
+            counted = counted(kind, step, existing);
+            long first = (long) firstMicroBatch * sequences;
+            int most = sequences * batch.microBatches();
+            ledger.begin(Math.clamp(existing - first, 0, most), Math.max(1, counted));
         }
         for (int m = 0; m < batch.microBatches(); m++) {
             if (marked) {
@@ -105,11 +119,11 @@ final class StepData {
             }
             source.read(kind, step, firstMicroBatch + m, microBatch);
             if (inputs != null) {
-                inputs.fill(m, held(m, 0));
+                inputs.fill(m, held(m, firstInput, 0));
             }
             if (ledger != null) {
                 hideUncounted();
-                ledger.fill(m, held(m, 1));
+                ledger.fill(m, held(m, firstTarget, 1));
             }
         }
     }
@@ -127,14 +141,14 @@ final class StepData {
         return rows[ofMicroBatch * batch.sequences() + sequence];
     }
 
-    private int counted(StepKind kind, long step, int sequences) {
+    private int counted(StepKind kind, long step, int existing) {
         if (!marked) {
-            return Math.multiplyExact(sequences, context);
+            return Math.multiplyExact(existing, context);
         }
         int count = 0;
-        for (int first = 0; first < sequences; first += batch.sequences()) {
-            source.marks(kind, step, first / batch.sequences(), marks);
-            int here = Math.min(batch.sequences(), sequences - first);
+        for (int first = 0; first < existing; first += sequences) {
+            source.marks(kind, step, first / sequences, marks);
+            int here = Math.min(sequences, existing - first);
             for (int i = 0; i < here * (context + 1); i++) {
                 count += i % (context + 1) > 0 && source.counts(marks[i]) ? 1 : 0;
             }
@@ -150,16 +164,16 @@ final class StepData {
     }
 
     /**
-     * Returns the tokens at the given offset from those that this rank holds, of a micro-batch that
-     * has been read.
+     * Returns the tokens at the given offset from those that this rank holds, of the sequences from
+     * the given one on of a micro-batch that has been read.
      */
-    private int[] held(int ofMicroBatch, int behind) {
+    private int[] held(int ofMicroBatch, int firstSequence, int behind) {
         int tokens = shapes.of(ofMicroBatch).context();
         for (int b = 0; b < batch.sequences(); b++) {
             for (Run run : held.runs()) {
                 System.arraycopy(
                         microBatch,
-                        b * (context + 1) + run.first() + behind,
+                        (firstSequence + b) * (context + 1) + run.first() + behind,
                         part,
                         b * tokens + run.firstHere(),
                         Math.min(run.tokens(), tokens));

@@ -60,6 +60,21 @@ class PlanCommandTest {
     }
 
     @Test
+    void showsWhereAMeshOfTensorShardsIsFasterThanALine() {
+        Cli small = plan("--hardware", LAPTOPS, "--model", SMALL, "--batch", "4", "--meshes");
+        Cli large = plan("--hardware", LAPTOPS, "--model", SMALL, "--batch", "24", "--meshes");
+
+        assertThat(small.exitCode()).as(small.err()).isEqualTo(ExitCode.OK);
+        assertThat(small.out())
+                .contains("4 shards: a line is faster, whatever the micro-batch")
+                .contains(
+                        "16 shards: 2d is faster from 24.0 tokens for each column of the width on, 6,144 tokens (here 1,024: a line)")
+                .contains(
+                        "64 shards: 2d is faster from 3.4 tokens for each column of the width on, 878 tokens (here 1,024: 2d)");
+        assertThat(large.out()).contains("6,144 tokens (here 6,144: 2d)");
+    }
+
+    @Test
     void answersProgramsInJson() throws IOException {
         Cli plan = plan("--hardware", LAPTOPS, "--model", SMALL, "--batch=4", "--top=2", "--json");
         JsonNode answer = JSON.readTree(plan.out());
