@@ -193,8 +193,8 @@ public final class PlannedModel {
                                         name.startsWith("h.")
                                                 && requireNonNull(trained.get(name)).size() == 2)
                         / layers,
-                elements(trained, name -> name.startsWith("wte.") || name.startsWith("wpe.")),
-                elements(trained, name -> name.startsWith("ln_f.")),
+                elements(trained, name -> name.startsWith("wte.") || name.startsWith("wpe.") || name.startsWith("wtt.")),
+                elements(trained, name -> name.startsWith("ln_f.") || name.startsWith("head.")),
                 new TrainedParts(model.shape(), model.fineTuning()).headMatrix());
     }
 
@@ -242,8 +242,8 @@ public final class PlannedModel {
                         block.activation().parts(),
                         model.layerParameters() - model.layerMatrixParameters(),
                         windows),
-                model.positions().tableRows(),
-                block.norm().parameters(model.width()));
+                model.addedRows(),
+                model.headVectorParameters());
     }
 
     private Optional<ModelShape> ofSizes(String text) {

@@ -26,6 +26,7 @@ final class AttentionBlock {
     private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
+    private final Residual residual;
     private final boolean trained;
     private final boolean normTrained;
     private final ColumnLinear queryKeyValue;
@@ -44,6 +45,7 @@ final class AttentionBlock {
         this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, shape.model().block().norm(), parameters.norm1());
+        residual = Residual.of(kernels, shape.model().block());
         trained = parameters.trainsAttention();
         normTrained = parameters.norm1().gain().isTrained();
         headNorms =
@@ -102,7 +104,7 @@ final class AttentionBlock {
             kernels.copy(a.attended(), a.attendedFactor());
         }
         output.multiply(a.attendedFactor(), a.middle());
-        output.addBiasAndResidual(a.middle(), x);
+        output.addBiasAndResidual(a.middle(), residual.of(x, a.norm1()));
     }
 
     private void project(
@@ -183,6 +185,7 @@ final class AttentionBlock {
             return;
         }
         Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, work.dModel(), blocks);
+        residual.backward(dNorm, dStream);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 
@@ -211,6 +214,7 @@ final class AttentionBlock {
             return;
         }
         Tensor dNorm = queryKeyValue.backwardInput(factor, work.dModel());
+        residual.backward(dNorm, dStream);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.model.layers;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
@@ -10,6 +12,7 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.GroupView;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.parameters.TransformParameters;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.NormDesign;
@@ -18,7 +21,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
+ * Final norm, a layer of the head's own where there is one, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
  * backward computes them, their gradient, and both products of it chunk by chunk. A shard has the
  * logits of its part of the vocabulary.
  */
@@ -28,6 +31,8 @@ public final class LossHead {
     private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
+    private final @Nullable HeadTransform transform;
+    private final @Nullable Parameter bias;
     private final Parameter matrix;
     private final @Nullable GroupView matrixGradient;
     private final Tensor logits;
@@ -39,6 +44,9 @@ public final class LossHead {
         this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, design, parameters.norm());
+        TransformParameters own = parameters.transform();
+        transform = own == null ? null : new HeadTransform(compute, design, own);
+        bias = own == null ? null : own.bias();
         matrix = parameters.matrix();
         matrixGradient = parameters.matrixGradient();
         this.logits = logits;
@@ -68,19 +76,25 @@ public final class LossHead {
 
     void normalise(Tensor x, HeadActivations a) {
         norm.forward(x, a.normed(), a.moments());
+        if (transform != null) {
+            transform.forward(a.normed(), requireNonNull(a.transform()));
+        }
     }
 
-    /** Returns the logits of some normalised rows, valid until the next call. */
+    /** Returns the logits of some rows of {@link HeadActivations#ofLogits}, valid until the next call. */
     public Tensor logits(Tensor normed) {
         Tensor chunk = logits.rows(0, normed.rows());
         kernels.gemm(compute.multiply(), false, normed, true, matrix.factor(), chunk, false);
+        if (bias != null) {
+            kernels.addBias(chunk, bias.weight());
+        }
         return chunk;
     }
 
     /** Computes the losses of all tokens of a unit, without gradients. */
     public void evaluate(
             HeadActivations a, LossLedger ledger, int microBatch, List<HeadChunk> chunks) {
-        Tensor allNormed = compute.shards().gather(a.normed());
+        Tensor allNormed = compute.shards().gather(a.ofLogits());
         for (HeadChunk chunk : chunks) {
             Tensor chunkLogits = logits(chunk.of(allNormed));
             var _ = ledger.crossEntropy(compute, chunkLogits, microBatch, chunk, 0);
@@ -104,7 +118,7 @@ public final class LossHead {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        Tensor allNormed = compute.shards().gather(a.normed());
+        Tensor allNormed = compute.shards().gather(a.ofLogits());
         for (HeadChunk chunk : chunks) {
             Tensor normed = chunk.of(allNormed);
             Tensor dChunk = chunk.of(work.dModel());
@@ -119,8 +133,15 @@ public final class LossHead {
                         matrixGradient.tensor(),
                         chunk.blocks());
             }
+            if (bias != null && bias.isTrained()) {
+                kernels.biasGradient(dLogits, bias.gradient(), chunk.blocks());
+            }
         }
         Tensor dNormed = compute.shards().sum(work.dModel());
+        if (transform != null) {
+            transform.backward(
+                    a.normed(), requireNonNull(a.transform()), dNormed, dStream, work, blocks);
+        }
         kernels.zero(dStream);
         norm.backward(dNormed, x, a.moments(), dStream, blocks);
     }

@@ -48,6 +48,9 @@ public final class ParameterAllocator {
     /** The group of the table of positions. */
     static final String POSITIONS = "wpe";
 
+    /** The group of the table of types. */
+    static final String TYPES = "wtt";
+
     private final StageScopes scopes;
     private final Precision precision;
     private final Use use;
@@ -124,7 +127,7 @@ public final class ParameterAllocator {
     }
 
     private <T> T group(String name, boolean lookedUp, Supplier<T> parameters) {
-        boolean table = name.equals(TOKENS) || name.equals(POSITIONS);
+        boolean table = name.equals(TOKENS) || name.equals(POSITIONS) || name.equals(TYPES);
         Sharding trained = table ? sharding.keeping(OptimizerState.FLOAT32) : sharding;
         var building =
                 new Open(

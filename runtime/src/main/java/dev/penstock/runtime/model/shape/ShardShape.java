@@ -117,7 +117,8 @@ public record ShardShape(ModelShape model, int index, int shards, boolean sequen
                 own.keys(),
                 own.size(),
                 window == BlockDesign.ALL ? AttentionShape.NO_WINDOW : window,
-                own.scoreScale(layer));
+                own.scoreScale(layer),
+                model.block().encoder() != null);
     }
 
     private HeadDesign ownHeads() {
@@ -188,6 +189,12 @@ public record ShardShape(ModelShape model, int index, int shards, boolean sequen
     /** Returns this shard's rows of a table of tokens. */
     public TensorPiece tokenRows() {
         return rows(model.vocabulary(), model.width(), firstToken(), tokens());
+    }
+
+    /** Returns this shard's part of a vector of tokens. */
+    public TensorPiece tokenColumns() {
+        return TensorPiece.strips(
+                List.of(model.vocabulary()), List.of(new Strip(0, 1, firstToken(), tokens())));
     }
 
     private static TensorPiece rows(int rows, int columns, int first, int count) {

@@ -80,7 +80,7 @@ public record SwapPartition(ModelShape shape, int tokens, int microBatches, doub
 
     private List<SwapPart> parts() {
         long table = (long) shape.vocabulary() * shape.width();
-        long positions = (long) shape.positions().tableRows() * shape.width();
+        long positions = (long) shape.addedRows() * shape.width();
         List<SwapPart> parts = new ArrayList<>();
         parts.add(part(table + positions, 0)); // a look-up is no work
         for (int layer = 0; layer < shape.layers(); layer++) {
