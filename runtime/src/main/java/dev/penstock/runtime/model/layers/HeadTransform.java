@@ -9,7 +9,7 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.TransformActivations;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.TransformParameters;
-import dev.penstock.runtime.model.shape.NormDesign;
+import dev.penstock.runtime.model.shape.BlockDesign;
 
 /**
  * The layer between the last norm and the logits of a model that predicts hidden words: {@code
@@ -20,17 +20,20 @@ final class HeadTransform {
     private final TensorShards shards;
     private final Linear dense;
     private final Norm norm;
+    private final Gelu form;
 
-    HeadTransform(Compute compute, NormDesign design, TransformParameters parameters) {
+    HeadTransform(Compute compute, BlockDesign design, TransformParameters parameters) {
         kernels = compute.kernels();
         shards = compute.shards();
         dense = new Linear(compute, parameters.dense());
-        norm = Norm.of(compute, design, parameters.norm());
+        norm = Norm.of(compute, design.norm(), parameters.norm());
+        form =
+                design.activation() == BlockDesign.Activation.GELU_TANH ? Gelu.TANH : Gelu.EXACT;
     }
 
     void forward(Tensor x, TransformActivations a) {
         dense.multiply(x, a.hidden());
-        kernels.biasGelu(a.hidden(), requireNonNull(dense.bias()), a.activated(), Gelu.EXACT);
+        kernels.biasGelu(a.hidden(), requireNonNull(dense.bias()), a.activated(), form);
         norm.forward(a.activated(), a.normed(), a.moments());
     }
 
@@ -50,7 +53,7 @@ final class HeadTransform {
             TokenBlocks blocks) {
         kernels.zero(room);
         norm.backward(dy, a.activated(), a.moments(), room, blocks);
-        kernels.geluBackward(a.hidden(), room, Gelu.EXACT);
+        kernels.geluBackward(a.hidden(), room, form);
         TokenBlocks own = shards.ownRows(blocks);
         Tensor dHidden = dense.backwardBias(room, work, own);
         dense.backwardWeight(x, dHidden, own);

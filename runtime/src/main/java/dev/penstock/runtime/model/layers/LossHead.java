@@ -15,7 +15,7 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.parameters.TransformParameters;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.HeadChunk;
-import dev.penstock.runtime.model.shape.NormDesign;
+import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -40,10 +40,10 @@ public final class LossHead {
     /**
      * @param logits scratch of {@link #logitsScratch}
      */
-    LossHead(Compute compute, NormDesign design, StageParameters.Head parameters, Tensor logits) {
+    LossHead(Compute compute, BlockDesign design, StageParameters.Head parameters, Tensor logits) {
         this.compute = compute;
         kernels = compute.kernels();
-        norm = Norm.of(compute, design, parameters.norm());
+        norm = Norm.of(compute, design.norm(), parameters.norm());
         TransformParameters own = parameters.transform();
         transform = own == null ? null : new HeadTransform(compute, design, own);
         bias = own == null ? null : own.bias();

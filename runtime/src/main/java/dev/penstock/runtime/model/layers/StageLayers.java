@@ -67,7 +67,7 @@ public final class StageLayers {
                         ? null
                         : new LossHead(
                                 compute,
-                                shape.model().block().norm(),
+                                shape.model().block(),
                                 parameters.head(),
                                 requireNonNull(logits));
     }
