@@ -75,7 +75,7 @@ public final class Model implements AutoCloseable {
                     "the weights: expected FLOAT32 with %s, got %s; try cpu"
                             .formatted(device, weights));
         }
-        TrainedModel trained = TrainedModel.open(place, _ -> {});
+        TrainedModel trained = TrainedModel.openForText(place, _ -> {});
         try {
             ModelShape shape = trained.shape();
             int stages = Math.min(trained.stagesOfRun(), shape.layers() + 2);

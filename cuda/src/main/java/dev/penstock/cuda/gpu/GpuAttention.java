@@ -139,6 +139,10 @@ final class GpuAttention {
             boolean goesOn) {
 
         static Span ofSlice(TokenBlocks blocks, int context, AttentionShape shape) {
+            if (shape.bidirectional()) {
+                throw new DeviceException(
+                        "attention: expected queries that see no keys behind them, as GPUs do not attend to both sides yet");
+            }
             int end = blocks.firstToken() + blocks.tokens();
             return new Span(
                     blocks.sequences(),

@@ -45,7 +45,7 @@ record ServingParts(ServeOrder order, TrainedModel model, ApartPipeline pipeline
     static ServingParts open(ServeOrder order, String runId) {
         TrainedModel model;
         try {
-            model = TrainedModel.open(order.model(), LOG::warn);
+            model = TrainedModel.openForText(order.model(), LOG::warn);
         } catch (StoredFileException e) {
             throw new RunRefusedException(
                     "%s; all nodes must see the model under the same path, for example over NFS"

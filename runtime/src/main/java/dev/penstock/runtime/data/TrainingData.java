@@ -21,6 +21,16 @@ public interface TrainingData extends BatchSource {
      * @throws DataException with all problems, as of {@link #open(DataSpec)}
      */
     static TrainingData open(DataSpec spec, @Nullable GivenTokens given) {
+        TrainingData rows = rows(spec, given);
+        return rows.inPlace()
+                ? rows
+                : spec.marking()
+                        .masking()
+                        .<TrainingData>map(masking -> new MaskedWords(rows, spec, masking))
+                        .orElse(rows);
+    }
+
+    private static TrainingData rows(DataSpec spec, @Nullable GivenTokens given) {
         return switch (spec.format()) {
             case TEXT, JSONL, CHAT, PARQUET -> TextCorpus.open(spec);
             case TOKENS ->

@@ -36,7 +36,7 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
         HeldCheckpoint held = HeldCheckpoint.of(saved);
         try {
             return new EvaluatedModel(
-                    TrainedModel.open(held.path(), notes),
+                    TrainedModel.openForText(held.path(), notes),
                     Optional.of(configuration),
                     Optional.of(held));
         } catch (RuntimeException e) {
@@ -48,7 +48,7 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
     /** Opens weights, or a checkpoint by itself; the caller closes it. */
     static EvaluatedModel at(Path path, Consumer<String> notes) {
         return new EvaluatedModel(
-                TrainedModel.open(path, notes), Optional.empty(), Optional.empty());
+                TrainedModel.openForText(path, notes), Optional.empty(), Optional.empty());
     }
 
     /**

@@ -122,7 +122,7 @@ public final class GenerateCommand extends PenstockCommand {
 
     private @Nullable TrainedModel open(List<Problem> problems) {
         try {
-            return TrainedModel.open(path, err()::println);
+            return TrainedModel.openForText(path, err()::println);
         } catch (StoredFileException e) {
             problems.add(
                     Problem.atOption(

@@ -28,13 +28,14 @@ final class SampleText {
     private SampleText() {}
 
     /**
-     * Continues the start of the held-out text from the newest checkpoint; empty if there is none.
+     * Continues the start of the held-out text from the newest checkpoint; empty if there is none,
+     * or the model does not predict the next token.
      */
     static Optional<String> write(RunAssembly assembly, Consumer<String> warn) {
         Optional<SavedCheckpoint> checkpoint =
                 CheckpointFolders.latest(
                         assembly.options().directory().resolve(CheckpointFolders.FOLDER), warn);
-        if (checkpoint.isEmpty() || !assembly.data().hasHeldOut() || !assembly.readsText()) {
+        if (checkpoint.isEmpty() || assembly.model().shape().block().encoder() != null || !assembly.data().hasHeldOut() || !assembly.readsText()) {
             return Optional.empty();
         }
         int[] prompt = prompt(assembly);

@@ -164,7 +164,7 @@ public final class ServeCommand extends PenstockCommand {
 
     private @Nullable TrainedModel open(List<Problem> problems) {
         try {
-            return TrainedModel.open(path, err()::println);
+            return TrainedModel.openForText(path, err()::println);
         } catch (StoredFileException e) {
             problems.add(
                     Problem.atOption(

@@ -86,7 +86,8 @@ final class ModelKeys {
                         block.biases(),
                         activation(section.activation(), block),
                         section.hidden().orElse(block.hidden()),
-                        windows(section.attention(), section.layers()));
+                        windows(section.attention(), section.layers()),
+                        block.encoder());
         return new ModelShape(
                 vocabulary,
                 section.context(),

@@ -54,7 +54,9 @@ public record ModelSection(
                 Optional<Integer> vocabulary,
         @Setting(
                         is = "gpt2",
-                        doc = "how blocks are built: gpt2, llama, mistral, qwen2, qwen3 or retnet")
+                        doc =
+                                "how blocks are built: gpt2, llama, mistral, qwen2, qwen3,"
+                                        + " retnet, bert or megatron-bert")
                 String family,
         @Setting(
                         is = "none",

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.EncoderDesign;
 import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
@@ -287,6 +288,7 @@ public final class ModelConfig {
                 "model.attention-by-layer",
                 mine.heads().scaledByLayer(),
                 theirs.heads().scaledByLayer());
+        differ(found, "token types", types(mine), types(theirs));
         differ(found, "model.gate and model.decay", retention(mine), retention(theirs));
         differ(found, "model.epsilon", mine.norm().epsilon(), theirs.norm().epsilon());
         differ(found, "model.activation", word(mine), word(theirs));
@@ -305,6 +307,11 @@ public final class ModelConfig {
                 ? "no retention"
                 : "%s and %s"
                         .formatted(design.gated(), design.decay().name().toLowerCase(Locale.ROOT));
+    }
+
+    private static int types(BlockDesign block) {
+        EncoderDesign encoder = block.encoder();
+        return encoder == null ? 0 : encoder.tokenTypes();
     }
 
     private static String word(BlockDesign block) {
