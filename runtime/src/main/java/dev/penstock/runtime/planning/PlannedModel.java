@@ -241,7 +241,8 @@ public final class PlannedModel {
                         block.hidden(),
                         block.activation().parts(),
                         model.layerParameters() - model.layerMatrixParameters(),
-                        windows),
+                        windows,
+                        block.encoder() != null),
                 model.addedRows(),
                 model.headVectorParameters());
     }

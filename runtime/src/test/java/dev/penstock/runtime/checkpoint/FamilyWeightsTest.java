@@ -37,7 +37,9 @@ class FamilyWeightsTest {
                 "qwen3",
                 "gpt2-variants",
                 "gpt3",
-                "retnet"
+                "retnet",
+                "bert-post-ln",
+                "bert-pre-ln"
             })
     void whatIsImportedIsExportedBitForBit(String family) {
         var golden = new GoldenFamily(family);

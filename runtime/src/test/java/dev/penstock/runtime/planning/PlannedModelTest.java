@@ -31,7 +31,9 @@ class PlannedModelTest {
                 "qwen3",
                 "gpt2-variants",
                 "gpt3",
-                "retnet"
+                "retnet",
+                "bert-post-ln",
+                "bert-pre-ln"
             })
     void aFoldersModelHasTheParametersAndTheFlopsOfARun(String golden) {
         var model = new GoldenFamily(golden);

@@ -256,6 +256,29 @@ class SameBitsIT {
         assertThat(resumed.validationBits()).isEqualTo(validation);
     }
 
+    /** What is hidden depends on neither layout nor beginning. */
+    @ParameterizedTest
+    @ValueSource(strings = {"bert", "megatron-bert"})
+    void aModelThatSeesBothWaysResumesUnderAnotherLayout(String family) throws IOException {
+        Training training =
+                Training.onText(folder)
+                        .set("model={" + TinyFamily.of(family) + "}", "run.steps=4")
+                        .set("data.loss=masked", "checkpoint.every=2", "evaluation.every=2");
+        Trained whole = training.complete();
+        delete(CheckpointFolders.of(whole.directory().resolve(CheckpointFolders.FOLDER), 4));
+        List<String> losses = whole.lossBits();
+        List<String> validation = whole.validationBits();
+
+        Trained resumed =
+                training.set("pipeline.stages=3", "schedule={kind=zb-h1}")
+                        .set("device.threads=2", "recovery.mirror=on")
+                        .option("--resume")
+                        .complete();
+
+        assertThat(resumed.lossBits()).isEqualTo(losses);
+        assertThat(resumed.validationBits()).isEqualTo(validation);
+    }
+
     /** As if each stage had its own process; {@code FourProcessesIT} shows it of real ones. */
     @Test
     void oneProcessPerStageGivesTheBitsOfOneProcess() {

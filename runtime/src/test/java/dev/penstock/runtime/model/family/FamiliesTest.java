@@ -36,7 +36,9 @@ class FamiliesTest {
                 "qwen3",
                 "gpt2-variants",
                 "gpt3",
-                "retnet"
+                "retnet",
+                "bert-post-ln",
+                "bert-pre-ln"
             })
     void theTensorsOfAModelAreThoseOfItsFile(String golden) {
         var model = new GoldenFamily(golden);
@@ -66,7 +68,9 @@ class FamiliesTest {
                 "qwen3",
                 "gpt2-variants",
                 "gpt3",
-                "retnet"
+                "retnet",
+                "bert-post-ln",
+                "bert-pre-ln"
             })
     void aModelIsDescribedAsItIsRead(String golden) {
         ModelConfig config = new GoldenFamily(golden).config();
@@ -234,7 +238,7 @@ class FamiliesTest {
                 .isInstanceOf(StoredFileException.class)
                 .hasMessageContaining(
                         "model_type: expected one of gpt2, llama, mistral, qwen2, qwen3, retnet,"
-                                + " got qwen2_5; try qwen2");
+                                + " bert, megatron-bert, got qwen2_5; try qwen2");
         assertThatThrownBy(() -> read("{\"model_type\": \"mamba-hybrid\"}"))
                 .hasMessageEndingWith("got mamba-hybrid");
         assertThatThrownBy(() -> read("{}")).hasMessageContaining("got nothing");

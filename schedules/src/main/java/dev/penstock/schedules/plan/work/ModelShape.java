@@ -149,6 +149,9 @@ public record ModelShape(
      * @param before tokens of the sequence before the slice
      */
     public double meanContext(int before, int length) {
+        if (block.bothWays()) {
+            return before + length;
+        }
         double all = before + (length + 1) / 2.0;
         if (block.windows().isEmpty()) {
             return all;

@@ -1,7 +1,6 @@
-package dev.penstock.runtime.data;
+package dev.penstock.runtime.data.rows;
 
 import dev.penstock.actors.spi.StepKind;
-import dev.penstock.runtime.data.rows.Permutation;
 
 /**
  * Which words are hidden from a model that is to predict them (Devlin et al., arXiv 1810.04805,
@@ -35,20 +34,20 @@ public record Masking(double share, int token, int words) {
      *
      * @param sequence number in the step
      */
-    Row row(long seed, StepKind kind, long step, long sequence) {
+    public Row row(long seed, StepKind kind, long step, long sequence) {
         long key = Permutation.mix(seed) ^ Permutation.mix(2 * step + kind.ordinal());
         return new Row(this, Permutation.mix(key ^ Permutation.mix(~sequence)));
     }
 
     /** The choices of a sequence. */
-    record Row(Masking masking, long key) {
+    public record Row(Masking masking, long key) {
         /** Returns whether the word at a place is to be predicted. */
-        boolean isChosen(int place) {
+        public boolean isChosen(int place) {
             return uniform(place) < masking.share;
         }
 
         /** Returns what the model reads at a place in which a word stands. */
-        int input(int place, int word) {
+        public int input(int place, int word) {
             double within = uniform(place) / masking.share;
             if (within < HIDDEN) {
                 return masking.token;
