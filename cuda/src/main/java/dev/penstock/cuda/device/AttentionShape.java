@@ -19,12 +19,7 @@ package dev.penstock.cuda.device;
  *     sequence: units then have whole sequences, as in BERT
  */
 public record AttentionShape(
-        int heads,
-        int keyHeads,
-        int headSize,
-        int window,
-        double scale,
-        boolean bidirectional) {
+        int heads, int keyHeads, int headSize, int window, double scale, boolean bidirectional) {
     /** All keys up to a query's own are seen. */
     public static final int NO_WINDOW = Integer.MAX_VALUE;
 

@@ -131,8 +131,7 @@ final class ReferenceAttention {
     }
 
     private int endKey(int token) {
-        return shape.endKey(
-                blocks.firstToken() + token, blocks.firstToken() + blocks.tokens());
+        return shape.endKey(blocks.firstToken() + token, blocks.firstToken() + blocks.tokens());
     }
 
     /** Scores of a query against all keys that it sees. */

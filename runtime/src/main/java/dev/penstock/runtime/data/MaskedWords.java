@@ -2,6 +2,7 @@ package dev.penstock.runtime.data;
 
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.rows.Masking;
+
 import java.util.Optional;
 
 /**
@@ -111,8 +112,7 @@ record MaskedWords(TrainingData words, DataSpec spec, Masking masking) implement
         for (long sequence = first; sequence < existing; sequence++) {
             long batch = sequence / spec.sequences();
             Masking.Row choices =
-                    masking.row(
-                            spec.seed(), StepKind.EVALUATE, batch, sequence % spec.sequences());
+                    masking.row(spec.seed(), StepKind.EVALUATE, batch, sequence % spec.sequences());
             for (int place = 0; place < spec.context(); place++) {
                 targets += choices.isChosen(place) ? 1 : 0;
             }

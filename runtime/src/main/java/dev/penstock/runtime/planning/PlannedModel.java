@@ -18,6 +18,7 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.schedules.plan.work.BlockShape;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.TrainedShape;
+
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -193,7 +194,12 @@ public final class PlannedModel {
                                         name.startsWith("h.")
                                                 && requireNonNull(trained.get(name)).size() == 2)
                         / layers,
-                elements(trained, name -> name.startsWith("wte.") || name.startsWith("wpe.") || name.startsWith("wtt.")),
+                elements(
+                        trained,
+                        name ->
+                                name.startsWith("wte.")
+                                        || name.startsWith("wpe.")
+                                        || name.startsWith("wtt.")),
                 elements(trained, name -> name.startsWith("ln_f.") || name.startsWith("head.")),
                 new TrainedParts(model.shape(), model.fineTuning()).headMatrix());
     }

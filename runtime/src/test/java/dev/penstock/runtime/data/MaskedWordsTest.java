@@ -8,14 +8,16 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.rows.Masking;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredTensor;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Optional;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 class MaskedWordsTest {
     private static final int CONTEXT = 100;
@@ -111,8 +113,7 @@ class MaskedWordsTest {
 
         assertThat(marks(StepKind.TRAIN, 2)).isNotEqualTo(first);
         assertThat(marks(StepKind.EVALUATE, 0)).isEqualTo(marks(StepKind.EVALUATE, 0));
-        assertThat(Arrays.copyOf(first, ROW))
-                .isNotEqualTo(Arrays.copyOfRange(first, ROW, 2 * ROW));
+        assertThat(Arrays.copyOf(first, ROW)).isNotEqualTo(Arrays.copyOfRange(first, ROW, 2 * ROW));
     }
 
     private byte[] marks(StepKind kind, long step) {

@@ -9,6 +9,7 @@ import dev.penstock.runtime.inference.InferenceRequest;
 import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.model.generation.Sampling;
+
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -35,7 +36,10 @@ final class SampleText {
         Optional<SavedCheckpoint> checkpoint =
                 CheckpointFolders.latest(
                         assembly.options().directory().resolve(CheckpointFolders.FOLDER), warn);
-        if (checkpoint.isEmpty() || assembly.model().shape().block().encoder() != null || !assembly.data().hasHeldOut() || !assembly.readsText()) {
+        if (checkpoint.isEmpty()
+                || assembly.model().shape().block().encoder() != null
+                || !assembly.data().hasHeldOut()
+                || !assembly.readsText()) {
             return Optional.empty();
         }
         int[] prompt = prompt(assembly);

@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.OptimizerState;
+
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -283,7 +284,8 @@ final class Consistency {
                         : 1;
         require(
                 slices == 1,
-                "1%s: a token needs the keys of later ones, so sequences are not cut".formatted(where),
+                "1%s: a token needs the keys of later ones, so sequences are not cut"
+                        .formatted(where),
                 slices,
                 "try an order that does not slice tokens, such as schedule.kind = 1f1b",
                 "schedule.slices",
@@ -320,7 +322,8 @@ final class Consistency {
                 MODEL_FAMILY);
         require(
                 config.model().dropout() == 0 || !config.model().family().equals("bert"),
-                "0%s: the norm of the embeddings would stand behind what is dropped".formatted(where),
+                "0%s: the norm of the embeddings would stand behind what is dropped"
+                        .formatted(where),
                 config.model().dropout(),
                 "leave it out, or try model.family = megatron-bert",
                 "model.dropout",
@@ -364,7 +367,8 @@ final class Consistency {
                 "a token for hidden words, which data.tokenizer does not have: model.vocabulary above %d"
                         .formatted(words),
                 vocabulary,
-                "try model.vocabulary = %d, or name a token in data.mask-token".formatted(words + 1),
+                "try model.vocabulary = %d, or name a token in data.mask-token"
+                        .formatted(words + 1),
                 "model.vocabulary",
                 "data.mask-token",
                 "data.tokenizer");

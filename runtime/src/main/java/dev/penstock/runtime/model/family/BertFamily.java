@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.family;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.BlockDesign.Activation;
 import dev.penstock.runtime.model.shape.BlockDesign.Biases;
@@ -9,14 +10,15 @@ import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.Positions;
+
 import java.util.ArrayList;
 import java.util.List;
 
 /**
  * BERT, which predicts hidden words from both sides (Devlin et al., arXiv 1810.04805), and
- * Megatron's form of it, whose norms stand before the branches (arXiv 1909.08053, section 3): {@code
- * BertForMaskedLM} and {@code MegatronBertForMaskedLM}. Poolers and the prediction of the next
- * sentence are not read.
+ * Megatron's form of it, whose norms stand before the branches (arXiv 1909.08053, section 3):
+ * {@code BertForMaskedLM} and {@code MegatronBertForMaskedLM}. Poolers and the prediction of the
+ * next sentence are not read.
  *
  * <p>Matrices are stored as {@code [out, in]}; queries, keys and values apart. A norm behind a
  * branch is Penstock's norm before the next one, see {@link EncoderDesign}.

@@ -27,8 +27,7 @@ final class HeadTransform {
         shards = compute.shards();
         dense = new Linear(compute, parameters.dense());
         norm = Norm.of(compute, design.norm(), parameters.norm());
-        form =
-                design.activation() == BlockDesign.Activation.GELU_TANH ? Gelu.TANH : Gelu.EXACT;
+        form = design.activation() == BlockDesign.Activation.GELU_TANH ? Gelu.TANH : Gelu.EXACT;
     }
 
     void forward(Tensor x, TransformActivations a) {

@@ -14,16 +14,18 @@ import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.parameters.TransformParameters;
 import dev.penstock.runtime.model.shape.BatchShape;
-import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.ShardShape;
-import java.util.List;
+
 import org.jspecify.annotations.Nullable;
 
+import java.util.List;
+
 /**
- * Final norm, a layer of the head's own where there is one, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
- * backward computes them, their gradient, and both products of it chunk by chunk. A shard has the
- * logits of its part of the vocabulary.
+ * Final norm, a layer of the head's own where there is one, logits and cross-entropy. Logits exist
+ * for one {@link HeadChunk} at a time: the backward computes them, their gradient, and both
+ * products of it chunk by chunk. A shard has the logits of its part of the vocabulary.
  */
 public final class LossHead {
     private static final int LINE_FLOATS = 16;
@@ -81,7 +83,10 @@ public final class LossHead {
         }
     }
 
-    /** Returns the logits of some rows of {@link HeadActivations#ofLogits}, valid until the next call. */
+    /**
+     * Returns the logits of some rows of {@link HeadActivations#ofLogits}, valid until the next
+     * call.
+     */
     public Tensor logits(Tensor normed) {
         Tensor chunk = logits.rows(0, normed.rows());
         kernels.gemm(compute.multiply(), false, normed, true, matrix.factor(), chunk, false);

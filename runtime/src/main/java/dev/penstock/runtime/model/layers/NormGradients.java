@@ -8,14 +8,17 @@ import dev.penstock.runtime.model.parameters.LayerParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.ShardShape;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Gradients of what all tensor shards hold and each has only a part of the gradients of, which are
  * added up once before they are used: those of norms, and of a head's own layer, where shards
- * divide rows, of the norms of heads, of which each shard has some, and of the matrices of adapters that are not divided.
+ * divide rows, of the norms of heads, of which each shard has some, and of the matrices of adapters
+ * that are not divided.
  */
 public final class NormGradients {
     private final Kernels kernels;

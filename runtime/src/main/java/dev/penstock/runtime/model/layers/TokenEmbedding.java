@@ -10,11 +10,13 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.PartTokens.Run;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.TokenPlaces;
+
 import org.jspecify.annotations.Nullable;
 
 /**
  * Embeds tokens: their rows of the token table, of which every shard has some, plus the rows of
- * their positions where those are learned, and the first row of types where tokens have such. Dropout is of the sum.
+ * their positions where those are learned, and the first row of types where tokens have such.
+ * Dropout is of the sum.
  */
 final class TokenEmbedding {
     private final Kernels kernels;

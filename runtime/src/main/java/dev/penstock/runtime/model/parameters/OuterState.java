@@ -13,11 +13,13 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.StageScopes;
 import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.runtime.model.shape.StageRole;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What a stage of a replica that takes steps alone holds beside its own parameters; see {@link

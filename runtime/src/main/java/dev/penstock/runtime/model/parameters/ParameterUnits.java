@@ -1,12 +1,13 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.schedules.ir.LayerRange;
+
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Objects;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;

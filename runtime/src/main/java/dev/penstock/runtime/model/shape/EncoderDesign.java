@@ -21,8 +21,7 @@ package dev.penstock.runtime.model.shape;
 public record EncoderDesign(int tokenTypes, boolean normsSums) {
     public EncoderDesign {
         if (tokenTypes < 1) {
-            throw new IllegalArgumentException(
-                    "tokens are of 1 type or more, got " + tokenTypes);
+            throw new IllegalArgumentException("tokens are of 1 type or more, got " + tokenTypes);
         }
     }
 
