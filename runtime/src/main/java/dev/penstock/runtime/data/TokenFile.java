@@ -116,19 +116,19 @@ final class TokenFile implements TrainingData {
     }
 
     private static Tokens labels(
-            DataSpec spec, StoredTensor tokens, StoredTensor stored, List<DataProblem> problems) {
+            DataSpec spec, StoredTensor stored, StoredTensor found, List<DataProblem> problems) {
         Tokens labels = new Tokens(spec.vocabulary() + 1);
-        if (stored.type() != StoredType.I64 || !stored.shape().equals(tokens.shape())) {
+        if (found.type() != StoredType.I64 || !found.shape().equals(stored.shape())) {
             problems.add(
                     new DataProblem(
                             "data.source",
-                            "%s as I64 %s, as %s".formatted(LABELS, tokens.shape(), TENSOR),
-                            "%s %s %s".formatted(spec.source(), stored.type(), stored.shape()),
+                            "%s as I64 %s, as %s".formatted(LABELS, stored.shape(), TENSOR),
+                            "%s %s %s".formatted(spec.source(), found.type(), found.shape()),
                             "store them in this form"));
             return labels;
         }
-        for (long i = 0; i < stored.elements(); i++) {
-            long label = stored.integer(i);
+        for (long i = 0; i < found.elements(); i++) {
+            long label = found.integer(i);
             if (label != HIDDEN && (label < 0 || label >= spec.vocabulary())) {
                 problems.add(
                         new DataProblem(

@@ -75,7 +75,7 @@ public record DataSection(
                         is = "0.15",
                         range = "(0, 1]",
                         doc =
-                                "data.loss = masked: share of the tokens to predict; 8 in 10 of"
+                                "where words are masked: share of the tokens to predict; 8 in 10 of"
                                         + " them are hidden, 1 in 10 is another token, 1 in 10"
                                         + " stays")
                 double maskShare,
@@ -84,7 +84,7 @@ public record DataSection(
                         word = "last",
                         range = "[0, 99999999]",
                         doc =
-                                "data.loss = masked: the token in place of a hidden one; last: of"
+                                "where words are masked: the token in place of a hidden one; last: of"
                                         + " the model's, if the tokenizer does not have it")
                 Optional<Integer> maskToken) {
 
