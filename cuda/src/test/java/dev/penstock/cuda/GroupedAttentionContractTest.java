@@ -2,6 +2,7 @@ package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
@@ -11,13 +12,15 @@ import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.kernels.HostMatrix;
-import java.util.Arrays;
-import java.util.List;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+
+import java.util.Arrays;
+import java.util.List;
 
 /** Heads of queries that share keys, windows, scales of their own. */
 @ParameterizedClass
@@ -76,6 +79,37 @@ class GroupedAttentionContractTest extends KernelContract {
             assertClose("y of " + c, y, truth.y(), within(1e-5, multiply));
             assertClose("logSumExp of " + c, logSumExp, truth.logSumExp(), within(1e-5, multiply));
             assertClose("dQkv of " + c, dQkv, truth.dQkv(), within(1e-5, multiply));
+        }
+    }
+
+    /** Of several blocks of queries, with rests of vectors. */
+    @Test
+    void queriesThatSeeBothWaysAndTheirGradientsMeetTheirFormulas() {
+        assumeFalse(settings.kind() == Kind.CUDA, "GPUs do not attend to both sides yet");
+        for (Case c : List.of(of(4, 2, 5, ALL, 2, 9), of(3, 1, 33, ALL, 1, 150))) {
+            AttentionShape shape = c.shape.bothWays();
+            int rows = c.sequences * c.context;
+            Tensor qkv = normalsWithGaps(rows, shape.columns());
+            Tensor y = normalsWithGaps(rows, shape.queryColumns());
+            Tensor logSumExp = zeros(rows, shape.heads());
+            Tensor dy = normalsWithGaps(rows, shape.queryColumns());
+            Tensor dQkv = zeros(rows, shape.columns());
+            TokenBlocks whole = new TokenBlocks(c.sequences, c.context, 0, 16);
+
+            kernels.attention(DType.F32, qkv, y, logSumExp, shape, c.context, whole);
+            kernels.wholeAttentionBackward(
+                    DType.F32, qkv, y, logSumExp, dy, dQkv, shape, c.context, whole);
+
+            Truth.Attended truth = Truth.attention(values(qkv), values(dy), c.context, shape);
+            assertClose("y of " + c, y, truth.y(), 1e-5);
+            assertClose("logSumExp of " + c, logSumExp, truth.logSumExp(), 1e-5);
+            assertClose("dQkv of " + c, dQkv, truth.dQkv(), 1e-5);
+            TokenBlocks part = new TokenBlocks(c.sequences, c.context - 1, 0, 16);
+            assertThatThrownBy(
+                            () ->
+                                    kernels.attention(
+                                            DType.F32, qkv, y, logSumExp, shape, c.context, part))
+                    .hasMessageContaining("which see each other");
         }
     }
 

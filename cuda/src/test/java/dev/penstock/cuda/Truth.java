@@ -1,6 +1,7 @@
 package dev.penstock.cuda;
 
 import dev.penstock.cuda.device.AttentionShape;
+
 import java.util.Arrays;
 import java.util.function.DoubleUnaryOperator;
 
@@ -165,7 +166,7 @@ final class Truth {
                 int q = head * size;
                 int k = (shape.heads() + head * shape.keyHeads() / shape.heads()) * size;
                 int v = k + shape.keyHeads() * size;
-                int last = row;
+                int last = shape.bidirectional() ? row / context * context + context - 1 : row;
                 int first = Math.max(row / context * context, row - (shape.window() - 1));
                 double[] weights = new double[last + 1];
                 double largest = Double.NEGATIVE_INFINITY;

@@ -5,6 +5,7 @@ import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,6 +52,11 @@ final class CpuAttention {
             return CpuAttention.keys(blocks);
         }
 
+        /** End of the keys that the query at a position sees. */
+        int endKey(int position) {
+            return shape.endKey(position, keys());
+        }
+
         /** Points at columns of a sequence from one on, and its rows from a token on. */
         void part(AttentionPass.Strip strip, Tensor qkv, int sequence, int token, int column) {
             long row = (long) sequence * context + token;
@@ -85,7 +91,7 @@ final class CpuAttention {
             int q = head * shape.headSize();
             int k = shape.queryColumns() + shape.keyHeadOf(head) * shape.headSize();
             int v = k + shape.keyColumns();
-            pass.size(end - first, end - from, shape.headSize());
+            pass.size(end - first, shape.endKey(end - 1, keys()) - from, shape.headSize());
             part(pass.q, qkv, sequence, first, q);
             part(pass.k, qkv, sequence, from, k);
             part(pass.v, qkv, sequence, from, v);
@@ -159,7 +165,7 @@ final class CpuAttention {
         int first = blocks.firstToken();
         while (first < keys(blocks)) {
             int end = blockEnd(blocks, first);
-            int keys = end - keysFrom(shape, first);
+            int keys = shape.endKey(end - 1, keys(blocks)) - keysFrom(shape, first);
             most = end - first < rows ? Math.max(most, keys) : most;
             first = end;
         }
@@ -203,7 +209,7 @@ final class CpuAttention {
     private void forwardBlock(Call call, AttentionPass pass, int item, int first, int end) {
         call.open(pass, item, first, end);
         pass.scores();
-        exponentials(pass, call.shape, first);
+        exponentials(pass, call, first);
         long sums = pass.extra();
         for (int i = 0; i < pass.rows(); i++) {
             float sum = Addresses.getFloat(sums + 8L * i);
@@ -211,7 +217,7 @@ final class CpuAttention {
             float logSumExp = max + (float) StrictMath.log(sum);
             Addresses.setFloat(call.logSumExp(item, first + i), logSumExp);
         }
-        normalise(pass, call.shape, first);
+        normalise(pass, call, first);
         pass.values();
     }
 
@@ -222,7 +228,8 @@ final class CpuAttention {
      * <p>A softmax in one method is more than the compiler inlines, and where it stops inlining,
      * vectors become objects: hence a block in two sweeps.
      */
-    private void exponentials(AttentionPass pass, AttentionShape shape, int first) {
+    private void exponentials(AttentionPass pass, Call call, int first) {
+        AttentionShape shape = call.shape;
         float scale = (float) shape.scale();
         int from = keysFrom(shape, first);
         long sums = pass.extra();
@@ -231,7 +238,7 @@ final class CpuAttention {
             int start = AttentionPass.keysFrom(unseen);
             long row = pass.p(i) + 4L * start;
             softmax.hide(row, unseen - start);
-            int padded = softmax.pad(row, first + i + 1 - from - start);
+            int padded = softmax.pad(row, call.endKey(first + i) - from - start);
             float max = softmax.max(row, padded) * scale;
             Addresses.setFloat(sums + 8L * i, softmax.exp(row, padded, scale, max));
             Addresses.setFloat(sums + 8L * i + 4, max);
@@ -239,13 +246,14 @@ final class CpuAttention {
     }
 
     /** Divides rows by their sums; writes zeros where a row sees no key. */
-    private void normalise(AttentionPass pass, AttentionShape shape, int first) {
+    private void normalise(AttentionPass pass, Call call, int first) {
+        AttentionShape shape = call.shape;
         int from = keysFrom(shape, first);
         long sums = pass.extra();
         for (int i = 0; i < pass.rows(); i++) {
             int unseen = shape.firstKey(first + i) - from;
             int start = AttentionPass.keysFrom(unseen);
-            int n = first + i + 1 - from;
+            int n = call.endKey(first + i) - from;
             long row = pass.p(i) + 4L * start;
             softmax.scale(row, softmax.padded(n - start), 1 / Addresses.getFloat(sums + 8L * i));
             clearUnseen(pass.p(i), unseen, n, pass.keys());
@@ -286,7 +294,7 @@ final class CpuAttention {
             float shift = Addresses.getFloat(call.logSumExp(item, first + i));
             float delta = softmax.dot(pass.dy.row(i), pass.y.row(i), pass.width());
             int unseen = shape.firstKey(first + i) - from;
-            backwardRow(pass, i, unseen, first + i + 1 - from, scale, shift, delta);
+            backwardRow(pass, i, unseen, call.endKey(first + i) - from, scale, shift, delta);
         }
         pass.gradients();
     }

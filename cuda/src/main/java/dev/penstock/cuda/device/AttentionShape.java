@@ -15,8 +15,11 @@ package dev.penstock.cuda.device;
  * @param window how many keys a query sees at most, its own included: position i sees those from
  *     {@code i - window + 1} to i; {@link #NO_WINDOW} for all up to its own
  * @param scale factor of the scores {@code q . k}, above 0
+ * @param bidirectional whether a query also sees the keys behind its own, to the end of its
+ *     sequence: units then have whole sequences, as in BERT
  */
-public record AttentionShape(int heads, int keyHeads, int headSize, int window, double scale) {
+public record AttentionShape(
+        int heads, int keyHeads, int headSize, int window, double scale, boolean bidirectional) {
     /** All keys up to a query's own are seen. */
     public static final int NO_WINDOW = Integer.MAX_VALUE;
 
@@ -34,6 +37,15 @@ public record AttentionShape(int heads, int keyHeads, int headSize, int window, 
                     "attention: expected a head size and a window of 1 or more and a finite scale above 0, got %d, %d and %s"
                             .formatted(headSize, window, scale));
         }
+        if (bidirectional && window != NO_WINDOW) {
+            throw new IllegalArgumentException(
+                    "attention: expected no window where queries see both ways, got " + window);
+        }
+    }
+
+    /** Heads whose queries see nothing behind their own position. */
+    public AttentionShape(int heads, int keyHeads, int headSize, int window, double scale) {
+        this(heads, keyHeads, headSize, window, scale, false);
     }
 
     /**
@@ -75,6 +87,20 @@ public record AttentionShape(int heads, int keyHeads, int headSize, int window, 
     /** The key head that a head of queries uses. */
     public int keyHeadOf(int head) {
         return head / group();
+    }
+
+    /** Returns the same heads with queries that see all keys of their sequences. */
+    public AttentionShape bothWays() {
+        return new AttentionShape(heads, keyHeads, headSize, window, scale, true);
+    }
+
+    /**
+     * End of the keys that the query at a position sees.
+     *
+     * @param tokens end of the unit in its sequence
+     */
+    public int endKey(int position, int tokens) {
+        return bidirectional ? tokens : position + 1;
     }
 
     /** Position of the first key that the query at a position sees; at least 0. */

@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.memory.Scratch;
+
 import java.util.List;
 
 /** The kernels of {@code attention.cu} and {@code attention_halves.cu}. */
@@ -139,6 +140,10 @@ final class GpuAttention {
             boolean goesOn) {
 
         static Span ofSlice(TokenBlocks blocks, int context, AttentionShape shape) {
+            if (shape.bidirectional()) {
+                throw new DeviceException(
+                        "attention: expected queries that see no keys behind them, as GPUs do not attend to both sides yet");
+            }
             int end = blocks.firstToken() + blocks.tokens();
             return new Span(
                     blocks.sequences(),

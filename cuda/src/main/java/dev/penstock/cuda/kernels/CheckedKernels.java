@@ -513,6 +513,9 @@ public final class CheckedKernels implements Kernels {
         if (blocks.firstToken() + blocks.tokens() > context) {
             throw broken(op, "a slice that ends at " + context + " or before", blocks);
         }
+        if (shape.bidirectional() && blocks.tokens() != context) {
+            throw broken(op, "all " + context + " tokens, which see each other", blocks);
+        }
         result(op, "qkv", qkv, blocks.sequences() * context, shape.columns(), halves);
         rowsOfUnit(op, "y", y, blocks);
         matrix(op, "y", y, y.rows(), shape.queryColumns());

@@ -130,10 +130,14 @@ final class ReferenceAttention {
         return shape.firstKey(blocks.firstToken() + token);
     }
 
+    private int endKey(int token) {
+        return shape.endKey(blocks.firstToken() + token, blocks.firstToken() + blocks.tokens());
+    }
+
     /** Scores of a query against all keys that it sees. */
     private double[] scores(int sequence, int token, int head) {
         int first = firstKey(token);
-        double[] scores = new double[blocks.firstToken() + token + 1 - first];
+        double[] scores = new double[endKey(token) - first];
         for (int key = 0; key < scores.length; key++) {
             double dot = 0;
             for (int j = 0; j < headSize; j++) {

@@ -15,14 +15,16 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.serve.ServedModel;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.io.StringReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.Properties;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * What the seed and every node make of a model that is served: the model itself, and the plan that
@@ -45,7 +47,7 @@ record ServingParts(ServeOrder order, TrainedModel model, ApartPipeline pipeline
     static ServingParts open(ServeOrder order, String runId) {
         TrainedModel model;
         try {
-            model = TrainedModel.open(order.model(), LOG::warn);
+            model = TrainedModel.openForText(order.model(), LOG::warn);
         } catch (StoredFileException e) {
             throw new RunRefusedException(
                     "%s; all nodes must see the model under the same path, for example over NFS"

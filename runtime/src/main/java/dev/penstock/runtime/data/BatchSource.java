@@ -1,6 +1,7 @@
 package dev.penstock.runtime.data;
 
 import dev.penstock.actors.spi.StepKind;
+
 import java.util.Arrays;
 
 /**
@@ -23,10 +24,26 @@ public interface BatchSource {
      *     0
      * @param microBatch from 0 within the step
      * @param tokens receives {@code [sequences of a micro-batch][context + 1]} row-major: the first
-     *     {@code context} of a row are the input, the last {@code context} the targets; filled to
-     *     its end
+     *     {@code context} of a row are the input, the last {@code context} the targets, or the
+     *     first ones where they are {@link #inPlace}; filled to its end
      */
     void read(StepKind kind, long step, int microBatch, int[] tokens);
+
+    /**
+     * Returns whether the target of a token is what stands in its own place, which the input may
+     * hide; otherwise it is the next token.
+     */
+    default boolean inPlace() {
+        return false;
+    }
+
+    /**
+     * Same as {@link #read} with what the model reads: where targets are {@link #inPlace}, some of
+     * them are hidden.
+     */
+    default void inputs(StepKind kind, long step, int microBatch, int[] tokens) {
+        read(kind, step, microBatch, tokens);
+    }
 
     /** Returns whether {@link #tokens} are not always those of the context. */
     default boolean unequal() {
@@ -66,7 +83,7 @@ public interface BatchSource {
         return false;
     }
 
-    /** Returns whether a token with these marks counts as the target of the one before it. */
+    /** Returns whether a token with these marks counts as a target. */
     default boolean counts(int marks) {
         return (marks & UNCOUNTED) == 0 && !(packed() && (marks & BEGINS) != 0);
     }

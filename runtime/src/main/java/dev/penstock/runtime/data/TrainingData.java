@@ -1,7 +1,8 @@
 package dev.penstock.runtime.data;
 
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+
+import java.util.Optional;
 
 /** An opened source of batches and its sizes. */
 public interface TrainingData extends BatchSource {
@@ -21,6 +22,16 @@ public interface TrainingData extends BatchSource {
      * @throws DataException with all problems, as of {@link #open(DataSpec)}
      */
     static TrainingData open(DataSpec spec, @Nullable GivenTokens given) {
+        TrainingData rows = rows(spec, given);
+        return rows.inPlace()
+                ? rows
+                : spec.marking()
+                        .masking()
+                        .<TrainingData>map(masking -> new MaskedWords(rows, spec, masking))
+                        .orElse(rows);
+    }
+
+    private static TrainingData rows(DataSpec spec, @Nullable GivenTokens given) {
         return switch (spec.format()) {
             case TEXT, JSONL, CHAT, PARQUET -> TextCorpus.open(spec);
             case TOKENS ->

@@ -14,6 +14,7 @@ import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -43,6 +44,23 @@ public record TrainedModel(
         ModelConfig model = saved.config();
         return new TrainedModel(
                 model.base(), MergedTensors.of(saved.tensors(), model), saved.checkpoint());
+    }
+
+    /**
+     * Same as {@link #open} for those who continue or score texts.
+     *
+     * @throws StoredFileException also if the model does not predict the next token
+     */
+    public static TrainedModel openForText(Path path, Consumer<String> notes) {
+        TrainedModel model = open(path, notes);
+        if (model.shape().block().encoder() != null) {
+            model.close();
+            throw new StoredFileException(
+                    path,
+                    "expected a model that predicts the next token, got a %s, whose tokens see those behind them"
+                            .formatted(model.config().family().word()));
+        }
+        return model;
     }
 
     /** Opens it as a run goes on with it, with its adapters apart; the caller closes it. */

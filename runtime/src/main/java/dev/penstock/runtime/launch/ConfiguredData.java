@@ -17,16 +17,19 @@ import dev.penstock.runtime.data.GivenTokens;
 import dev.penstock.runtime.data.Marking;
 import dev.penstock.runtime.data.TrainingData;
 import dev.penstock.runtime.data.rows.Arrangement;
+import dev.penstock.runtime.data.rows.Masking;
 import dev.penstock.runtime.data.rows.RowsApart;
 import dev.penstock.runtime.lengths.LengthCosts;
 import dev.penstock.runtime.lengths.SimulatedArrangement;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
+
+import org.jspecify.annotations.Nullable;
+
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /** The data that a configuration names, opened. */
 final class ConfiguredData {
@@ -75,7 +78,8 @@ final class ConfiguredData {
                 new Marking(
                         config.data().packing() != DataSection.Packing.NONE,
                         config.data().loss() == DataSection.Loss.ANSWERS,
-                        template(config.data()));
+                        template(config.data()),
+                        masking(draft, config));
         return new DataSpec(
                 config.data().source(),
                 DataFormat.valueOf(config.data().format().name()),
@@ -93,6 +97,24 @@ final class ConfiguredData {
                 config.run().seed(),
                 marking,
                 Optional.empty());
+    }
+
+    /** The words that replace others are the tokenizer's; of tokens from elsewhere, all. */
+    private static Optional<Masking> masking(DraftConfig draft, RunConfig config) {
+        DataSection data = config.data();
+        if (data.loss() != DataSection.Loss.MASKED
+                || !draft.sound("data.loss", "data.mask-token", "model.vocabulary")) {
+            return Optional.empty();
+        }
+        int vocabulary = ConfiguredModel.vocabulary(config);
+        boolean ofTokenizer =
+                data.format() != DataSection.Format.TOKENS
+                        && data.format() != DataSection.Format.GIVEN;
+        return Optional.of(
+                new Masking(
+                        data.maskShare(),
+                        data.maskToken().orElse(vocabulary - 1),
+                        ofTokenizer ? data.tokenizer().vocabulary() : vocabulary));
     }
 
     private static RowsApart rows(

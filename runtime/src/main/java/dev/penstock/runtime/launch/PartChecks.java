@@ -26,6 +26,7 @@ import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.SwappedRun;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
+
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -84,6 +85,7 @@ final class PartChecks {
         this.sizes = sizes();
         this.start = start();
         requireMemory();
+        requireWholeSequences();
         requireOneProcess();
         requireHeldOut();
         requireTrainingText();
@@ -398,6 +400,21 @@ final class PartChecks {
                             "single where a program gives the tokens",
                             "per-stage",
                             "leave it out, or write the tokens into files"));
+        }
+    }
+
+    /** Orders that are files say by themselves whether they cut sequences. */
+    private void requireWholeSequences() {
+        boolean seesBothWays = sizes.isPresent() && sizes.get().shape().block().encoder() != null;
+        int slices = schedule.map(proved -> proved.training().shape().slices()).orElse(1);
+        if (seesBothWays && slices > 1 && config.schedule().file().isPresent()) {
+            problems.add(
+                    loaded.problem(
+                            "schedule.file",
+                            "an order that does not slice tokens where model.family = %s: a token needs the keys of later ones"
+                                    .formatted(config.model().family()),
+                            slices + " slices",
+                            "try schedule.kind = 1f1b"));
         }
     }
 

@@ -96,7 +96,7 @@ final class StepCosts implements CostModel {
         ModelShape shape = proof.sizes().shape();
         StageRole role = proof.sizes().partition().role(stage);
         long table = (long) shape.vocabulary() * shape.width();
-        long positions = (long) shape.positions().tableRows() * shape.width();
+        long positions = (long) shape.addedRows() * shape.width();
         return Float.BYTES
                 * (role.layers() * shape.layerParameters()
                         + (role.first() ? table + positions : 0)

@@ -18,6 +18,7 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.schedules.plan.work.BlockShape;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.TrainedShape;
+
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -193,8 +194,13 @@ public final class PlannedModel {
                                         name.startsWith("h.")
                                                 && requireNonNull(trained.get(name)).size() == 2)
                         / layers,
-                elements(trained, name -> name.startsWith("wte.") || name.startsWith("wpe.")),
-                elements(trained, name -> name.startsWith("ln_f.")),
+                elements(
+                        trained,
+                        name ->
+                                name.startsWith("wte.")
+                                        || name.startsWith("wpe.")
+                                        || name.startsWith("wtt.")),
+                elements(trained, name -> name.startsWith("ln_f.") || name.startsWith("head.")),
                 new TrainedParts(model.shape(), model.fineTuning()).headMatrix());
     }
 
@@ -241,9 +247,10 @@ public final class PlannedModel {
                         block.hidden(),
                         block.activation().parts(),
                         model.layerParameters() - model.layerMatrixParameters(),
-                        windows),
-                model.positions().tableRows(),
-                block.norm().parameters(model.width()));
+                        windows,
+                        block.encoder() != null),
+                model.addedRows(),
+                model.headVectorParameters());
     }
 
     private Optional<ModelShape> ofSizes(String text) {

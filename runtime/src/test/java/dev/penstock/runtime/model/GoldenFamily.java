@@ -2,6 +2,7 @@ package dev.penstock.runtime.model;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.family.ModelConfig;
@@ -10,6 +11,7 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredTensor;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -36,6 +38,10 @@ public final class GoldenFamily {
     private final long[] positions;
 
     private final long[] targets;
+
+    /** Of each input, -100 where none counts; empty unless targets are in their place. */
+    private final long[] labels;
+
     private final JsonNode expected;
     private final Map<String, float[]> initial = new LinkedHashMap<>();
 
@@ -45,6 +51,7 @@ public final class GoldenFamily {
         try (SafetensorsFile file = open("tokens.safetensors")) {
             tokens = integers(file.tensor("tokens"));
             positions = file.find("positions").map(GoldenFamily::integers).orElse(new long[0]);
+            labels = file.find("labels").map(GoldenFamily::integers).orElse(new long[0]);
             targets = file.find("targets").map(GoldenFamily::integers).orElse(new long[0]);
         }
         Map<String, double[]> stored = tensors("model.safetensors");
@@ -110,6 +117,54 @@ public final class GoldenFamily {
     /** Micro-batch m of step s is the golden batch's sequences from {@code m * sequences} on. */
     public BatchSource batches(int sequences) {
         int row = CONTEXT + 1;
+        return labels.length > 0 ? hidden(sequences) : next(sequences, row);
+    }
+
+    /** With a token at the end of each row that nobody reads. */
+    private BatchSource hidden(int sequences) {
+        int row = CONTEXT + 1;
+        return new BatchSource() {
+            private interface Each {
+                void at(int index, int inFile);
+            }
+
+            private void each(long step, int microBatch, Each work) {
+                long first = ((step - 1) * SEQUENCES + (long) microBatch * sequences) * CONTEXT;
+                for (int b = 0; b < sequences; b++) {
+                    for (int t = 0; t < CONTEXT; t++) {
+                        work.at(b * row + t, Math.toIntExact(first + (long) b * CONTEXT + t));
+                    }
+                }
+            }
+
+            @Override
+            public boolean inPlace() {
+                return true;
+            }
+
+            @Override
+            public boolean masked() {
+                return true;
+            }
+
+            @Override
+            public void read(StepKind kind, long step, int microBatch, int[] into) {
+                each(step, microBatch, (i, at) -> into[i] = Math.max(0, (int) labels[at]));
+            }
+
+            @Override
+            public void inputs(StepKind kind, long step, int microBatch, int[] into) {
+                each(step, microBatch, (i, at) -> into[i] = (int) tokens[at]);
+            }
+
+            @Override
+            public void marks(StepKind kind, long step, int microBatch, byte[] marks) {
+                each(step, microBatch, (i, at) -> marks[i] = labels[at] < 0 ? UNCOUNTED : 0);
+            }
+        };
+    }
+
+    private BatchSource next(int sequences, int row) {
         return new BatchSource() {
             @Override
             public void read(StepKind kind, long step, int microBatch, int[] into) {

@@ -249,6 +249,28 @@ class DeathsInOneJvmIT {
                         });
     }
 
+    @Test
+    void deathsOfAModelThatSeesBothWaysDoNotChangeTheLosses() {
+        String[] model = {
+            "model={" + TinyFamily.of("bert") + "}",
+            "data.loss=masked",
+            "run.steps=7",
+            "evaluation.every=0"
+        };
+        List<String> bits = CalmRuns.onText(model).lossBits();
+        Training training =
+                Training.onText(folder)
+                        .set(model)
+                        .set("pipeline.stages=3", "recovery.mirror=on")
+                        .set(
+                                "fault=[{kill-rank=1, step=3, op=\"1F0\"}, {kill-rank=2, step=6, at=ready}]");
+
+        Trained ended = RanksInOneJvm.complete(training);
+
+        assertThat(ended.lossBits()).isEqualTo(bits);
+        assertThat(ended.recoveries()).hasSize(2);
+    }
+
     // ---- replicas and shards --------------------------------------------------------------------
 
     /**

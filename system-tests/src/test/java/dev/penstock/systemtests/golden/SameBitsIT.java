@@ -11,16 +11,18 @@ import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.TinyFamily;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.List;
-import java.util.stream.Stream;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
 
 /** The results of a configuration and seed do not depend on the layout of the run. */
 class SameBitsIT {
@@ -248,6 +250,29 @@ class SameBitsIT {
 
         Trained resumed =
                 training.set("pipeline.stages=3", "schedule={kind=seq1f1b, slices=2}")
+                        .set("device.threads=2", "recovery.mirror=on")
+                        .option("--resume")
+                        .complete();
+
+        assertThat(resumed.lossBits()).isEqualTo(losses);
+        assertThat(resumed.validationBits()).isEqualTo(validation);
+    }
+
+    /** What is hidden depends on neither layout nor beginning. */
+    @ParameterizedTest
+    @ValueSource(strings = {"bert", "megatron-bert"})
+    void aModelThatSeesBothWaysResumesUnderAnotherLayout(String family) throws IOException {
+        Training training =
+                Training.onText(folder)
+                        .set("model={" + TinyFamily.of(family) + "}", "run.steps=4")
+                        .set("data.loss=masked", "checkpoint.every=2", "evaluation.every=2");
+        Trained whole = training.complete();
+        delete(CheckpointFolders.of(whole.directory().resolve(CheckpointFolders.FOLDER), 4));
+        List<String> losses = whole.lossBits();
+        List<String> validation = whole.validationBits();
+
+        Trained resumed =
+                training.set("pipeline.stages=3", "schedule={kind=zb-h1}")
                         .set("device.threads=2", "recovery.mirror=on")
                         .option("--resume")
                         .complete();

@@ -17,6 +17,8 @@ public final class TinyFamily {
                     "family=qwen3, heads=4, key-heads=2, head-size=12, hidden=52, tied=false";
             case "retnet" -> "family=retnet, heads=4, hidden=52, tied=false";
             case "gpt3" -> "attention=[dense, \"local(12)\"], activation=gelu, hidden=80";
+            case "bert", "megatron-bert" ->
+                    "family=%s, heads=4, hidden=52, vocabulary=257".formatted(family);
             default -> throw new IllegalArgumentException("no family " + family);
         };
     }

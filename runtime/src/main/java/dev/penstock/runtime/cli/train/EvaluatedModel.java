@@ -15,11 +15,13 @@ import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+
+import org.jspecify.annotations.Nullable;
+
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A model that a task is measured with: weights, or a checkpoint of a run, which stays while it is
@@ -36,7 +38,7 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
         HeldCheckpoint held = HeldCheckpoint.of(saved);
         try {
             return new EvaluatedModel(
-                    TrainedModel.open(held.path(), notes),
+                    TrainedModel.openForText(held.path(), notes),
                     Optional.of(configuration),
                     Optional.of(held));
         } catch (RuntimeException e) {
@@ -48,7 +50,7 @@ record EvaluatedModel(TrainedModel model, Optional<DraftConfig> run, Optional<He
     /** Opens weights, or a checkpoint by itself; the caller closes it. */
     static EvaluatedModel at(Path path, Consumer<String> notes) {
         return new EvaluatedModel(
-                TrainedModel.open(path, notes), Optional.empty(), Optional.empty());
+                TrainedModel.openForText(path, notes), Optional.empty(), Optional.empty());
     }
 
     /**

@@ -9,6 +9,7 @@ import dev.penstock.runtime.inference.InferenceRequest;
 import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.model.generation.Sampling;
+
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -28,13 +29,17 @@ final class SampleText {
     private SampleText() {}
 
     /**
-     * Continues the start of the held-out text from the newest checkpoint; empty if there is none.
+     * Continues the start of the held-out text from the newest checkpoint; empty if there is none,
+     * or the model does not predict the next token.
      */
     static Optional<String> write(RunAssembly assembly, Consumer<String> warn) {
         Optional<SavedCheckpoint> checkpoint =
                 CheckpointFolders.latest(
                         assembly.options().directory().resolve(CheckpointFolders.FOLDER), warn);
-        if (checkpoint.isEmpty() || !assembly.data().hasHeldOut() || !assembly.readsText()) {
+        if (checkpoint.isEmpty()
+                || assembly.model().shape().block().encoder() != null
+                || !assembly.data().hasHeldOut()
+                || !assembly.readsText()) {
             return Optional.empty();
         }
         int[] prompt = prompt(assembly);

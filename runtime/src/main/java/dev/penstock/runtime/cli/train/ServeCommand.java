@@ -26,17 +26,20 @@ import dev.penstock.runtime.serve.ServeAddress;
 import dev.penstock.runtime.serve.ServedModel;
 import dev.penstock.runtime.serve.UsualTemplate;
 import dev.penstock.runtime.tokenizer.Tokenizer;
+
+import org.jspecify.annotations.Nullable;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 
 /** Serves a trained model. */
 @Command(
@@ -164,7 +167,7 @@ public final class ServeCommand extends PenstockCommand {
 
     private @Nullable TrainedModel open(List<Problem> problems) {
         try {
-            return TrainedModel.open(path, err()::println);
+            return TrainedModel.openForText(path, err()::println);
         } catch (StoredFileException e) {
             problems.add(
                     Problem.atOption(

@@ -23,6 +23,7 @@ import java.util.stream.IntStream;
 /** Finds values that are each allowed by their key and do not fit together. */
 final class Consistency {
     private static final int MOST_TOKENS = 1 << 27;
+    private static final String MODEL_FAMILY = "model.family";
     private static final String OUTER_EVERY = "parallel.outer.every";
 
     private final RunConfig config;
@@ -41,6 +42,8 @@ final class Consistency {
         consistency.vocabularyHoldsTheTokens();
         consistency.documentsAreWhole();
         consistency.retentionHasWholeSequences();
+        consistency.whatSeesBothWaysIsWhole();
+        consistency.hiddenWordsHaveAMask();
         consistency.rowsOfDocumentsAreAllThere();
         consistency.answersAreKnown();
         consistency.parametersOfAGroupCanBeCounted();
@@ -265,6 +268,121 @@ final class Consistency {
                 "model.family");
     }
 
+    private boolean seesBothWays() {
+        return config.model().family().equals("bert")
+                || config.model().family().equals("megatron-bert");
+    }
+
+    /** Where a token needs the keys of later ones, and what does not know of it. */
+    private void whatSeesBothWaysIsWhole() {
+        if (!seesBothWays()) {
+            return;
+        }
+        String where = " where model.family = " + config.model().family();
+        int slices =
+                config.schedule().kind().sliced() && config.schedule().file().isEmpty()
+                        ? config.schedule().sliceCount()
+                        : 1;
+        require(
+                slices == 1,
+                "1%s: a token needs the keys of later ones, so sequences are not cut"
+                        .formatted(where),
+                slices,
+                "try an order that does not slice tokens, such as schedule.kind = 1f1b",
+                "schedule.slices",
+                "schedule.kind",
+                MODEL_FAMILY);
+        require(
+                config.parallel().context() == 1,
+                "1%s: a token needs the keys of later ones, so sequences are not divided"
+                        .formatted(where),
+                config.parallel().context(),
+                "try parallel.tensor, or more stages",
+                "parallel.context",
+                MODEL_FAMILY);
+        require(
+                config.data().packing() == DataSection.Packing.NONE,
+                "none%s: attention to both sides does not end with a document yet".formatted(where),
+                config.data().packing().word(),
+                "leave it out",
+                "data.packing",
+                MODEL_FAMILY);
+        require(
+                !config.device().kind().isCuda(),
+                "cpu%s: GPUs do not attend to both sides yet".formatted(where),
+                config.device().kind().word(),
+                "try device.kind = cpu, or another family",
+                "device.kind",
+                MODEL_FAMILY);
+        require(
+                config.device().precision() == DeviceSection.Precision.FLOAT32,
+                "float32%s: its head and its residuals are not rounded yet".formatted(where),
+                config.device().precision().name().toLowerCase(Locale.ROOT),
+                "leave it out",
+                "device.precision",
+                MODEL_FAMILY);
+        require(
+                config.model().dropout() == 0 || !config.model().family().equals("bert"),
+                "0%s: the norm of the embeddings would stand behind what is dropped"
+                        .formatted(where),
+                config.model().dropout(),
+                "leave it out, or try model.family = megatron-bert",
+                "model.dropout",
+                MODEL_FAMILY);
+        require(
+                config.evaluation().tasks().isEmpty(),
+                "none%s: tasks ask for the next token".formatted(where),
+                config.evaluation().tasks().size() + " of them",
+                "leave them out",
+                "evaluation.tasks",
+                MODEL_FAMILY);
+    }
+
+    /** A model that sees both ways has seen its next token; others have no place for a mask. */
+    private void hiddenWordsHaveAMask() {
+        DataSection data = config.data();
+        boolean masked = data.loss() == DataSection.Loss.MASKED;
+        require(
+                masked == seesBothWays(),
+                seesBothWays()
+                        ? "masked where model.family = %s: its tokens see the next one"
+                                .formatted(config.model().family())
+                        : "all or answers where model.family = %s: it predicts the next token"
+                                .formatted(config.model().family()),
+                data.loss().word(),
+                seesBothWays()
+                        ? "set data.loss = masked"
+                        : "leave it out, or try model.family = bert",
+                "data.loss",
+                MODEL_FAMILY);
+        if (!masked) {
+            return;
+        }
+        int words = data.tokenizer().vocabulary();
+        int vocabulary = config.model().vocabularyOr(words);
+        boolean ofTokenizer =
+                data.format() != DataSection.Format.TOKENS
+                        && data.format() != DataSection.Format.GIVEN;
+        require(
+                data.maskToken().isPresent() || vocabulary > words || !ofTokenizer,
+                "a token for hidden words, which data.tokenizer does not have: model.vocabulary above %d"
+                        .formatted(words),
+                vocabulary,
+                "try model.vocabulary = %d, or name a token in data.mask-token"
+                        .formatted(words + 1),
+                "model.vocabulary",
+                "data.mask-token",
+                "data.tokenizer");
+        int mask = data.maskToken().orElse(0);
+        require(
+                mask < vocabulary,
+                "a token below model.vocabulary = " + vocabulary,
+                mask,
+                "try data.mask-token = last",
+                "data.mask-token",
+                "model.vocabulary");
+    }
+
     /** Which rows do not exist is said by their places in the step, and these are sorted. */
     private void rowsOfDocumentsAreAllThere() {
         require(
@@ -289,7 +407,8 @@ final class Consistency {
         require(
                 config.data().loss() == DataSection.Loss.ALL
                         || config.data().format() == DataSection.Format.CHAT
-                        || config.data().format() == DataSection.Format.TOKENS,
+                        || config.data().format() == DataSection.Format.TOKENS
+                        || config.data().loss() == DataSection.Loss.MASKED,
                 "all, unless data.format is chat, or tokens with targets",
                 "answers",
                 "try data.loss = all",
@@ -322,7 +441,7 @@ final class Consistency {
     }
 
     private long positionRows() {
-        return shape().map(shape -> (long) shape.positions().tableRows())
+        return shape().map(shape -> (long) shape.addedRows())
                 .orElse((long) config.model().context());
     }
 

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
+
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;
@@ -14,6 +15,8 @@ import java.util.Optional;
  * @param packing what documents that share a row know of each other
  * @param loss which targets it counts
  * @param template how chats are written as text
+ * @param maskShare share of the tokens that are to be predicted where words are hidden
+ * @param maskToken what stands in the place of a hidden word; empty: the last of the model's tokens
  */
 public record DataSection(
         @Setting(doc = "a file, a folder or a glob such as \"texts/*.txt\"; .gz is unpacked")
@@ -58,14 +61,32 @@ public record DataSection(
                         doc =
                                 "targets that count: all, or answers: what the assistant of a"
                                         + " chat says (of a file of tokens, those that are not"
-                                        + " -100)")
+                                        + " -100); masked: words that are hidden, of bert and"
+                                        + " megatron-bert (of a file of tokens with labels, those"
+                                        + " that are not -100)")
                 Loss loss,
         @Setting(
                         is = "tokenizer",
                         doc =
                                 "how a chat is written: tokenizer (by the template in its files),"
                                         + " chatml, llama3 or plain")
-                Template template) {
+                Template template,
+        @Setting(
+                        is = "0.15",
+                        range = "(0, 1]",
+                        doc =
+                                "where words are masked: share of the tokens to predict; 8 in 10 of"
+                                        + " them are hidden, 1 in 10 is another token, 1 in 10"
+                                        + " stays")
+                double maskShare,
+        @Setting(
+                        is = "last",
+                        word = "last",
+                        range = "[0, 99999999]",
+                        doc =
+                                "where words are masked: the token in place of a hidden one; last: of"
+                                        + " the model's, if the tokenizer does not have it")
+                Optional<Integer> maskToken) {
 
     /** Returns what is said here and has no effect, for people; empty if nothing is. */
     Optional<String> unusedNote() {
@@ -129,7 +150,13 @@ public record DataSection(
     /** Which targets the loss counts. */
     public enum Loss {
         ALL,
-        ANSWERS
+        ANSWERS,
+        MASKED;
+
+        /** Returns the name as a configuration has it. */
+        public String word() {
+            return name().toLowerCase(Locale.ROOT);
+        }
     }
 
     /**

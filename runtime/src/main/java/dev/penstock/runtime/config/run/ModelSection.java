@@ -4,6 +4,7 @@ import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
+
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -54,7 +55,9 @@ public record ModelSection(
                 Optional<Integer> vocabulary,
         @Setting(
                         is = "gpt2",
-                        doc = "how blocks are built: gpt2, llama, mistral, qwen2, qwen3 or retnet")
+                        doc =
+                                "how blocks are built: gpt2, llama, mistral, qwen2, qwen3,"
+                                        + " retnet, bert or megatron-bert")
                 String family,
         @Setting(
                         is = "none",

@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.family;
 import dev.penstock.runtime.model.shape.AdapterPlace;
 import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.ModelShape;
+
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -19,6 +20,10 @@ import java.util.stream.IntStream;
 public final class AdapterParts {
     /** Stands for all linear layers of the blocks. */
     public static final String ALL = "all-linear";
+
+    /** Queries and values as families call them, or all that attention projects to. */
+    private static final List<List<String>> USUAL =
+            List.of(List.of("q_proj", "v_proj"), List.of("query", "value"), List.of("c_attn"));
 
     private static final String PREFIX = "base_model.model.";
     private static final String WEIGHT = ".weight";
@@ -60,10 +65,9 @@ public final class AdapterParts {
 
     /** Returns the layers that PEFT takes where none are named. */
     public static List<String> usual(Family family, ModelShape shape) {
-        List<String> apart = List.of("q_proj", "v_proj");
         Set<String> known = new TreeSet<>();
         linears(family, shape, 0).forEach(linear -> known.add(lastWord(module(family, linear))));
-        return known.containsAll(apart) ? apart : List.of("c_attn");
+        return USUAL.stream().filter(known::containsAll).findFirst().orElseThrow();
     }
 
     private static boolean isMeant(String module, String target) {

@@ -13,7 +13,8 @@ public final class Families {
             Stream.of(
                             Stream.of(GPT2),
                             Stream.of(LlamaFamily.values()),
-                            Stream.of(new RetNetFamily()))
+                            Stream.of(new RetNetFamily()),
+                            Stream.of(BertFamily.values()))
                     .<Family>flatMap(each -> each)
                     .toList();
 

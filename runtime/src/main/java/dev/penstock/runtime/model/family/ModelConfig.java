@@ -6,13 +6,16 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.EncoderDesign;
 import dev.penstock.runtime.model.shape.FineTuning;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.safetensors.JsonMistake;
 import dev.penstock.runtime.safetensors.StoredFileException;
+
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -287,6 +290,7 @@ public final class ModelConfig {
                 "model.attention-by-layer",
                 mine.heads().scaledByLayer(),
                 theirs.heads().scaledByLayer());
+        differ(found, "token types", types(mine), types(theirs));
         differ(found, "model.gate and model.decay", retention(mine), retention(theirs));
         differ(found, "model.epsilon", mine.norm().epsilon(), theirs.norm().epsilon());
         differ(found, "model.activation", word(mine), word(theirs));
@@ -305,6 +309,11 @@ public final class ModelConfig {
                 ? "no retention"
                 : "%s and %s"
                         .formatted(design.gated(), design.decay().name().toLowerCase(Locale.ROOT));
+    }
+
+    private static int types(BlockDesign block) {
+        EncoderDesign encoder = block.encoder();
+        return encoder == null ? 0 : encoder.tokenTypes();
     }
 
     private static String word(BlockDesign block) {

@@ -11,6 +11,7 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LayerParameters;
 import dev.penstock.runtime.model.shape.MicroBatchRows;
 import dev.penstock.runtime.model.shape.ShardShape;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +27,7 @@ final class AttentionBlock {
     private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
+    private final Residual residual;
     private final boolean trained;
     private final boolean normTrained;
     private final ColumnLinear queryKeyValue;
@@ -44,6 +46,7 @@ final class AttentionBlock {
         this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, shape.model().block().norm(), parameters.norm1());
+        residual = Residual.of(kernels, shape.model().block());
         trained = parameters.trainsAttention();
         normTrained = parameters.norm1().gain().isTrained();
         headNorms =
@@ -102,7 +105,7 @@ final class AttentionBlock {
             kernels.copy(a.attended(), a.attendedFactor());
         }
         output.multiply(a.attendedFactor(), a.middle());
-        output.addBiasAndResidual(a.middle(), x);
+        output.addBiasAndResidual(a.middle(), residual.of(x, a.norm1()));
     }
 
     private void project(
@@ -183,6 +186,7 @@ final class AttentionBlock {
             return;
         }
         Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, work.dModel(), blocks);
+        residual.backward(dNorm, dStream);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 
@@ -211,6 +215,7 @@ final class AttentionBlock {
             return;
         }
         Tensor dNorm = queryKeyValue.backwardInput(factor, work.dModel());
+        residual.backward(dNorm, dStream);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
 

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.model.layers;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
@@ -10,9 +12,10 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.GroupView;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
+import dev.penstock.runtime.model.parameters.TransformParameters;
 import dev.penstock.runtime.model.shape.BatchShape;
+import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.HeadChunk;
-import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
 
 import org.jspecify.annotations.Nullable;
@@ -20,9 +23,9 @@ import org.jspecify.annotations.Nullable;
 import java.util.List;
 
 /**
- * Final norm, logits and cross-entropy. Logits exist for one {@link HeadChunk} at a time: the
- * backward computes them, their gradient, and both products of it chunk by chunk. A shard has the
- * logits of its part of the vocabulary.
+ * Final norm, a layer of the head's own where there is one, logits and cross-entropy. Logits exist
+ * for one {@link HeadChunk} at a time: the backward computes them, their gradient, and both
+ * products of it chunk by chunk. A shard has the logits of its part of the vocabulary.
  */
 public final class LossHead {
     private static final int LINE_FLOATS = 16;
@@ -30,6 +33,8 @@ public final class LossHead {
     private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
+    private final @Nullable HeadTransform transform;
+    private final @Nullable Parameter bias;
     private final Parameter matrix;
     private final @Nullable GroupView matrixGradient;
     private final Tensor logits;
@@ -38,11 +43,14 @@ public final class LossHead {
     /**
      * @param logits scratch of {@link #logitsScratch}
      */
-    LossHead(Compute compute, NormDesign design, StageParameters.Head parameters, Tensor logits) {
+    LossHead(Compute compute, BlockDesign design, StageParameters.Head parameters, Tensor logits) {
         this.compute = compute;
         kernels = compute.kernels();
         mesh = compute.shards().product(false);
-        norm = Norm.of(compute, design, parameters.norm());
+        norm = Norm.of(compute, design.norm(), parameters.norm());
+        TransformParameters own = parameters.transform();
+        transform = own == null ? null : new HeadTransform(compute, design, own);
+        bias = own == null ? null : own.bias();
         matrix = parameters.matrix();
         matrixGradient = parameters.matrixGradient();
         this.logits = logits;
@@ -75,9 +83,15 @@ public final class LossHead {
 
     void normalise(Tensor x, HeadActivations a) {
         norm.forward(x, a.normed(), a.moments());
+        if (transform != null) {
+            transform.forward(a.normed(), requireNonNull(a.transform()));
+        }
     }
 
-    /** Returns the logits of some normalised rows, valid until the next call. */
+    /**
+     * Returns the logits of some rows of {@link HeadActivations#ofLogits}, valid until the next
+     * call.
+     */
     public Tensor logits(Tensor normed) {
         Tensor chunk = logits.rows(0, normed.rows());
         if (mesh != null) {
@@ -85,13 +99,16 @@ public final class LossHead {
         } else {
             kernels.gemm(compute.multiply(), false, normed, true, matrix.factor(), chunk, false);
         }
+        if (bias != null) {
+            kernels.addBias(chunk, bias.weight());
+        }
         return chunk;
     }
 
     /** Computes the losses of all tokens of a unit, without gradients. */
     public void evaluate(
             HeadActivations a, LossLedger ledger, int microBatch, List<HeadChunk> chunks) {
-        Tensor allNormed = compute.shards().gather(a.normed());
+        Tensor allNormed = compute.shards().gather(a.ofLogits());
         for (HeadChunk chunk : chunks) {
             Tensor chunkLogits = logits(chunk.of(allNormed));
             var _ = ledger.crossEntropy(compute, chunkLogits, microBatch, chunk, 0);
@@ -115,7 +132,7 @@ public final class LossHead {
             Tensor dStream,
             Workspace work,
             TokenBlocks blocks) {
-        Tensor allNormed = compute.shards().gather(a.normed());
+        Tensor allNormed = compute.shards().gather(a.ofLogits());
         for (HeadChunk chunk : chunks) {
             Tensor normed = chunk.of(allNormed);
             Tensor dChunk = chunk.of(work.dModel());
@@ -137,8 +154,15 @@ public final class LossHead {
                         matrixGradient.tensor(),
                         chunk.blocks());
             }
+            if (bias != null && bias.isTrained()) {
+                kernels.biasGradient(dLogits, bias.gradient(), chunk.blocks());
+            }
         }
         Tensor dNormed = compute.shards().sum(work.dModel());
+        if (transform != null) {
+            transform.backward(
+                    a.normed(), requireNonNull(a.transform()), dNormed, dStream, work, blocks);
+        }
         kernels.zero(dStream);
         norm.backward(dNormed, x, a.moments(), dStream, blocks);
     }

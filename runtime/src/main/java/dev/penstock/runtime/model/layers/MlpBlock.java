@@ -15,6 +15,7 @@ final class MlpBlock {
     private final Compute compute;
     private final Kernels kernels;
     private final Norm norm;
+    private final Residual residual;
     private final boolean normTrained;
     private final ColumnLinear hidden;
     private final RowLinear output;
@@ -24,6 +25,7 @@ final class MlpBlock {
         this.compute = compute;
         kernels = compute.kernels();
         norm = Norm.of(compute, design.norm(), parameters.norm2());
+        residual = Residual.of(kernels, design);
         normTrained = parameters.norm2().gain().isTrained();
         hidden = new ColumnLinear(compute, parameters.hidden());
         activation = Activation.of(compute, design.activation(), hidden);
@@ -33,7 +35,7 @@ final class MlpBlock {
     void forward(LayerActivations a, Tensor y) {
         activate(a);
         output.multiply(a.activated(), y);
-        output.addBiasAndResidual(y, a.middle());
+        output.addBiasAndResidual(y, residual.of(a.middle(), a.norm2()));
     }
 
     /**
@@ -65,6 +67,7 @@ final class MlpBlock {
             return;
         }
         Tensor dNorm = hidden.backward(a.norm2(), dHidden, work.dModel(), blocks);
+        residual.backward(dNorm, dStream);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
 
@@ -92,6 +95,7 @@ final class MlpBlock {
             return;
         }
         Tensor dNorm = hidden.backwardInput(dHidden, work.dModel());
+        residual.backward(dNorm, dStream);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
 

@@ -8,14 +8,17 @@ import dev.penstock.runtime.model.parameters.LayerParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.ShardShape;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Gradients of what all tensor shards hold and each has only a part of the gradients of, which are
- * added up once before they are used: those of norms where shards divide rows, of the norms of
- * heads, of which each shard has some, and of the matrices of adapters that are not divided.
+ * added up once before they are used: those of norms, and of a head's own layer, where shards
+ * divide rows, of the norms of heads, of which each shard has some, and of the matrices of adapters
+ * that are not divided.
  */
 public final class NormGradients {
     private final Kernels kernels;
@@ -70,6 +73,9 @@ public final class NormGradients {
         }
         if (parameters.head() != null && shape.sequence()) {
             all.addAll(parameters.head().norm().all());
+            if (parameters.head().transform() != null) {
+                all.addAll(parameters.head().transform().common());
+            }
         }
         all.removeIf(parameter -> !parameter.isTrained());
         return all;

@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Embeds tokens: their rows of the token table, of which every shard has some, plus the rows of
- * their positions where those are learned. Dropout is of the sum.
+ * their positions where those are learned, and the first row of types where tokens have such.
+ * Dropout is of the sum.
  */
 final class TokenEmbedding {
     private final Kernels kernels;
@@ -24,6 +25,7 @@ final class TokenEmbedding {
     private final TokenRange range;
     private final Parameter table;
     private final @Nullable Parameter positions;
+    private final @Nullable Parameter types;
     private final TokenPlaces held;
     private final @Nullable StreamDropout dropout;
     private final @Nullable DropoutMask mask;
@@ -45,6 +47,7 @@ final class TokenEmbedding {
         mesh = shards.product(false);
         table = parameters.tokens();
         positions = parameters.positions();
+        types = parameters.types();
         dropout = compute.dropout();
         mask = dropout == null ? null : dropout.mask("embeddings");
     }
@@ -68,6 +71,9 @@ final class TokenEmbedding {
                     y,
                     (first, rows) -> kernels.add(learned.rows(first, rows.rows()), rows));
         }
+        if (types != null) {
+            kernels.addBias(y, types.weight().rows(0, 1));
+        }
         drop(y);
     }
 
@@ -78,13 +84,14 @@ final class TokenEmbedding {
     }
 
     /**
-     * Adds up the gradients of both tables.
+     * Adds up the gradients of all tables.
      *
      * @param dy of own rows; overwritten where anything is dropped
      */
     void backward(Tensor dy, Tensor tokens, TokenBlocks blocks) {
         boolean placesLearn = positions != null && positions.isTrained();
-        if (!table.isTrained() && !placesLearn) {
+        boolean typesLearn = types != null && types.isTrained();
+        if (!table.isTrained() && !placesLearn && !typesLearn) {
             return;
         }
         drop(dy);
@@ -101,6 +108,9 @@ final class TokenEmbedding {
                     0,
                     all,
                     (first, rows) -> kernels.add(rows, gradient.rows(first, rows.rows())));
+        }
+        if (types != null && typesLearn) {
+            kernels.biasGradient(all, types.gradient().rows(0, 1), blocks);
         }
     }
 

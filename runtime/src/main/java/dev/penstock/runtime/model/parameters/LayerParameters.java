@@ -82,6 +82,26 @@ public record LayerParameters(
                         : null);
     }
 
+    /** The layer of a head that predicts hidden words. */
+    static TransformParameters transform(ParameterAllocator allocator, ShardShape shape) {
+        int width = shape.width();
+        boolean counts = shape.countsCommon();
+        TensorPiece square = TensorPiece.all(List.of(width, width));
+        TensorPiece row = TensorPiece.all(List.of(width));
+        var dense =
+                new LinearParameters(
+                        allocator.allocate(
+                                ParameterSpec.matrix("head.dense.weight", square, Initial.NORMAL)
+                                        .countedIf(counts)),
+                        allocator.allocate(
+                                ParameterSpec.bias("head.dense.bias", row).countedIf(counts)),
+                        List.of());
+        return new TransformParameters(
+                dense,
+                norm(allocator, "head.norm", shape),
+                allocator.allocate(ParameterSpec.bias("head.bias", shape.tokenColumns())));
+    }
+
     /** The norms of heads, which all shards hold. */
     private static HeadNormParameters headNorms(
             ParameterAllocator allocator, String prefix, ShardShape shape) {

@@ -107,6 +107,7 @@ public final class OuterState {
         if (embedding != null) {
             add(embedding.tokens(), settings.ofTables(), scope);
             add(embedding.positions(), settings.ofTables(), scope);
+            add(embedding.types(), settings.ofTables(), scope);
         }
         for (int i = 0; i < parameters.layers().size(); i++) {
             int fragment = settings.ofLayer(role.firstLayer() + i);

@@ -7,10 +7,12 @@ import dev.penstock.runtime.model.shape.HeldWeights;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.Sharding;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /** Allocates parameters group by group, in the order in which they are requested. */
 public final class ParameterAllocator {
@@ -47,6 +49,9 @@ public final class ParameterAllocator {
 
     /** The group of the table of positions. */
     static final String POSITIONS = "wpe";
+
+    /** The group of the table of types. */
+    static final String TYPES = "wtt";
 
     private final StageScopes scopes;
     private final Precision precision;
@@ -124,7 +129,7 @@ public final class ParameterAllocator {
     }
 
     private <T> T group(String name, boolean lookedUp, Supplier<T> parameters) {
-        boolean table = name.equals(TOKENS) || name.equals(POSITIONS);
+        boolean table = name.equals(TOKENS) || name.equals(POSITIONS) || name.equals(TYPES);
         Sharding trained = table ? sharding.keeping(OptimizerState.FLOAT32) : sharding;
         var building =
                 new Open(

@@ -1,11 +1,13 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.schedules.ir.LayerRange;
+
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -30,19 +32,31 @@ public final class ParameterUnits {
         units.add(embedding == null ? List.of() : groups(embedding));
         parameters.layers().forEach(layer -> units.add(layer.groups()));
         StageParameters.Head head = parameters.head();
-        units.add(head == null ? List.of() : List.of(head.norm().gain().group()));
+        units.add(head == null ? List.of() : withoutMatrix(head));
         units.add(
                 head == null
                         ? List.of()
-                        : List.of(head.matrix().group(), head.norm().gain().group()));
+                        : Stream.concat(
+                                        Stream.of(head.matrix().group()),
+                                        withoutMatrix(head).stream())
+                                .toList());
         parameters.layers().forEach(layer -> units.add(layer.groupsOfBranches()));
     }
 
+    private static List<ParameterGroup> withoutMatrix(StageParameters.Head head) {
+        TransformParameters transform = head.transform();
+        ParameterGroup norm = head.norm().gain().group();
+        return transform == null
+                ? List.of(norm)
+                : Stream.concat(Stream.of(norm), transform.groups().stream()).distinct().toList();
+    }
+
     private static List<ParameterGroup> groups(StageParameters.Embedding embedding) {
-        Parameter positions = embedding.positions();
-        return positions == null
-                ? List.of(embedding.tokens().group())
-                : List.of(embedding.tokens().group(), positions.group());
+        return Stream.of(embedding.tokens(), embedding.positions(), embedding.types())
+                .filter(Objects::nonNull)
+                .map(Parameter::group)
+                .distinct()
+                .toList();
     }
 
     /** Returns the groups of a unit. */

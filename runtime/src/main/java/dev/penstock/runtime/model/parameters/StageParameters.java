@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.actors.spi.TensorPiece;
 import dev.penstock.runtime.model.parameters.ParameterSpec.Initial;
+import dev.penstock.runtime.model.shape.EncoderDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
 
@@ -30,6 +31,9 @@ public record StageParameters(
     /** The name of the token table. */
     public static final String TOKEN_TABLE = "wte.weight";
 
+    /** The name of the table of types of tokens. */
+    private static final String TYPE_TABLE = "wtt.weight";
+
     /** The name of the table of learned positions. */
     public static final String POSITION_TABLE = "wpe.weight";
 
@@ -39,8 +43,10 @@ public record StageParameters(
      * Token and position tables: this shard's rows of {@code [V, d]}, and {@code [T, d]}.
      *
      * @param positions null where places are not learned
+     * @param types table of types of tokens; null where there are none
      */
-    public record Embedding(Parameter tokens, @Nullable Parameter positions) {}
+    public record Embedding(
+            Parameter tokens, @Nullable Parameter positions, @Nullable Parameter types) {}
 
     /**
      * Final norm and this shard's rows of the matrix {@code [V, d]} of the logits.
@@ -50,9 +56,11 @@ public record StageParameters(
      *     and the sum is taken at the end of the step, so that the bits do not depend on the number
      *     of stages. Null if the matrix is not trained.
      * @param second the latter as a group, if one stage has both; otherwise null
+     * @param transform the layer between norm and logits; null where there is none
      */
     public record Head(
             NormParameters norm,
+            @Nullable TransformParameters transform,
             Parameter matrix,
             @Nullable GroupView matrixGradient,
             @Nullable GroupGradient second) {}
@@ -82,7 +90,19 @@ public record StageParameters(
                                 () -> allocator.allocate(tokens.asFactor()))
                         : allocator.group(
                                 ParameterAllocator.TOKENS, () -> allocator.allocate(tokens)),
-                positions(allocator, shape));
+                positions(allocator, shape),
+                types(allocator, shape));
+    }
+
+    private static @Nullable Parameter types(ParameterAllocator allocator, ShardShape shape) {
+        EncoderDesign encoder = shape.model().block().encoder();
+        if (encoder == null) {
+            return null;
+        }
+        TensorPiece types = TensorPiece.all(List.of(encoder.tokenTypes(), shape.width()));
+        ParameterSpec table =
+                ParameterSpec.table(TYPE_TABLE, types).countedIf(shape.countsCommon());
+        return allocator.group(ParameterAllocator.TYPES, () -> allocator.allocate(table));
     }
 
     private static @Nullable Parameter positions(ParameterAllocator allocator, ShardShape shape) {
@@ -98,8 +118,16 @@ public record StageParameters(
 
     private static Head head(
             ParameterAllocator allocator, ShardShape shape, @Nullable Embedding embedding) {
-        NormParameters norm =
-                allocator.group("ln_f", () -> LayerParameters.norm(allocator, "ln_f", shape));
+        record Own(NormParameters norm, @Nullable TransformParameters transform) {}
+        Own own =
+                allocator.group(
+                        "ln_f",
+                        () ->
+                                new Own(
+                                        LayerParameters.norm(allocator, "ln_f", shape),
+                                        shape.model().block().encoder() == null
+                                                ? null
+                                                : LayerParameters.transform(allocator, shape)));
         boolean tied = shape.model().tied();
         if (tied && embedding != null) {
             Parameter matrix = embedding.tokens();
@@ -108,7 +136,11 @@ public record StageParameters(
                             ? allocator.secondGradient(matrix)
                             : null;
             return new Head(
-                    norm, matrix, second == null ? null : second.view(0, matrix.spec()), second);
+                    own.norm(),
+                    own.transform(),
+                    matrix,
+                    second == null ? null : second.view(0, matrix.spec()),
+                    second);
         }
         ParameterSpec spec =
                 ParameterSpec.matrix(
@@ -117,7 +149,7 @@ public record StageParameters(
                 allocator.head(
                         tied ? ParameterAllocator.TOKENS : "lm_head",
                         () -> allocator.allocate(spec.countedIf(!tied && shape.countsMatrices())));
-        return new Head(norm, matrix, matrix.gradients(), null);
+        return new Head(own.norm(), own.transform(), matrix, matrix.gradients(), null);
     }
 
     /** Returns the parameters of which this rank holds something. */

@@ -1,5 +1,7 @@
 package dev.penstock.runtime.model.shape;
 
+import org.jspecify.annotations.Nullable;
+
 import java.util.List;
 
 /**
@@ -13,6 +15,8 @@ import java.util.List;
  * @param hidden columns of the MLP's hidden layer, f
  * @param windows entry l: how many keys a query of layer l sees, its own and those just before it,
  *     or {@link #ALL}; empty: all layers see all
+ * @param encoder what a bidirectional model has besides; null where queries see nothing behind
+ *     their own token
  */
 public record BlockDesign(
         NormDesign norm,
@@ -20,7 +24,8 @@ public record BlockDesign(
         Biases biases,
         Activation activation,
         int hidden,
-        List<Integer> windows) {
+        List<Integer> windows,
+        @Nullable EncoderDesign encoder) {
     /** The window of a layer whose queries see all keys up to their own. */
     public static final int ALL = 0;
 
@@ -63,6 +68,22 @@ public record BlockDesign(
                     "a retention forgets by its decay: expected layers that see all, got windows "
                             + windows);
         }
+        if (encoder != null
+                && (heads.retention() != null || windows.stream().anyMatch(w -> w != ALL))) {
+            throw new IllegalArgumentException(
+                    "expected attention to all tokens where queries see both ways");
+        }
+    }
+
+    /** The blocks of a model that predicts the next token. */
+    public BlockDesign(
+            NormDesign norm,
+            HeadDesign heads,
+            Biases biases,
+            Activation activation,
+            int hidden,
+            List<Integer> windows) {
+        this(norm, heads, biases, activation, hidden, windows, null);
     }
 
     /** Returns the blocks of a GPT-2. */

@@ -101,12 +101,28 @@ public record ModelShape(
 
     /** Returns the parameter count of the embedding's tables. */
     public long embeddingParameters() {
-        return ((long) vocabulary + positions.tableRows()) * width;
+        return ((long) vocabulary + addedRows()) * width;
     }
 
-    /** Returns the parameter count of the final norm and, when untied, the head's own matrix. */
+    /** Returns the rows of the tables that are added to tokens: of positions, and of types. */
+    public int addedRows() {
+        EncoderDesign encoder = block.encoder();
+        return positions.tableRows() + (encoder == null ? 0 : encoder.tokenTypes());
+    }
+
+    /**
+     * Returns the parameter count of the final norm, of the head's own layer, if it has one, and,
+     * when untied, of the head's own matrix.
+     */
     public long headParameters() {
-        return block.norm().parameters(width) + (tied ? 0 : (long) vocabulary * width);
+        return headVectorParameters() + (tied ? 0 : (long) vocabulary * width);
+    }
+
+    /** Same as {@link #headParameters} without the matrix of the logits. */
+    public long headVectorParameters() {
+        EncoderDesign encoder = block.encoder();
+        return block.norm().parameters(width)
+                + (encoder == null ? 0 : encoder.headParameters(block.norm(), width, vocabulary));
     }
 
     /** Returns the parameter count of the whole model; a tied matrix counts once. */
@@ -142,6 +158,9 @@ public record ModelShape(
         if (block.heads().retention() != null) {
             return 12L * block.heads().stateColumns() * tokens;
         }
+        if (block.encoder() != null) {
+            return 12L * block.heads().queryColumns() * tokens * tokens;
+        }
         long window = Math.min(block.windowOr(layer, context), tokens);
         long pairs = window * (window + 1) / 2 + (tokens - window) * window;
         return 12L * block.heads().queryColumns() * pairs;
@@ -156,7 +175,8 @@ public record ModelShape(
 
     /** Returns the FLOPs of one token in the head, forward and backward. */
     public long headFlopsPerToken() {
-        return 6L * vocabulary * width;
+        long ofLayer = block.encoder() == null ? 0 : 6L * width * width;
+        return 6L * vocabulary * width + ofLayer;
     }
 
     /** Returns the FLOPs of one token in the whole model, forward and backward. */

@@ -140,7 +140,8 @@ public record ShardShape(
                 own.keys(),
                 own.size(),
                 window == BlockDesign.ALL ? AttentionShape.NO_WINDOW : window,
-                own.scoreScale(layer));
+                own.scoreScale(layer),
+                model.block().encoder() != null);
     }
 
     private HeadDesign ownHeads() {
@@ -258,6 +259,12 @@ public record ShardShape(
         return mesh.isThere()
                 ? block(model.vocabulary())
                 : rows(model.vocabulary(), model.width(), firstToken(), tokens());
+    }
+
+    /** Returns this shard's part of a vector of tokens. */
+    public TensorPiece tokenColumns() {
+        return TensorPiece.strips(
+                List.of(model.vocabulary()), List.of(new Strip(0, 1, firstToken(), tokens())));
     }
 
     private static TensorPiece rows(int rows, int columns, int first, int count) {

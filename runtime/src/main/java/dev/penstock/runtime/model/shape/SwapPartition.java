@@ -3,6 +3,7 @@ package dev.penstock.runtime.model.shape;
 import dev.penstock.schedules.plan.swap.SwapCuts;
 import dev.penstock.schedules.plan.swap.SwapPart;
 import dev.penstock.schedules.plan.swap.SwapStep;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -80,7 +81,7 @@ public record SwapPartition(ModelShape shape, int tokens, int microBatches, doub
 
     private List<SwapPart> parts() {
         long table = (long) shape.vocabulary() * shape.width();
-        long positions = (long) shape.positions().tableRows() * shape.width();
+        long positions = (long) shape.addedRows() * shape.width();
         List<SwapPart> parts = new ArrayList<>();
         parts.add(part(table + positions, 0)); // a look-up is no work
         for (int layer = 0; layer < shape.layers(); layer++) {

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.shape;
 
 import dev.penstock.schedules.ir.FrozenStages;
+
 import java.util.HashSet;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -15,7 +16,8 @@ public record TrainedParts(ModelShape shape, FineTuning tuning) {
     /** Returns whether a backward has to go on to the embedding. */
     public boolean embedding() {
         boolean places = shape.positions().tableRows() > 0 && tuning.trains("wpe.weight");
-        return tuning.trains(TOKEN_TABLE) || places;
+        boolean types = isEncoder() && tuning.trains("wtt.weight");
+        return tuning.trains(TOKEN_TABLE) || places || types;
     }
 
     /** Returns whether anything of a block is trained, its adapters included. */
@@ -73,9 +75,18 @@ public record TrainedParts(ModelShape shape, FineTuning tuning) {
                         .anyMatch(tuning::trains);
     }
 
-    /** Returns whether the final norm or the head's matrix is trained. */
+    /** Returns whether the final norm or anything of the head is trained. */
     public boolean head() {
-        return norm("ln_f") || headMatrix();
+        return norm("ln_f") || headMatrix() || (isEncoder() && transform());
+    }
+
+    private boolean isEncoder() {
+        return shape.block().encoder() != null;
+    }
+
+    private boolean transform() {
+        return norm("head.norm")
+                || any(Stream.of("head.dense.weight", "head.dense.bias", "head.bias"));
     }
 
     /** Returns whether the head's matrix is trained. */

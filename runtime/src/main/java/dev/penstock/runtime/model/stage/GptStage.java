@@ -254,6 +254,13 @@ public final class GptStage implements StageProgram {
                     () -> buffers.stash().states(requireNonNull(current), block));
         }
         AttentionShape shape = ofShard.attention(role.firstLayer() + block);
+        if (shape.bidirectional()) {
+            requireWholeSequences(settings, "tokens see both ways");
+            if (packed != null || batch.sliced()) {
+                throw new IllegalArgumentException(
+                        "expected whole sequences of one document each, as a token needs the keys of later ones");
+            }
+        }
         DType multiply = settings.precision().multiply();
         RingBuffers scratch = buffers.ring();
         if (packed != null) {

@@ -117,13 +117,16 @@ final class StepData {
             if (inputs == null && ledger == null) {
                 continue;
             }
-            source.read(kind, step, firstMicroBatch + m, microBatch);
+            source.inputs(kind, step, firstMicroBatch + m, microBatch);
             if (inputs != null) {
                 inputs.fill(m, held(m, firstInput, 0));
             }
             if (ledger != null) {
+                if (source.inPlace()) {
+                    source.read(kind, step, firstMicroBatch + m, microBatch);
+                }
                 hideUncounted();
-                ledger.fill(m, held(m, firstTarget, 1));
+                ledger.fill(m, held(m, firstTarget, behind()));
             }
         }
     }
@@ -150,10 +153,17 @@ final class StepData {
             source.marks(kind, step, first / sequences, marks);
             int here = Math.min(sequences, existing - first);
             for (int i = 0; i < here * (context + 1); i++) {
-                count += i % (context + 1) > 0 && source.counts(marks[i]) ? 1 : 0;
+                int target = i % (context + 1) - behind();
+                boolean is = target >= 0 && target < context;
+                count += is && source.counts(marks[i]) ? 1 : 0;
             }
         }
         return count;
+    }
+
+    /** How far behind a token its target stands. */
+    private int behind() {
+        return source.inPlace() ? 0 : 1;
     }
 
     /** What is no target is no input any more: those were taken before. */

@@ -54,7 +54,9 @@ class ConfigLoaderTest {
                                         0.05,
                                         DataSection.Packing.NONE,
                                         DataSection.Loss.ALL,
-                                        DataSection.Template.TOKENIZER),
+                                        DataSection.Template.TOKENIZER,
+                                        0.15,
+                                        Optional.empty()),
                                 new BatchSection(
                                         8,
                                         8,
@@ -207,6 +209,7 @@ class ConfigLoaderTest {
             data {
               source = "*.txt", format = jsonl, field = body, tokenizer = bytes
               validation-fraction = 0.25, packing = documents, template = plain
+              mask-share = 0.25, mask-token = 7
             }
             batch { sequences = 12, micro-batches = 4, last = smaller }
             parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
@@ -278,7 +281,9 @@ class ConfigLoaderTest {
                                         0.25,
                                         DataSection.Packing.DOCUMENTS,
                                         DataSection.Loss.ALL,
-                                        DataSection.Template.PLAIN),
+                                        DataSection.Template.PLAIN,
+                                        0.25,
+                                        Optional.of(7)),
                                 new BatchSection(
                                         12,
                                         4,

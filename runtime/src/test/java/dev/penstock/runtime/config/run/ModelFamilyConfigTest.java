@@ -7,21 +7,24 @@ import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.model.GoldenFamily;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.EncoderDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.model.shape.RetentionDesign.Decay;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 class ModelFamilyConfigTest {
     @TempDir Path folder;
@@ -61,13 +64,15 @@ class ModelFamilyConfigTest {
                 "qwen3",
                 "gpt2-variants",
                 "gpt3",
-                "retnet"
+                "retnet",
+                "bert-post-ln",
+                "bert-pre-ln"
             })
     void aModelOfOthersIsTakenFromItsFolder(String name) throws IOException {
         var golden = new GoldenFamily(name);
         String text =
-                "data.format = tokens, model.context = 16, model.from = \"%s\""
-                        .formatted(golden.folder());
+                "data.format = tokens, data.loss = %s, model.context = 16, model.from = \"%s\""
+                        .formatted(name.startsWith("bert") ? "masked" : "all", golden.folder());
 
         RunConfig config = load(text);
 
@@ -108,6 +113,44 @@ class ModelFamilyConfigTest {
                 .contains("a retention forgets by its decay");
         assertThat(problems("model { family = llama, decay = none }"))
                 .contains("only heads of a retnet have them");
+    }
+
+    @Test
+    void aBertIsMegatronsOrTheOriginalAndHidesWords() throws IOException {
+        String keys =
+                " data.loss = masked, model { width = 32, heads = 2, context = 24, vocabulary = 257, family = ";
+
+        ModelShape post = shape(keys + "bert }");
+        ModelShape pre = shape(keys + "megatron-bert }");
+
+        assertThat(post.block().encoder()).isEqualTo(new EncoderDesign(2, true));
+        assertThat(pre.block().encoder()).isEqualTo(new EncoderDesign(2, false));
+        assertThat(post.block().activation()).isEqualTo(BlockDesign.Activation.GELU);
+        assertThat(post.block().hidden()).isEqualTo(128);
+    }
+
+    @Test
+    void whatABertCannotDoIsRefusedWithTheReason() {
+        String bert = "model { family = bert, vocabulary = 257 }, data.loss = masked, ";
+        assertThat(
+                        problems(
+                                bert
+                                        + "parallel.context = 2, schedule { kind = seq1f1b, slices = 2 }, device { kind = cuda, precision = bf16 }, data.packing = documents, model.dropout = 0.1, evaluation.tasks = [lambada-lm-eval]"))
+                .contains("so sequences are not divided")
+                .contains("so sequences are not cut")
+                .contains("GPUs do not attend to both sides yet")
+                .contains("are not rounded yet")
+                .contains("does not end with a document yet")
+                .contains("would stand behind what is dropped");
+        assertThat(problems("model { family = bert, vocabulary = 257 }"))
+                .contains("data.loss: expected masked")
+                .contains("its tokens see the next one");
+        assertThat(problems("data.loss = masked")).contains("it predicts the next token");
+        assertThat(problems("model.family = bert, data.loss = masked"))
+                .contains("try model.vocabulary = 257");
+        assertThat(problems(bert + "data.mask-token = 257"))
+                .contains("a token below model.vocabulary = 257");
+        assertThat(problems(bert + "model.tied = false")).contains("model.tied: expected true");
     }
 
     /** Readers of the exported folder who train further begin with it; attention drops nothing. */

@@ -13,6 +13,7 @@ import java.util.List;
  * @param vectors parameters of biases and gains
  * @param windows entry l: how many tokens a token of layer l attends to, its own and those just
  *     before it, or 0 for all; empty: all layers attend to all
+ * @param bothWays whether tokens attend to all of their sequence, those behind them too
  */
 public record BlockShape(
         int keyHeads,
@@ -20,7 +21,8 @@ public record BlockShape(
         int hidden,
         int hiddenParts,
         long vectors,
-        List<Integer> windows) {
+        List<Integer> windows,
+        boolean bothWays) {
     public BlockShape {
         windows = List.copyOf(windows);
         if (keyHeads < 1 || headSize < 1 || hidden < 1 || hiddenParts < 1 || vectors < 0) {
@@ -32,6 +34,17 @@ public record BlockShape(
             throw new IllegalArgumentException(
                     "a window holds 1 token or more, or all (0), got " + windows);
         }
+    }
+
+    /** A block whose tokens attend to nothing behind them. */
+    public BlockShape(
+            int keyHeads,
+            int headSize,
+            int hidden,
+            int hiddenParts,
+            long vectors,
+            List<Integer> windows) {
+        this(keyHeads, headSize, hidden, hiddenParts, vectors, windows, false);
     }
 
     /** Returns the block of a GPT-2: as many keys as queries, an MLP 4 times as wide, biases. */

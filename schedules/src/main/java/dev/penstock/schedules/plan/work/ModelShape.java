@@ -1,6 +1,7 @@
 package dev.penstock.schedules.plan.work;
 
 import dev.penstock.schedules.generate.base.SliceBalance;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -149,6 +150,9 @@ public record ModelShape(
      * @param before tokens of the sequence before the slice
      */
     public double meanContext(int before, int length) {
+        if (block.bothWays()) {
+            return before + length;
+        }
         double all = before + (length + 1) / 2.0;
         if (block.windows().isEmpty()) {
             return all;
