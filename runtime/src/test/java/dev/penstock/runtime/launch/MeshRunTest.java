@@ -72,16 +72,18 @@ class MeshRunTest {
 
     @Test
     void overTheDataPlaneTheBitsAreThoseInSharedMemory() throws IOException {
-        Training meshed =
-                run("pipeline.stages=1", PLANE)
-                        .set("run.steps=1", "evaluation.every=0", "model.layers=1")
-                        .set("batch={sequences=2, micro-batches=1}");
-        Trained shared = meshed.complete();
+        Trained shared = small().complete();
 
-        Trained apart = RanksInOneJvm.complete(meshed.copy().set("run.name=apart"));
+        Trained apart = RanksInOneJvm.complete(small());
 
         assertThat(apart.lossBits()).isEqualTo(shared.lossBits());
         assertThat(sentAsPredicted(apart)).isEqualTo(sentAsPredicted(shared));
+    }
+
+    private Training small() throws IOException {
+        return run("pipeline.stages=1", PLANE)
+                .set("run.steps=1", "evaluation.every=0", "model.layers=1")
+                .set("batch={sequences=2, micro-batches=1}");
     }
 
     /** Activations of a rank are a quarter of one device's, all but what is held of every row. */
