@@ -110,16 +110,18 @@ class HostsIT {
     @Test
     void aHostsMediaDriverDiesAndTheOtherHostStillReachesTheHost() throws Exception {
         try (HostedCli seed = cluster.seed();
-                ForkedCli east = workerProcess(seed, "east");
-                ForkedCli west = workerProcess(seed, "west")) {
+                HostedCli east = worker(seed, "east");
+                HostedCli west = worker(seed, "west")) {
             east.awaitOutput("joined");
             west.awaitOutput("joined");
             try (HostedCli train =
                     cluster.trainSteadily(List.of(address(seed)), "pipeline.ranks-per-node=1")) {
                 cluster.awaitSteps(10);
-                for (ForkedCli host : List.of(east, west)) {
-                    host.descendants().getFirst().destroyForcibly();
-                    cluster.awaitRecoveries(host == east ? 1 : 2);
+                List<ProcessHandle> drivers = TestCluster.hostedDrivers();
+                assertThat(drivers).as("one of each host").hasSize(2);
+                for (ProcessHandle driver : drivers) {
+                    driver.destroyForcibly();
+                    cluster.awaitRecoveries(drivers.indexOf(driver) + 1);
                 }
                 cluster.stopAfterMoreSteps(address(seed), train);
             }

@@ -122,8 +122,8 @@ class DocumentedProcessesIT {
                         host(TestCluster.named("worker", onPort(commands.get(1), port)))) {
             seed.awaitOutput("listens on");
             worker.awaitOutput("joined");
-            try (ForkedCli train =
-                    start(onPort(commands.get(2), port), narrow("run.steps=100000"))) {
+            try (RunningCli train =
+                    host(onPort(commands.get(2), port), narrow("run.steps=100000"))) {
                 train.awaitOutput("step \\d+/100000");
                 assertThat(ended(onPort(commands.get(3), port)).out())
                         .containsPattern("quickstart-1 +running")
@@ -165,8 +165,8 @@ class DocumentedProcessesIT {
                             TestCluster.named("worker", onPort(commands.get(2), port)),
                             "cluster.host-id=two")) {
                 worker.awaitOutput("joined");
-                try (ForkedCli train =
-                        start(onPort(commands.get(3), port), narrow("run.steps=2"))) {
+                try (RunningCli train =
+                        host(onPort(commands.get(3), port), narrow("run.steps=2"))) {
                     assertThat(train.awaitEnd(PATIENCE)).as(train.output()).isZero();
                     assertThat(train.output())
                             .contains("2 hosts travel over UDP, sealed", "step 2/2");

@@ -9,14 +9,10 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.Leftovers;
 import dev.penstock.systemtests.support.RunningTraining;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -59,37 +55,6 @@ class DeadStageIT {
             await().atMost(LIMIT).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
             assertThat(Leftovers.sharedMemory(name)).isEmpty();
             Leftovers.expectClosed(sockets);
-        }
-    }
-
-    /** {@link KilledSupervisorIT} shows it of a run with a process per stage. */
-    @Test
-    void aKilledRunOfOneProcessLeavesNoOtherBehind() throws Exception {
-        String name = "dead_run_" + ProcessHandle.current().pid();
-        Training training =
-                Training.onText(folder)
-                        .set(ForkedCli.PLAIN_CODE)
-                        .set("run.name=" + name, "run.steps=1000000", "checkpoint.every=0")
-                        .set("pipeline.processes=single");
-
-        try (RunningTraining run = RunningTraining.start(training).awaitSteps(5)) {
-            List<ProcessHandle> family = run.family();
-            assertThat(Leftovers.sharedMemory(name)).isNotEmpty();
-
-            run.signal("KILL");
-
-            await().atMost(LIMIT).until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
-            deleteSharedMemory(name); // no process was left to delete it
-        }
-    }
-
-    private static void deleteSharedMemory(String run) throws IOException {
-        for (Path directory : Leftovers.sharedMemory(run)) {
-            try (Stream<Path> entries = Files.walk(directory)) {
-                for (Path entry : entries.sorted(Comparator.reverseOrder()).toList()) {
-                    Files.delete(entry);
-                }
-            }
         }
     }
 }

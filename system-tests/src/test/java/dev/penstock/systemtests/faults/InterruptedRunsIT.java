@@ -1,11 +1,13 @@
 package dev.penstock.systemtests.faults;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.ForkedCli;
+import dev.penstock.systemtests.support.Leftovers;
 import dev.penstock.systemtests.support.RunningTraining;
 import java.io.IOException;
 import java.io.InputStream;
@@ -30,6 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 class InterruptedRunsIT {
     private static final int STEPS = 120;
     private static final Duration SOON = Duration.ofSeconds(30);
+    private static final Duration SOON_AFTER_IT = Duration.ofSeconds(5);
 
     private static List<String> losses = List.of();
     private static List<String> validation = List.of();
@@ -44,14 +47,24 @@ class InterruptedRunsIT {
         assertThat(losses).hasSize(STEPS);
     }
 
+    /** {@link KilledSupervisorIT} shows it of a run with a process per stage. */
     @Test
-    void aKilledRunResumesFromItsLastCheckpointWithTheSameBits() throws Exception {
-        Training training = longRun(folder);
+    void aKilledRunOfOneProcessLeavesNoOtherAndResumesFromItsLastCheckpointWithTheSameBits()
+            throws Exception {
+        String name = "dead_run_" + ProcessHandle.current().pid();
+        Training training = longRun(folder).set("run.name=" + name, "pipeline.processes=single");
 
         try (RunningTraining run = startSlowingDown(training, 50)) {
+            List<ProcessHandle> family = run.family();
+            assertThat(Leftovers.sharedMemory(name)).isNotEmpty();
+
             run.signal("KILL");
+
             Trained killed = run.awaitEnd(SOON);
             assertThat(killed.lossBits()).hasSizeLessThan(STEPS);
+            await().atMost(SOON_AFTER_IT)
+                    .until(() -> family.stream().noneMatch(ProcessHandle::isAlive));
+            Leftovers.deleteSharedMemory(name); // no process was left to delete it
         }
         Trained resumed = training.option("--resume").complete();
 
@@ -123,7 +136,7 @@ class InterruptedRunsIT {
     void watchersAreNotifiedHowTheRunEnded() throws Exception {
         Training training = longRun(folder).set("run.steps=45", "report.dashboard=true");
 
-        try (RunningTraining run = startSlowingDown(training, 30)) {
+        try (RunningTraining run = RunningTraining.host(slowingDown(training, 30)).awaitSteps(30)) {
             Matcher page = Pattern.compile("dashboard: (\\S+)").matcher(run.output());
             assertThat(page.find()).as(run.output()).isTrue();
             String told;
@@ -153,12 +166,14 @@ class InterruptedRunsIT {
      */
     private static RunningTraining startSlowingDown(Training training, int steps)
             throws IOException {
-        Training slowed =
-                training.copy()
-                        .set(
-                                "fault=[{ delay-frames = 1, for = 30 ms, from-step = %d }]"
-                                        .formatted(steps + 1));
-        return RunningTraining.start(slowed).awaitSteps(steps);
+        return RunningTraining.start(slowingDown(training, steps)).awaitSteps(steps);
+    }
+
+    private static Training slowingDown(Training training, int steps) {
+        return training.copy()
+                .set(
+                        "fault=[{ delay-frames = 1, for = 30 ms, from-step = %d }]"
+                                .formatted(steps + 1));
     }
 
     private static Training longRun(Path folder) {

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -21,6 +22,17 @@ public final class Leftovers {
     public static List<Path> sharedMemory(String run) throws IOException {
         try (Stream<Path> entries = Files.list(Path.of("/dev/shm"))) {
             return entries.filter(entry -> entry.getFileName().toString().contains(run)).toList();
+        }
+    }
+
+    /** Deletes those directories. */
+    public static void deleteSharedMemory(String run) throws IOException {
+        for (Path directory : sharedMemory(run)) {
+            try (Stream<Path> entries = Files.walk(directory)) {
+                for (Path entry : entries.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.delete(entry);
+                }
+            }
         }
     }
 

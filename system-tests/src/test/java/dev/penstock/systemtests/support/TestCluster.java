@@ -80,6 +80,14 @@ public record TestCluster(Path folder, Duration patience) {
         return withSeeds(List.of("node", "../sample-configs/cluster/worker.conf"), seeds);
     }
 
+    /** The media drivers that nodes of this JVM have started: one for each of their hosts. */
+    public static List<ProcessHandle> hostedDrivers() {
+        return ProcessHandle.current()
+                .children()
+                .filter(child -> child.info().commandLine().orElse("").contains("MediaDriverMain"))
+                .toList();
+    }
+
     /** Nodes are named after their processes: those of one JVM would all have the same name. */
     public static List<String> named(String role, List<String> node) {
         return ForkedCli.withSettings(
