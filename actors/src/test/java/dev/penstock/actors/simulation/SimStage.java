@@ -192,6 +192,11 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     }
 
     @Override
+    public int layers() {
+        return 1;
+    }
+
+    @Override
     public int stage() {
         return stage;
     }

@@ -12,7 +12,6 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.shape.ShardShape;
-
 import org.jspecify.annotations.Nullable;
 
 /**
