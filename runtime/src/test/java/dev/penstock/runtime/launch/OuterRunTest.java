@@ -3,20 +3,23 @@ package dev.penstock.runtime.launch;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+
 import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** Runs whose replicas take steps alone: continued, dying, and refused. */
 class OuterRunTest {
@@ -70,6 +73,26 @@ class OuterRunTest {
         assertThat(ended.recoveries()).hasSize(1);
         assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
         assertThat(ended.validationBits()).isEqualTo(whole.validationBits());
+    }
+
+    /** With evaluations and a checkpoint while an exchange is under way. */
+    @Test
+    void replicasThatSwapHaveTheBitsOfThoseInMemory() throws IOException {
+        String[] order = {
+            "model.layers=4",
+            "pipeline={stages=1, chunks=4, partition=[1, 1, 1, 1]}",
+            "schedule.kind=breadth-first",
+            "checkpoint.every=7"
+        };
+        Trained resident = RanksInOneJvm.complete(apart(WAVES, order));
+
+        Trained swapped =
+                RanksInOneJvm.complete(
+                        apart(WAVES, order)
+                                .set("device.swap=\"%s\"".formatted(folder.resolve("swap"))));
+
+        assertThat(swapped.lossBits()).isEqualTo(resident.lossBits());
+        assertThat(swapped.validationBits()).isEqualTo(resident.validationBits());
     }
 
     /** Three exchanges of everything, of which the second is between a step and its evaluation. */
