@@ -15,6 +15,7 @@ import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.runs.TemporaryFolder;
+
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -30,7 +31,8 @@ public final class HeldOutLoss {
      *
      * @param rows that were held out and read, each once
      * @param tokens of them whose loss was measured
-     * @param bytes that these tokens stand for
+     * @param bytes that these tokens stand for; 0 where they stand for none, as hidden words
+     * @param bitsPerByte 0 where there are no bytes
      */
     public record Answer(
             String checkpoint,
@@ -47,6 +49,10 @@ public final class HeldOutLoss {
             double bitsPerByte) {
         /** One line for people. */
         public String forPeople() {
+            if (bytes == 0) {
+                return "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token (%d tokens, %d batches) in %d rows"
+                        .formatted(step, loss, perplexity, bitsPerToken, tokens, batches, rows);
+            }
             return "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token, %.3f bits per byte (%d tokens, %d bytes, %d batches) in %d rows"
                     .formatted(
                             step,
@@ -106,7 +112,7 @@ public final class HeldOutLoss {
                 loss,
                 Math.exp(loss),
                 loss / Math.log(2),
-                loss * tokens / (Math.log(2) * bytes));
+                bytes == 0 ? 0 : loss * tokens / (Math.log(2) * bytes));
     }
 
     /**

@@ -161,7 +161,7 @@ class MaskedWordsTest {
             for (int b = 0; b < 2; b++) {
                 assertThat(data.counts(marks[b * 17 + 16])).isFalse();
                 for (int t = 0; t < 16; t++) {
-                    long at = (11 * 4 + 2 + b) * 16 + t;
+                    long at = (11L * 4 + 2 + b) * 16 + t;
                     int here = b * 17 + t;
                     assertThat(inputs[here]).isEqualTo((int) tokens.integer(at));
                     assertThat(data.counts(marks[here])).isEqualTo(labels.integer(at) >= 0);
