@@ -192,6 +192,11 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     }
 
     @Override
+    public int firstLayer() {
+        return stage;
+    }
+
+    @Override
     public int layers() {
         return 1;
     }
