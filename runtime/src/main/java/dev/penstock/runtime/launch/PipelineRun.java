@@ -14,7 +14,9 @@ import dev.penstock.actors.supervisor.RunBeginning;
 import dev.penstock.actors.supervisor.SupervisorServices;
 import dev.penstock.runtime.certificates.LocalCertificate;
 import dev.penstock.runtime.certificates.NodeFiles;
+import dev.penstock.runtime.metrics.CommittedStep;
 import dev.penstock.runtime.metrics.ListenerFanOut;
+import dev.penstock.runtime.metrics.RunDirectory;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -114,7 +116,11 @@ public final class PipelineRun {
                 new SupervisorServices(
                         assembly.checkpoints(),
                         ConfiguredRecovery.inOneProcess(assembly.config().recovery()),
-                        RunJournal.NONE,
+                        assembly.config().device().swap().isPresent()
+                                ? CommittedStep.journal(
+                                        new RunDirectory(assembly.options().directory())
+                                                .committedStep())
+                                : RunJournal.NONE,
                         ProcessSupply.NONE,
                         LinuxVitals.ofThisHost(),
                         assembly.reaction(),

@@ -104,6 +104,7 @@ public final class RunRecord implements AutoCloseable {
                         meter,
                         assembly.steps(),
                         InstantSource.system());
+        metrics.catchUp(directory.committedStep());
         this.events =
                 new EventLog(
                         directory.events(),

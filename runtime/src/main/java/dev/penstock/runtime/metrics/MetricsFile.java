@@ -96,6 +96,22 @@ public final class MetricsFile {
         }
     }
 
+    /** Returns the step of the last line that has one; -1 if none has. */
+    static long lastStep(Path file) throws IOException {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            long end = channel.size();
+            while (end > 0) {
+                long start = lineStart(channel, end);
+                OptionalLong step = step(beginning(channel, start, end));
+                if (step.isPresent()) {
+                    return step.getAsLong();
+                }
+                end = start;
+            }
+            return -1;
+        }
+    }
+
     private static boolean isEvaluated(FileChannel channel, long end, long lastStep)
             throws IOException {
         while (end > 0) {

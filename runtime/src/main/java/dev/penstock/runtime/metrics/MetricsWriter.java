@@ -60,6 +60,48 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
         lines.create();
     }
 
+    /**
+     * Writes the line of the step that the run goes on from if a process was killed before it did:
+     * without times, which nobody measured.
+     *
+     * @param left where that process wrote down what it committed
+     */
+    public void catchUp(Path left) {
+        CommittedStep.read(left)
+                .filter(committed -> committed.step() == lastStep && !isWritten(lastStep))
+                .ifPresent(committed -> write(untimed(committed)));
+    }
+
+    private boolean isWritten(long step) {
+        try {
+            return MetricsFile.lastStep(file) >= step;
+        } catch (IOException e) {
+            LOG.warn("cannot look for step {} in {}", step, file, e);
+            return true;
+        }
+    }
+
+    private StepMetrics untimed(CommittedStep committed) {
+        return new StepMetrics(
+                committed.step(),
+                clock.instant(),
+                steps.layout(),
+                committed.loss(),
+                committed.gradientNorm(),
+                committed.clipFactor(),
+                Double.NaN,
+                steps.tokens().of(committed.step()),
+                Double.NaN,
+                Double.NaN,
+                Double.NaN,
+                Double.NaN,
+                Map.of(),
+                List.of(),
+                List.of(),
+                List.of(),
+                List.of());
+    }
+
     @Override
     public void onStep(StepReport report) {
         if (report.step() > lastStep) {

@@ -226,6 +226,11 @@ public record RunDirectory(Path path) {
         return path.resolve("metrics.jsonl");
     }
 
+    /** Returns the file of the newest {@link CommittedStep}, where its state outlives a process. */
+    public Path committedStep() {
+        return path.resolve("committed.txt");
+    }
+
     /** Returns the log of events, one per line: see {@code docs/dashboard.md}. */
     public Path events() {
         return path.resolve("events.jsonl");

@@ -202,6 +202,9 @@ final class RunCurves {
         add(Curve.BUBBLE_MEASURED, step.bubbleMeasured());
         add(Curve.BUBBLE_PREDICTED, step.bubblePredicted());
         add(Curve.EFFICIENCY, step.pipelineEfficiency());
+        if (Double.isNaN(step.stepMillis())) { // its process was killed before it measured it
+            return;
+        }
         tokens += step.tokens();
         stepMillis += step.stepMillis();
         if (step.peakBytes().size() != peakBytes.length || !step.layout().equals(layout)) {

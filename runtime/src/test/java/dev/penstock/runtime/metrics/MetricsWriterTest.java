@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepTokens;
@@ -138,6 +139,46 @@ class MetricsWriterTest {
         assertThat(read(file))
                 .extracting(line -> line.getClass().getSimpleName().charAt(0) + "" + line.step())
                 .containsExactly("S1", "E1", "S2", "E2", "S3", "E3", "S4");
+    }
+
+    /** A process is killed after the ranks have applied a step and before its line is written. */
+    @Test
+    void aRunThatGoesOnWritesTheLineThatAKilledProcessDidNot() throws IOException {
+        Path file = folder.resolve("metrics.jsonl");
+        Path left = folder.resolve("committed.txt");
+        try (MetricsWriter writer = writer(file, 0)) {
+            writer.onStep(run.noisy(1));
+        }
+        double loss = 0.1 + 0.2;
+        CommittedStep.journal(left)
+                .append(
+                        List.of(
+                                new JournalRecord.Committed(1, 2, 0.25, loss, 4),
+                                new JournalRecord.Published(1)));
+
+        for (int start = 0; start < 2; start++) {
+            try (MetricsWriter writer = writer(file, 2)) {
+                writer.catchUp(left);
+            }
+        }
+        try (MetricsWriter writer = writer(file, 1)) { // from a checkpoint: the step is done again
+            writer.catchUp(left);
+            writer.onStep(run.noisy(2));
+        }
+        try (MetricsWriter writer = writer(file, 2)) {
+            writer.catchUp(left);
+            writer.catchUp(folder.resolve("nothing"));
+        }
+
+        assertThat(parsed(file)).hasSize(2);
+        Files.delete(file);
+        try (MetricsWriter writer = writer(file, 2)) {
+            writer.catchUp(left);
+        }
+        StepMetrics line = (StepMetrics) read(file).getFirst();
+        assertThat(line.loss()).isEqualTo(loss);
+        assertThat(line.clipFactor()).isEqualTo(0.25);
+        assertThat(line.stepMillis()).isNaN();
     }
 
     @Test

@@ -28,7 +28,6 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
     static final String STATE = ".state";
     static final String GRADIENT = ".grad";
     static final String OUTER = ".outer";
-    private static final String NEXT = ".next";
     private static final String OF_OUTER = " outer";
 
     /**
@@ -406,7 +405,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
             List<Part> beside,
             IntFunction<List<Tensor>> rooms,
             BiConsumer<Long, List<Tensor>> change) {
-        Path next = with(suffix + NEXT);
+        Path next = with(suffix + SwapText.NEXT);
         List<Part> read = new ArrayList<>();
         for (int part = 0; part < old.parts(); part++) {
             read.add(new Part(old, part));

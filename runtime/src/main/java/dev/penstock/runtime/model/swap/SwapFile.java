@@ -13,6 +13,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -110,6 +111,14 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         }
     }
 
+    /** Says whose file it is, too: one group's is not taken for another's of the same size. */
+    private static long magic(Path path) {
+        String name = path.getFileName().toString();
+        var sum = new CRC32C();
+        sum.update(name.replace(SwapText.NEXT, "").getBytes(StandardCharsets.UTF_8));
+        return MAGIC ^ sum.getValue();
+    }
+
     /** Opens what an earlier process left. */
     static SwapFile open(Path path, Use use) throws IOException {
         try (FileChannel channel = FileChannel.open(path, READ, WRITE)) {
@@ -122,7 +131,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
             List<Long> parts = new ArrayList<>();
             List<Long> sums = new ArrayList<>();
             long count = header.getLong(COUNT_AT);
-            boolean valid = header.getLong(0) == MAGIC && count >= 0 && count <= MOST_PARTS;
+            boolean valid = header.getLong(0) == magic(path) && count >= 0 && count <= MOST_PARTS;
             if (valid) {
                 for (int part = 0; part < count; part++) {
                     parts.add(header.getLong(PARTS_AT + 16 * part));
@@ -219,7 +228,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
 
     private void seal(FileChannel channel, Stamp newStamp, List<Long> sums) throws IOException {
         ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
-        header.putLong(0, MAGIC).putLong(STEP_AT, newStamp.step());
+        header.putLong(0, magic(path)).putLong(STEP_AT, newStamp.step());
         header.putLong(TURN_AT, newStamp.turn()).putLong(COUNT_AT, parts.size());
         for (int part = 0; part < parts.size(); part++) {
             header.putLong(PARTS_AT + 16 * part, parts.get(part));

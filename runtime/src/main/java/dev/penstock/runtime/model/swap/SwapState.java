@@ -93,7 +93,7 @@ public final class SwapState {
      */
     public Optional<SwapCommit> committed(String run, Consumer<String> note) {
         try {
-            if (!Files.readString(root.resolve(OWNER)).equals(run)) {
+            if (!SwapText.read(root.resolve(OWNER)).equals(run)) {
                 return Optional.empty();
             }
             List<Path> folders =
@@ -150,7 +150,7 @@ public final class SwapState {
         for (Path folder : folders) {
             Path file = folder.resolve(SwapFolder.COMMIT);
             if (Files.exists(file)) {
-                found.add(SwapFolder.parse(file, Files.readString(file)));
+                found.add(SwapFolder.parse(file, SwapText.read(file)));
             }
         }
         return found.stream().max((a, b) -> Long.compare(a.step(), b.step()));
@@ -158,7 +158,7 @@ public final class SwapState {
 
     private static void requireStep(Path folder, SwapCommit update) throws IOException {
         long step = update.step();
-        for (String line : Files.readAllLines(folder.resolve(SwapFolder.GROUPS))) {
+        for (String line : SwapText.read(folder.resolve(SwapFolder.GROUPS)).lines().toList()) {
             String name = line.split(" ", -1)[0];
             if (FiledGroup.hasOuter(line)) {
                 long _ = wholeStep(folder.resolve(name + FiledGroup.OUTER));

@@ -20,6 +20,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -218,6 +219,34 @@ class SwapFolderTest {
         Files.write(file, whole);
         assertThat(found()).isPresent();
         Files.delete(SwapState.folder(root, 0, 0).resolve("groups"));
+        assertThat(found()).isEmpty();
+    }
+
+    @Test
+    void aTextWithAnotherDigitOrAFileInAnotherPlaceIsNotGoneOnWith() throws IOException {
+        new SwapState(root, 1, 1).own("run");
+        try (var stage = new Stage(Optional.empty(), _ -> {})) {
+            stage.train(1);
+        }
+        Path there = SwapState.folder(root, 0, 0);
+        for (String name : List.of("commit", "groups")) {
+            byte[] whole = Files.readAllBytes(there.resolve(name));
+            byte[] other = whole.clone();
+            other[0] ^= 1; // another step, another name
+            Files.write(there.resolve(name), other);
+            List<String> notes = new ArrayList<>();
+
+            assertThat(new SwapState(root, 1, 1).committed("run", notes::add)).isEmpty();
+
+            assertThat(notes).singleElement().asString().contains(name + " is torn");
+            Files.write(there.resolve(name), whole);
+        }
+        assertThat(found()).isPresent();
+
+        Files.copy(
+                there.resolve("0-h.0.state"),
+                there.resolve("1-h.1.state"),
+                StandardCopyOption.REPLACE_EXISTING);
         assertThat(found()).isEmpty();
     }
 
