@@ -25,7 +25,7 @@ final class HeadTransform {
     HeadTransform(Compute compute, BlockDesign design, TransformParameters parameters) {
         kernels = compute.kernels();
         shards = compute.shards();
-        dense = new Linear(compute, parameters.dense());
+        dense = new Linear(compute, parameters.dense(), true);
         norm = Norm.of(compute, design.norm(), parameters.norm());
         form = design.activation() == BlockDesign.Activation.GELU_TANH ? Gelu.TANH : Gelu.EXACT;
     }
