@@ -404,17 +404,28 @@ final class PartChecks {
 
     /** Orders that are files say by themselves whether they cut sequences. */
     private void requireWholeSequences() {
-        boolean seesBothWays = sizes.isPresent() && sizes.get().shape().block().encoder() != null;
         int slices = schedule.map(proved -> proved.training().shape().slices()).orElse(1);
-        if (seesBothWays && slices > 1 && config.schedule().file().isPresent()) {
-            problems.add(
-                    loaded.problem(
-                            "schedule.file",
-                            "an order that does not slice tokens where model.family = %s: a token needs the keys of later ones"
-                                    .formatted(config.model().family()),
-                            slices + " slices",
-                            "try schedule.kind = 1f1b"));
+        if (slices == 1 || config.schedule().file().isEmpty()) {
+            return;
         }
+        if (sizes.isPresent() && sizes.get().shape().block().encoder() != null) {
+            refuseSlices(
+                    slices,
+                    "model.family = %s: a token needs the keys of later ones"
+                            .formatted(config.model().family()));
+        }
+        if (config.parallel().mesh().isThere()) {
+            refuseSlices(slices, "parallel.tensor-mesh is set: its rows are whole sequences");
+        }
+    }
+
+    private void refuseSlices(int slices, String where) {
+        problems.add(
+                loaded.problem(
+                        "schedule.file",
+                        "an order that does not slice tokens where " + where,
+                        slices + " slices",
+                        "try schedule.kind = 1f1b"));
     }
 
     private void requireHeldOut() {

@@ -195,7 +195,7 @@ class LowRankBranchTest {
         Tensor dy = random(scope, "dy", out);
         Tensor y = scope.tensor("y", DType.F32, ROWS, out);
         Tensor dx = scope.tensor("dx", DType.F32, ROWS, in);
-        var linear = new Linear(compute, layer);
+        var linear = new Linear(compute, layer, true);
         var blocks = new BatchShape(1, 1, List.of(ROWS), 4).blocks(0);
 
         linear.multiply(x, y);
