@@ -1,6 +1,7 @@
 package dev.penstock.actors.dataplane;
 
 import dev.penstock.cuda.device.RowCodec;
+
 import java.util.Optional;
 
 /**

@@ -17,12 +17,14 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What both ends of a link know of the rows of the data that come again, so that only the delta
@@ -59,17 +61,17 @@ final class ActivationDeltas implements AutoCloseable {
     static ActivationDeltas build(
             RankPlace place,
             RunPlan plan,
-            Collection<CodedStage> stages,
+            Collection<CodingState.OfStage> stages,
             String scope,
             Device device,
             StageBuilder source) {
-        if (ends(plan, stages.stream().map(CodedStage::stage).toList()) == 0) {
+        if (ends(plan, stages.stream().map(CodingState.OfStage::stage).toList()) == 0) {
             return NONE;
         }
         DeviceScope memory = device.memory().child(scope, Long.MAX_VALUE);
         var deltas = new ActivationDeltas(memory);
         try {
-            for (CodedStage stage : stages) {
+            for (CodingState.OfStage stage : stages) {
                 int first = stage.firstLayer();
                 int next = first + stage.layers();
                 if (receives(plan, stage.stage())) {
@@ -115,7 +117,7 @@ final class ActivationDeltas implements AutoCloseable {
      */
     private static KnownRows known(
             DeviceScope memory,
-            CodedStage stage,
+            CodingState.OfStage stage,
             int layer,
             RunPlan plan,
             RankPlace place,

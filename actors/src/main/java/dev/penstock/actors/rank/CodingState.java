@@ -4,10 +4,13 @@ import dev.penstock.actors.spi.NamedTensor;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.StageBuilder;
+import dev.penstock.actors.spi.StageMirror;
+import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
@@ -35,7 +38,7 @@ record CodingState(EncodingLosses losses, ActivationDeltas deltas) implements Au
     static CodingState build(
             RankPlace place,
             RunPlan plan,
-            Collection<CodedStage> stages,
+            Collection<OfStage> stages,
             String scope,
             Device device,
             StageBuilder source) {
@@ -116,6 +119,37 @@ record CodingState(EncodingLosses losses, ActivationDeltas deltas) implements Au
     /** What a checkpoint of a stage has of this rank. */
     List<NamedTensor> state(int stage) {
         return Stream.concat(losses.state(stage).stream(), deltas.state(stage).stream()).toList();
+    }
+
+    /**
+     * A stage whose ends of coded links keep something: a rank's own one, or one that is mirrored.
+     *
+     * @param stage global index
+     * @param layers from the first one on
+     * @param boundaries has boundary tensors of the same sizes: the stage itself, or for a mirror
+     *     one of the stages of the rank that holds it, since the tensors between all stages are
+     *     alike
+     */
+    record OfStage(int stage, int firstLayer, int layers, StageProgram boundaries) {
+        static OfStage of(StageProgram own) {
+            return new OfStage(own.stage(), own.firstLayer(), own.layers(), own);
+        }
+
+        static OfStage of(StageMirror mirror, StageProgram holders) {
+            return new OfStage(mirror.stage(), mirror.firstLayer(), mirror.layers(), holders);
+        }
+
+        /**
+         * Where each slice begins in the row of a sequence's tokens, and where the last one ends.
+         */
+        int[] columns(int slices) {
+            int[] columns = new int[slices + 1];
+            for (int slice = 0; slice < slices; slice++) {
+                int elements = boundaries.boundaryRows(slice) * boundaries.boundaryColumns();
+                columns[slice + 1] = columns[slice] + elements / boundaries.boundarySequences();
+            }
+            return columns;
+        }
     }
 
     @Override

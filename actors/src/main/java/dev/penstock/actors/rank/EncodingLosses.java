@@ -16,11 +16,13 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What the gradients that a rank sends have lost by their encoding, to be added to those of the
@@ -59,17 +61,18 @@ final class EncodingLosses implements AutoCloseable {
     static EncodingLosses build(
             RankPlace place,
             RunPlan plan,
-            Collection<CodedStage> stages,
+            Collection<CodingState.OfStage> stages,
             String scope,
             Device device,
             StageBuilder source) {
-        List<Integer> sending = sending(plan, stages.stream().map(CodedStage::stage).toList());
+        List<Integer> sending =
+                sending(plan, stages.stream().map(CodingState.OfStage::stage).toList());
         if (sending.isEmpty()) {
             return NONE;
         }
         var losses = new EncodingLosses(device.memory().child(scope, Long.MAX_VALUE));
         try {
-            for (CodedStage stage : stages) {
+            for (CodingState.OfStage stage : stages) {
                 if (sending.contains(stage.stage())) {
                     losses.add(stage, plan, place, device.kernels(), source);
                 }
@@ -98,7 +101,11 @@ final class EncodingLosses implements AutoCloseable {
     }
 
     private void add(
-            CodedStage stage, RunPlan plan, RankPlace place, Kernels kernels, StageBuilder source) {
+            CodingState.OfStage stage,
+            RunPlan plan,
+            RankPlace place,
+            Kernels kernels,
+            StageBuilder source) {
         int slices = plan.training().shape().slices();
         int[] columns = stage.columns(slices);
         int sequences = stage.boundaries().boundarySequences();
@@ -125,7 +132,7 @@ final class EncodingLosses implements AutoCloseable {
 
     /** A run that is laid out otherwise has other places, and finds nothing by their name. */
     private static String name(
-            CodedStage stage, RunPlan plan, RankPlace place, List<Integer> whole) {
+            CodingState.OfStage stage, RunPlan plan, RankPlace place, List<Integer> whole) {
         return "optimizer.lost.stage-%d.layer-%d.part-%d-of-%d.shard-%d-of-%d.%dx%d"
                 .formatted(
                         stage.stage(),

@@ -8,6 +8,7 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
+
 import java.util.List;
 
 /**
@@ -31,7 +32,7 @@ record MirrorsWithLinks(StageBuilder stages, RunPlan plan, StageProgram own)
                     CodingState.build(
                             place,
                             plan,
-                            List.of(CodedStage.of(mirror, own)),
+                            List.of(CodingState.OfStage.of(mirror, own)),
                             "mirror of links of stage " + stage,
                             device,
                             stages);

@@ -27,6 +27,9 @@ import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -37,7 +40,6 @@ import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The device and stages of a rank, which live as long as it does, and its links, which live for an
@@ -158,7 +160,7 @@ public final class RankWork implements AutoCloseable {
                 CodingState.build(
                         resources.plan().grid().placeOf(rank),
                         resources.plan(),
-                        stages.values().stream().map(CodedStage::of).toList(),
+                        stages.values().stream().map(CodingState.OfStage::of).toList(),
                         MemoryUse.BUFFERS,
                         device,
                         programs);

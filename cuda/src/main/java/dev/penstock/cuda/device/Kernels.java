@@ -1,7 +1,8 @@
 package dev.penstock.cuda.device;
 
-import java.util.List;
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * The op table of a device. Legend of shapes, all row-major:

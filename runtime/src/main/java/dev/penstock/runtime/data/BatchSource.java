@@ -1,6 +1,7 @@
 package dev.penstock.runtime.data;
 
 import dev.penstock.actors.spi.StepKind;
+
 import java.util.Arrays;
 
 /**

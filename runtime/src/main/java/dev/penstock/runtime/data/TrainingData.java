@@ -1,7 +1,8 @@
 package dev.penstock.runtime.data;
 
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+
+import java.util.Optional;
 
 /** An opened source of batches and its sizes. */
 public interface TrainingData extends BatchSource {

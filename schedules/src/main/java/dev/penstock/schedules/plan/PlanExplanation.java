@@ -1,6 +1,7 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.plan.work.RankMemory;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

@@ -1,6 +1,7 @@
 package dev.penstock.systemtests.cluster;
 
 import static dev.penstock.systemtests.support.TestCluster.address;
+
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Cli;
@@ -12,16 +13,18 @@ import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.HostedCli;
 import dev.penstock.systemtests.support.RunningCli;
 import dev.penstock.systemtests.support.TestCluster;
-import java.nio.file.Path;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.TimeUnit;
+
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 /**
  * One run over several hosts. Nodes with different host-ids share no memory: each has a media

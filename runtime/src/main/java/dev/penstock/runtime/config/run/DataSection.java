@@ -1,6 +1,7 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
+
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.family;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.BlockDesign.Activation;
 import dev.penstock.runtime.model.shape.BlockDesign.Biases;
@@ -9,6 +10,7 @@ import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.Positions;
+
 import java.util.ArrayList;
 import java.util.List;
 

@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.RowMoments;
+import dev.penstock.runtime.model.mesh.MeshShards;
 import dev.penstock.runtime.model.parameters.NormParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.shape.NormDesign;

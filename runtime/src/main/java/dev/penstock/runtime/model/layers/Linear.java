@@ -3,10 +3,13 @@ package dev.penstock.runtime.model.layers;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.mesh.MeshProduct;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
-import java.util.List;
+
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * {@code y = x weight + bias}, or without the bias, for this shard's part of the weight, in pieces,

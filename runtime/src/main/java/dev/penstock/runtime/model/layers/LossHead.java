@@ -9,6 +9,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.HeadActivations;
 import dev.penstock.runtime.model.activations.Workspace;
+import dev.penstock.runtime.model.mesh.MeshProduct;
 import dev.penstock.runtime.model.parameters.GroupView;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
@@ -17,8 +18,10 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.ShardShape;
-import java.util.List;
+
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * Final norm, a layer of the head's own where there is one, logits and cross-entropy. Logits exist

@@ -10,6 +10,7 @@ import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StepShapes;
+
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.BitSet;

@@ -11,7 +11,10 @@ import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
+import dev.penstock.runtime.model.mesh.MeshProduct;
+import dev.penstock.runtime.model.mesh.MeshShards;
 import dev.penstock.runtime.model.shape.ShardShape;
+
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -1,7 +1,8 @@
 package dev.penstock.runtime.model.shape;
 
-import java.util.List;
 import org.jspecify.annotations.Nullable;
+
+import java.util.List;
 
 /**
  * What a transformer block consists of: attention, then an MLP, each behind a norm and each adding

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.shape;
 
 import dev.penstock.schedules.ir.FrozenStages;
+
 import java.util.HashSet;
 import java.util.Set;
 import java.util.stream.Stream;

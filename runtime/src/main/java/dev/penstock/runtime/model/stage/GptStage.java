@@ -36,8 +36,6 @@ import dev.penstock.runtime.model.layers.HeadTurns;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
-import dev.penstock.runtime.model.layers.MeshGradients;
-import dev.penstock.runtime.model.layers.MeshShards;
 import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.PackedAttention;
 import dev.penstock.runtime.model.layers.PackedRows;
@@ -49,6 +47,8 @@ import dev.penstock.runtime.model.layers.TensorShards;
 import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.layers.WholeAttention;
 import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.mesh.MeshGradients;
+import dev.penstock.runtime.model.mesh.MeshShards;
 import dev.penstock.runtime.model.parameters.OuterState;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.ParameterInit;
@@ -69,6 +69,9 @@ import dev.penstock.runtime.model.swap.SwapSpace;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
+
+import org.jspecify.annotations.Nullable;
+
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -77,7 +80,6 @@ import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A stage of a model on one device: some blocks, the embedding if it is the first, the head if it

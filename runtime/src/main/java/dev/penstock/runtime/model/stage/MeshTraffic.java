@@ -6,9 +6,9 @@ import dev.penstock.actors.collective.ShardMap;
 import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.runtime.model.layers.LossHead;
-import dev.penstock.runtime.model.layers.MeshGradients;
 import dev.penstock.runtime.model.layers.TensorShards;
 import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.mesh.MeshGradients;
 import dev.penstock.runtime.model.parameters.ParameterAllocator;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.BatchShape;
@@ -20,6 +20,7 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.Op;
+
 import java.util.List;
 import java.util.stream.IntStream;
 

@@ -13,13 +13,13 @@ import dev.penstock.runtime.model.layers.DropoutKeys;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
-import dev.penstock.runtime.model.layers.MeshShards;
 import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.RingBuffers;
 import dev.penstock.runtime.model.layers.StreamDropout;
 import dev.penstock.runtime.model.layers.TurnTable;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.memory.StageScopes;
+import dev.penstock.runtime.model.mesh.MeshShards;
 import dev.penstock.runtime.model.parameters.OuterState;
 import dev.penstock.runtime.model.parameters.ParameterAllocator;
 import dev.penstock.runtime.model.parameters.StageParameters;
@@ -31,6 +31,7 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.StepShapes;
+
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -135,7 +136,12 @@ record StageBuffers(
                         : TurnTable.allocate(scopes.tables(), shape.model(), batch.context()),
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
                 shape.mesh().isThere()
-                        ? MeshShards.Rooms.allocate(scopes.scratch(), shape, role, batch)
+                        ? MeshShards.Rooms.allocate(
+                                scopes.scratch(),
+                                shape,
+                                role,
+                                batch,
+                                LossHead.logitsRows(shape, batch))
                         : null,
                 NormGradients.room(scopes.scratch(), shape, parameters),
                 keys,

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.swap;
 
 import dev.penstock.runtime.model.shape.SwapCommit;
+
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;

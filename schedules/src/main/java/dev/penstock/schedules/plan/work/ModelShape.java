@@ -1,6 +1,7 @@
 package dev.penstock.schedules.plan.work;
 
 import dev.penstock.schedules.generate.base.SliceBalance;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.schedules.plan.work.TensorMeshes.Layout;
-import java.util.List;
+
 import org.junit.jupiter.api.Test;
+
+import java.util.List;
 
 class TensorMeshesTest {
     private static final ModelShape MODEL = new ModelShape(24, 1024, 16, 51200, 512, true);

@@ -1,4 +1,4 @@
-package dev.penstock.runtime.model.layers;
+package dev.penstock.runtime.model.mesh;
 
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.ShardMap;

@@ -1,4 +1,4 @@
-package dev.penstock.runtime.model.layers;
+package dev.penstock.runtime.model.mesh;
 
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.ShardMap;
@@ -10,6 +10,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
+
 import java.util.List;
 
 /**
@@ -34,9 +35,17 @@ public final class MeshShards {
      * @param norms two numbers of each row, from every shard that has columns of it
      */
     public record Rooms(Tensor rows, Tensor otherRows, Tensor block, Tensor norms) {
-        /** Allocates scratch for the largest unit. */
+        /**
+         * Allocates scratch for the largest unit.
+         *
+         * @param logitsRows rows of which the head has logits at a time
+         */
         public static Rooms allocate(
-                DeviceScope scope, ShardShape shape, StageRole role, BatchShape batch) {
+                DeviceScope scope,
+                ShardShape shape,
+                StageRole role,
+                BatchShape batch,
+                int logitsRows) {
             TensorMesh mesh = shape.mesh();
             boolean cube = mesh.kind() == TensorMesh.Kind.CUBE;
             int times = cube ? mesh.side() : 1;
@@ -54,7 +63,7 @@ public final class MeshShards {
                 block = Math.max(block, (long) shape.tokens() * d);
             }
             if (role.last()) {
-                rows = Math.max(rows, (long) LossHead.logitsRows(shape, batch) * shape.tokens());
+                rows = Math.max(rows, (long) logitsRows * shape.tokens());
             }
             return new Rooms(
                     row(scope, "rows of a mesh", times * rows),
@@ -64,7 +73,7 @@ public final class MeshShards {
                             "norms of a mesh",
                             DType.F32,
                             mesh.side(),
-                            TensorShards.gatheredColumns(2 * batch.largestRows())));
+                            normColumns(batch.largestRows())));
         }
 
         private static Tensor row(DeviceScope scope, String name, long elements) {
@@ -91,7 +100,7 @@ public final class MeshShards {
      *
      * @param newGroups by axis
      */
-    void connect(List<CollectiveGroup> newGroups) {
+    public void connect(List<CollectiveGroup> newGroups) {
         for (int axis = 0; axis < TensorMesh.AXES; axis++) {
             CollectiveGroup group = newGroups.get(axis);
             if (group.size() != mesh.size(axis) || group.index() != at(axis)) {
@@ -108,7 +117,7 @@ public final class MeshShards {
         groups = List.copyOf(newGroups);
     }
 
-    CollectiveGroup group(int axis) {
+    public CollectiveGroup group(int axis) {
         if (groups.isEmpty()) {
             throw new IllegalStateException("tensor shards must be connected before they compute");
         }
@@ -120,7 +129,7 @@ public final class MeshShards {
     }
 
     /** Returns who multiplies from the stream inward, or back. */
-    MeshProduct product(boolean toInner) {
+    public MeshProduct product(boolean toInner) {
         return toInner ? inward : outward;
     }
 
@@ -153,9 +162,14 @@ public final class MeshShards {
         return new Tensor(room.buffer(), room.offsetBytes(), DType.F32, rows, columns, columns);
     }
 
+    /** Two numbers of each row, as shards gather them. */
+    private static int normColumns(int rows) {
+        return Math.toIntExact(new ShardMap(2L * rows, 1).length());
+    }
+
     /** Returns dense rows, one per shard that has columns of the stream. */
-    Tensor normParts(int rows) {
-        int columns = TensorShards.gatheredColumns(2 * rows);
+    public Tensor normParts(int rows) {
+        int columns = normColumns(rows);
         return new Tensor(
                 rooms.norms().buffer(),
                 rooms.norms().offsetBytes(),
@@ -166,12 +180,12 @@ public final class MeshShards {
     }
 
     /** Returns this shard's numbers. */
-    Tensor ownNorms(Tensor parts, int rows) {
+    public Tensor ownNorms(Tensor parts, int rows) {
         return parts.rows(at(mesh.streamAxis()), 1).columns(0, 2 * rows);
     }
 
     /** Sends each shard's numbers to all that have columns of the same rows. */
-    void showNorms(Tensor parts) {
+    public void showNorms(Tensor parts) {
         CollectiveGroup line = group(mesh.streamAxis());
         line.await(line.allGather(parts, new ShardMap(parts.elements(), line.size())));
     }

@@ -1,4 +1,4 @@
-package dev.penstock.runtime.model.layers;
+package dev.penstock.runtime.model.mesh;
 
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -7,7 +7,7 @@ import dev.penstock.cuda.device.TokenBlocks;
  * Products with a matrix W of which every shard of a mesh has a block, as it has one of X and of Y.
  * All shards call the same method at the same time. Tensors are dense and F32.
  */
-interface MeshProduct {
+public interface MeshProduct {
     /** Computes {@code y = x w}. */
     void multiply(Tensor x, Tensor w, Tensor y);
 

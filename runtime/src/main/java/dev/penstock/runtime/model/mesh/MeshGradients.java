@@ -1,4 +1,4 @@
-package dev.penstock.runtime.model.layers;
+package dev.penstock.runtime.model.mesh;
 
 import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.cuda.device.Tensor;
@@ -7,6 +7,7 @@ import dev.penstock.runtime.model.parameters.LinearParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.ShardShape;
+
 import java.util.ArrayList;
 import java.util.List;
 
