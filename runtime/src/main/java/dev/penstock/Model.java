@@ -24,9 +24,6 @@ import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.serve.ServeAddress;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.training.RunFailedException;
-
-import org.jspecify.annotations.Nullable;
-
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -38,6 +35,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A trained model: continues texts, is measured and serves. Safe to use from any thread; close it

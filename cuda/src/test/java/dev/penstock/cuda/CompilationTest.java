@@ -2,11 +2,10 @@ package dev.penstock.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
-import java.util.List;
 
 /** What the compiler must not change, and what it must optimise. */
 class CompilationTest {

@@ -9,12 +9,10 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
-
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-
 import java.lang.foreign.ValueLayout;
 import java.util.Random;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A layer norm of columns that several shards divide is that of whole rows. */
 class DividedNormTest {

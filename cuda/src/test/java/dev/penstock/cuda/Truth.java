@@ -1,7 +1,6 @@
 package dev.penstock.cuda;
 
 import dev.penstock.cuda.device.AttentionShape;
-
 import java.util.Arrays;
 import java.util.function.DoubleUnaryOperator;
 

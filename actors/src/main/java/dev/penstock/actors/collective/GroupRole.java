@@ -2,7 +2,6 @@ package dev.penstock.actors.collective;
 
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
-
 import java.util.List;
 
 /** What the members of a group divide. The same ranks may be two groups. */

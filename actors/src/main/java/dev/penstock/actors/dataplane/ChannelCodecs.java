@@ -1,7 +1,6 @@
 package dev.penstock.actors.dataplane;
 
 import dev.penstock.cuda.device.RowCodec;
-
 import java.util.Optional;
 
 /**

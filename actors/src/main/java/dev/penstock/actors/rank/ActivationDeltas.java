@@ -17,14 +17,12 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What both ends of a link know of the rows of the data that come again, so that only the delta

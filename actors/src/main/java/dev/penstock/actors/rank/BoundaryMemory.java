@@ -4,7 +4,6 @@ import dev.penstock.actors.collective.CollectiveLibrary;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.rank.BufferNeeds.Made;
 import dev.penstock.actors.spi.RunPlan;
-
 import java.util.List;
 
 /** The device memory of a rank's boundary tensors, which follows from its programs alone. */

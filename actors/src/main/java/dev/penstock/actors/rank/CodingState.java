@@ -10,7 +10,6 @@ import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;

@@ -16,13 +16,11 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.WorkUnit;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the gradients that a rank sends have lost by their encoding, to be added to those of the

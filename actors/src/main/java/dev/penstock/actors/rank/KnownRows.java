@@ -5,7 +5,6 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.WorkUnit;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

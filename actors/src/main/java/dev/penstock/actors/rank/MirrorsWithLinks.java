@@ -8,7 +8,6 @@ import dev.penstock.actors.spi.StageProgram;
 import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.Kernels;
-
 import java.util.List;
 
 /**

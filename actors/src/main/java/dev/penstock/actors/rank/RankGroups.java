@@ -18,7 +18,6 @@ import dev.penstock.actors.spi.StageGroups;
 import dev.penstock.actors.spi.StepTraffic;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;

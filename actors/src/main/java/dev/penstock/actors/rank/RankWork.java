@@ -27,9 +27,6 @@ import dev.penstock.actors.spi.TrainedState;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -40,6 +37,7 @@ import java.util.OptionalInt;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The device and stages of a rank, which live as long as it does, and its links, which live for an

@@ -2,7 +2,6 @@ package dev.penstock.actors.spi;
 
 import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.util.Collections;
 import java.util.List;
 import java.util.stream.IntStream;

@@ -6,7 +6,6 @@ import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.Wiring;
-
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;

@@ -3,7 +3,6 @@ package dev.penstock.actors.spi;
 import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.actors.collective.SoloGroup;
 import dev.penstock.actors.collective.TensorMesh;
-
 import java.util.Collections;
 import java.util.List;
 

@@ -23,9 +23,6 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
-
-import org.jspecify.annotations.Nullable;
-
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
@@ -36,6 +33,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalDouble;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A stage of one weight with momentum: y = x w, with some {@link SimAttention} before where there

@@ -5,7 +5,6 @@ import dev.penstock.cuda.cpu.vector.Lanes;
 import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
-
 import org.jspecify.annotations.Nullable;
 
 /**

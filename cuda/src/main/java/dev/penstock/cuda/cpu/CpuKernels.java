@@ -24,11 +24,9 @@ import dev.penstock.cuda.device.TopK;
 import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.cuda.kernels.Dynamic8;
 import dev.penstock.cuda.kernels.IndexRules;
-
-import org.jspecify.annotations.Nullable;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The op table on vectors and threads: each op splits rows or columns over the pool and calls a

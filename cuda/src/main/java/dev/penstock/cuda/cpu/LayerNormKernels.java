@@ -2,7 +2,6 @@ package dev.penstock.cuda.cpu;
 
 import dev.penstock.cuda.cpu.vector.Addresses;
 import dev.penstock.cuda.cpu.vector.Lanes;
-
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 

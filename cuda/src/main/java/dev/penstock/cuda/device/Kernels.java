@@ -1,8 +1,7 @@
 package dev.penstock.cuda.device;
 
-import org.jspecify.annotations.Nullable;
-
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The op table of a device. Legend of shapes, all row-major:

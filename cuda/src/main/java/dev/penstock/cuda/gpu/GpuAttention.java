@@ -7,7 +7,6 @@ import dev.penstock.cuda.device.EarlierKeys;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.memory.Scratch;
-
 import java.util.List;
 
 /** The kernels of {@code attention.cu} and {@code attention_halves.cu}. */

@@ -13,11 +13,9 @@ import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
-
-import org.jspecify.annotations.Nullable;
-
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The op table in plain scalar code: one loop per sum, nothing clever. Functions come from {@link

@@ -12,7 +12,6 @@ import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.device.TokenRange;
-
 import org.jspecify.annotations.Nullable;
 
 /** Kernels that hold nothing for themselves; to be extended by those that do. */

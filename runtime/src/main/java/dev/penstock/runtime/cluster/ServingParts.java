@@ -15,16 +15,14 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.serve.ServedModel;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.io.IOException;
 import java.io.StringReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.Properties;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What the seed and every node make of a model that is served: the model itself, and the plan that

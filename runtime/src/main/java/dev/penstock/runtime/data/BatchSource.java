@@ -1,7 +1,6 @@
 package dev.penstock.runtime.data;
 
 import dev.penstock.actors.spi.StepKind;
-
 import java.util.Arrays;
 
 /**

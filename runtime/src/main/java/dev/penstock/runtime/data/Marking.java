@@ -2,7 +2,6 @@ package dev.penstock.runtime.data;
 
 import dev.penstock.runtime.chat.ChatTemplate;
 import dev.penstock.runtime.data.rows.Masking;
-
 import java.util.Optional;
 
 /**

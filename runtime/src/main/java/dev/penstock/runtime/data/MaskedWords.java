@@ -2,7 +2,6 @@ package dev.penstock.runtime.data;
 
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.rows.Masking;
-
 import java.util.Optional;
 
 /**

@@ -5,14 +5,12 @@ import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
-
-import org.jspecify.annotations.Nullable;
-
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Tokens prepared elsewhere, fed in their order: step {@code s} reads {@code tokens[s - 1]}, or, if

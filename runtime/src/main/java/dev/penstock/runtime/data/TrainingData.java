@@ -1,8 +1,7 @@
 package dev.penstock.runtime.data;
 
-import org.jspecify.annotations.Nullable;
-
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** An opened source of batches and its sizes. */
 public interface TrainingData extends BatchSource {

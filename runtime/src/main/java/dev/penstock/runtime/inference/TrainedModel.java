@@ -14,7 +14,6 @@ import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

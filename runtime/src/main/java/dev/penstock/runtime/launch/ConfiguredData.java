@@ -24,12 +24,10 @@ import dev.penstock.runtime.lengths.SimulatedArrangement;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
-
-import org.jspecify.annotations.Nullable;
-
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The data that a configuration names, opened. */
 final class ConfiguredData {

@@ -26,7 +26,6 @@ import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.SwappedRun;
 import dev.penstock.runtime.report.MemoryPlan;
 import dev.penstock.runtime.safetensors.StoredFileException;
-
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

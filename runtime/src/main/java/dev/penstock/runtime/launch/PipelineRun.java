@@ -2,7 +2,6 @@ package dev.penstock.runtime.launch;
 
 import akka.actor.typed.ActorSystem;
 import akka.actor.typed.Behavior;
-
 import dev.penstock.actors.dataplane.aeron.EmbeddedDriver;
 import dev.penstock.actors.journal.JournalFile;
 import dev.penstock.actors.journal.RunJournal;
@@ -18,14 +17,12 @@ import dev.penstock.runtime.certificates.NodeFiles;
 import dev.penstock.runtime.metrics.CommittedStep;
 import dev.penstock.runtime.metrics.ListenerFanOut;
 import dev.penstock.runtime.metrics.RunDirectory;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Runs an assembly to its end, with all ranks in this process or each in one of its own. */
 public final class PipelineRun {

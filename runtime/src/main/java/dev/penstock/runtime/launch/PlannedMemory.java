@@ -15,7 +15,6 @@ import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.runtime.model.stage.GptStageFactory;
 import dev.penstock.runtime.report.MemoryPlan;
-
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;

@@ -17,7 +17,6 @@ import dev.penstock.runtime.model.stage.ShardTraffic;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.simulate.ReplicaTraffic;
-
 import java.util.List;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;

@@ -15,7 +15,6 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.safetensors.StoredFileException;
-
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;

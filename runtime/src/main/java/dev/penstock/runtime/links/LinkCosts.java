@@ -15,7 +15,6 @@ import dev.penstock.schedules.ir.Placement;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.simulate.CostModel;
-
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;

@@ -6,7 +6,6 @@ import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.report.MemoryPlan;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -3,14 +3,12 @@ package dev.penstock.runtime.metrics;
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.runtime.checkpoint.DurableFiles;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The newest committed step of a run whose state outlives its process, as its line of metrics has

@@ -2,7 +2,6 @@ package dev.penstock.runtime.metrics;
 
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import dev.penstock.runtime.config.reading.FileCause;
-
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;

@@ -12,7 +12,6 @@ import dev.penstock.schedules.plan.work.DeviceSpec;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.NodeGroup;
 import dev.penstock.schedules.plan.work.PlanRequest;
-
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

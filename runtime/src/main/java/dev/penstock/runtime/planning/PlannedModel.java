@@ -18,7 +18,6 @@ import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.schedules.plan.work.BlockShape;
 import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.TrainedShape;
-
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

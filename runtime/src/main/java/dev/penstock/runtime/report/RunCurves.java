@@ -11,7 +11,6 @@ import dev.penstock.runtime.metrics.RecoveryMetrics;
 import dev.penstock.runtime.metrics.SkippedMetrics;
 import dev.penstock.runtime.metrics.StepMetrics;
 import dev.penstock.runtime.metrics.TaskMetrics;
-
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

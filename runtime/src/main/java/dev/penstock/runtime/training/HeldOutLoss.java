@@ -15,7 +15,6 @@ import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.launch.RunParts;
 import dev.penstock.runtime.launch.RunStart;
 import dev.penstock.runtime.runs.TemporaryFolder;
-
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;

@@ -9,7 +9,6 @@ import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.SwappedRun;
 import dev.penstock.runtime.safetensors.StoredFileException;
-
 import java.io.IOException;
 import java.util.Optional;
 import java.util.function.Consumer;

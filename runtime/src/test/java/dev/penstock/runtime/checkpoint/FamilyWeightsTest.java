@@ -11,12 +11,6 @@ import dev.penstock.runtime.safetensors.SafetensorsWriter;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
 import dev.penstock.runtime.safetensors.StoredType;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
-
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -25,6 +19,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class FamilyWeightsTest {
     @TempDir Path folder;

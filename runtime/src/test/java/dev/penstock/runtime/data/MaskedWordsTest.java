@@ -8,16 +8,14 @@ import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.rows.Masking;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredTensor;
-
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class MaskedWordsTest {
     private static final int CONTEXT = 100;

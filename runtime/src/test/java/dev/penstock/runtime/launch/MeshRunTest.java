@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
-
 import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.MemoryUse;
 import dev.penstock.cuda.device.DeviceSettings;
@@ -21,12 +20,6 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.report.MemoryPlan;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,6 +28,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Runs whose tensor shards lie on a mesh, beside one device and over the data plane. */
 class MeshRunTest {

@@ -7,16 +7,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-
 import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepTokens;
 import dev.penstock.schedules.ir.PipelineShape;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,6 +24,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class MetricsWriterTest {
     private static final InstantSource NOON =

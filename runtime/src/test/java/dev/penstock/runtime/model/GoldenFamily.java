@@ -2,7 +2,6 @@ package dev.penstock.runtime.model;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.family.ModelConfig;
@@ -11,7 +10,6 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredTensor;
-
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;

@@ -16,17 +16,15 @@ import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.schedules.ir.Schedule;
-
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.MethodSource;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every family follows its golden run, whatever the layout and the device. */
 class GoldenFamilyTest {

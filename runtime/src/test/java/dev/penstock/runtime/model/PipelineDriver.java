@@ -32,9 +32,6 @@ import dev.penstock.schedules.ir.WorkUnit;
 import dev.penstock.schedules.lower.ForwardOnly;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.StagePeak;
-
-import org.jspecify.annotations.Nullable;
-
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -47,6 +44,7 @@ import java.util.TreeMap;
 import java.util.function.BiConsumer;
 import java.util.function.IntFunction;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /** Runs a pipeline of stages on one thread and one device, each op as soon as its inputs exist. */
 public final class PipelineDriver implements AutoCloseable {

@@ -17,7 +17,6 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

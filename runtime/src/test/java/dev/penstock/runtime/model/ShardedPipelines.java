@@ -18,7 +18,6 @@ import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.stage.GptStage;
 import dev.penstock.schedules.ir.Schedule;
-
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -14,7 +14,6 @@ import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.ZeroSettings;
-
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Set;

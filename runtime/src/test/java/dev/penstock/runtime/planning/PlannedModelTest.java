@@ -6,16 +6,14 @@ import static org.assertj.core.api.Assertions.withinPercentage;
 import dev.penstock.runtime.model.GoldenFamily;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.schedules.plan.work.TrainedShape;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
-
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class PlannedModelTest {
     @TempDir Path folder;

@@ -1,7 +1,6 @@
 package dev.penstock.schedules.plan;
 
 import dev.penstock.schedules.plan.work.RankMemory;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

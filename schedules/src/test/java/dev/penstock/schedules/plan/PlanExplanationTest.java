@@ -7,11 +7,9 @@ import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.RankMemory;
 import dev.penstock.schedules.plan.work.ZeroStage;
-
-import org.junit.jupiter.api.Test;
-
 import java.util.List;
 import java.util.Optional;
+import org.junit.jupiter.api.Test;
 
 /** Explanations of invented plans. */
 class PlanExplanationTest {

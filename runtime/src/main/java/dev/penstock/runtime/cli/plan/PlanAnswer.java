@@ -8,7 +8,6 @@ import dev.penstock.schedules.plan.PlanReport;
 import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.RankMemory;
-
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;

@@ -5,7 +5,6 @@ import dev.penstock.schedules.plan.Plan;
 import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.ZeroStage;
-
 import java.util.stream.Collectors;
 
 /** The part of a run's configuration that a plan decides. */

@@ -24,16 +24,13 @@ import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Traffic;
 import dev.penstock.schedules.simulate.UnitCosts;
-
-import org.jspecify.annotations.Nullable;
-
-import picocli.CommandLine.Option;
-
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
 
 /** What ops cost in a simulation. */
 final class CostArguments {

@@ -15,12 +15,10 @@ import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
 import dev.penstock.schedules.simulate.Traffic;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What {@code schedule simulate} says, in the units of the costs; of a profile or a cluster:

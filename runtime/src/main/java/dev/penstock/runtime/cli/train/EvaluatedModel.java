@@ -15,13 +15,11 @@ import dev.penstock.runtime.launch.devices.ConfiguredDevices;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-
-import org.jspecify.annotations.Nullable;
-
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A model that a task is measured with: weights, or a checkpoint of a run, which stays while it is

@@ -19,14 +19,6 @@ import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-
-import org.jspecify.annotations.Nullable;
-
-import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
-
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -34,6 +26,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
 
 /** Continues texts with a trained model. */
 @Command(

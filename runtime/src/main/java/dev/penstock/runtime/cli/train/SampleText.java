@@ -9,7 +9,6 @@ import dev.penstock.runtime.inference.InferenceRequest;
 import dev.penstock.runtime.inference.PipelineInference;
 import dev.penstock.runtime.launch.RunAssembly;
 import dev.penstock.runtime.model.generation.Sampling;
-
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;

@@ -26,20 +26,17 @@ import dev.penstock.runtime.serve.ServeAddress;
 import dev.penstock.runtime.serve.ServedModel;
 import dev.penstock.runtime.serve.UsualTemplate;
 import dev.penstock.runtime.tokenizer.Tokenizer;
-
-import org.jspecify.annotations.Nullable;
-
-import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
-
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
 
 /** Serves a trained model. */
 @Command(

@@ -10,7 +10,6 @@ import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.OptimizerState;
-
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
-
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;

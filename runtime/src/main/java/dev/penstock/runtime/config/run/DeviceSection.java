@@ -6,7 +6,6 @@ import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.config.reading.Worded;
 import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.SwapSettings;
-
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

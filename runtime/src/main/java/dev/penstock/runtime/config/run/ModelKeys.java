@@ -10,9 +10,6 @@ import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.safetensors.StoredFileException;
-
-import org.jspecify.annotations.Nullable;
-
 import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +22,7 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** The keys of section {@code model} and the shapes that they stand for, both ways. */
 final class ModelKeys {

@@ -4,7 +4,6 @@ import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
-
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;

@@ -11,7 +11,6 @@ import dev.penstock.runtime.config.reading.Worded;
 import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.runtime.model.shape.ZeroSettings;
-
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;

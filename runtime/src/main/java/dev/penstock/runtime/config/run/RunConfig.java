@@ -8,7 +8,6 @@ import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.SwapPartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.shape.ZeroSettings;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -3,7 +3,6 @@ package dev.penstock.runtime.model.activations;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.shape.ShardShape;
-
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -3,7 +3,6 @@ package dev.penstock.runtime.model.family;
 import dev.penstock.runtime.model.shape.AdapterPlace;
 import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.ModelShape;
-
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.model.family;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.BlockDesign.Activation;
 import dev.penstock.runtime.model.shape.BlockDesign.Biases;
@@ -10,7 +9,6 @@ import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.Positions;
-
 import java.util.ArrayList;
 import java.util.List;
 

@@ -6,7 +6,6 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.EncoderDesign;
 import dev.penstock.runtime.model.shape.FineTuning;
@@ -15,7 +14,6 @@ import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.safetensors.JsonMistake;
 import dev.penstock.runtime.safetensors.StoredFileException;
-
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

@@ -11,7 +11,6 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LayerParameters;
 import dev.penstock.runtime.model.shape.MicroBatchRows;
 import dev.penstock.runtime.model.shape.ShardShape;
-
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -5,7 +5,6 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.parameters.LinearParameters;
-
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -6,10 +6,8 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.mesh.MeshProduct;
 import dev.penstock.runtime.model.parameters.LinearParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * {@code y = x weight + bias}, or without the bias, for this shard's part of the weight, in pieces,

@@ -18,10 +18,8 @@ import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.ShardShape;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Final norm, a layer of the head's own where there is one, logits and cross-entropy. Logits exist

@@ -10,7 +10,6 @@ import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.HeadChunk;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StepShapes;
-
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.BitSet;

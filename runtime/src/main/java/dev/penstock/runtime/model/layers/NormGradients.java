@@ -8,11 +8,9 @@ import dev.penstock.runtime.model.parameters.LayerParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.ShardShape;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Gradients of what all tensor shards hold and each has only a part of the gradients of, which are

@@ -12,12 +12,10 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.TokenPlaces;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The layers of a stage in order, over any token slice. Training and generation run the same

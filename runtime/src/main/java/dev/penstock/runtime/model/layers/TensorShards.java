@@ -14,7 +14,6 @@ import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.mesh.MeshProduct;
 import dev.penstock.runtime.model.mesh.MeshShards;
 import dev.penstock.runtime.model.shape.ShardShape;
-
 import org.jspecify.annotations.Nullable;
 
 /**

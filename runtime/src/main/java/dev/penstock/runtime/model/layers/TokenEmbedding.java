@@ -11,7 +11,6 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.PartTokens.Run;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.TokenPlaces;
-
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -7,7 +7,6 @@ import dev.penstock.runtime.model.parameters.LinearParameters;
 import dev.penstock.runtime.model.parameters.Parameter;
 import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.ShardShape;
-
 import java.util.ArrayList;
 import java.util.List;
 

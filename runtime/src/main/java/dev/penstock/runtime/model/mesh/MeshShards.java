@@ -10,7 +10,6 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
-
 import java.util.List;
 
 /**

@@ -7,14 +7,12 @@ import dev.penstock.runtime.model.shape.Adapters;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Function;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The parameters of one transformer block.

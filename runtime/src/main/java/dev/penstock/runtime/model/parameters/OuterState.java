@@ -19,13 +19,11 @@ import dev.penstock.runtime.model.swap.SwapFolder;
 import dev.penstock.runtime.model.swap.SwapSpace;
 import dev.penstock.runtime.model.swap.SwappedGroup;
 import dev.penstock.runtime.model.swap.SwappedRow;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a stage of a replica that takes steps alone holds beside its own parameters, in memory or,

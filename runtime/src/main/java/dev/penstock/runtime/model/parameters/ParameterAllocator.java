@@ -7,12 +7,10 @@ import dev.penstock.runtime.model.shape.HeldWeights;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.Sharding;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** Allocates parameters group by group, in the order in which they are requested. */
 public final class ParameterAllocator {

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.model.parameters;
 
 import dev.penstock.schedules.ir.LayerRange;
-
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;

@@ -5,12 +5,10 @@ import dev.penstock.runtime.model.parameters.ParameterSpec.Initial;
 import dev.penstock.runtime.model.shape.EncoderDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The parameters of a stage.

@@ -1,8 +1,7 @@
 package dev.penstock.runtime.model.shape;
 
-import org.jspecify.annotations.Nullable;
-
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a transformer block consists of: attention, then an MLP, each behind a norm and each adding

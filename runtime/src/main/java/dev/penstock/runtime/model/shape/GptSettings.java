@@ -4,7 +4,6 @@ import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.device.DType;
-
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;

@@ -7,11 +7,9 @@ import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.TokenRange;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The part of a model that one of T tensor shards holds (Megatron, arXiv 1909.08053, section 3).

@@ -3,7 +3,6 @@ package dev.penstock.runtime.model.shape;
 import dev.penstock.schedules.plan.swap.SwapCuts;
 import dev.penstock.schedules.plan.swap.SwapPart;
 import dev.penstock.schedules.plan.swap.SwapStep;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

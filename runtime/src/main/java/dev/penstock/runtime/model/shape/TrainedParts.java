@@ -1,7 +1,6 @@
 package dev.penstock.runtime.model.shape;
 
 import dev.penstock.schedules.ir.FrozenStages;
-
 import java.util.HashSet;
 import java.util.Set;
 import java.util.stream.Stream;

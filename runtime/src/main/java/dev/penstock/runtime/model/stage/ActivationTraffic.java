@@ -23,7 +23,6 @@ import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.WorkUnit;
-
 import java.util.List;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;

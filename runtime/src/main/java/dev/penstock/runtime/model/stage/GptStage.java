@@ -69,9 +69,6 @@ import dev.penstock.runtime.model.swap.SwapSpace;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.WorkUnit;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -80,6 +77,7 @@ import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A stage of a model on one device: some blocks, the embedding if it is the first, the head if it

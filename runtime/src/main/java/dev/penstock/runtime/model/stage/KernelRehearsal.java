@@ -22,12 +22,10 @@ import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.ZeroSettings;
 import dev.penstock.schedules.ir.LayerRange;
 import dev.penstock.schedules.ir.WorkUnit;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.Collections;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Runs every kind of op of a stage once for each length that sequences may have, over tensors

@@ -20,7 +20,6 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.Op;
-
 import java.util.List;
 import java.util.stream.IntStream;
 

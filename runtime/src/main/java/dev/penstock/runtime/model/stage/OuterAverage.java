@@ -8,11 +8,9 @@ import dev.penstock.cuda.device.Kernels;
 import dev.penstock.runtime.model.parameters.OuterState;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.OuterSettings;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.List;
 import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Says when a stage of a replica that takes steps alone exchanges with the other replicas, and

@@ -31,7 +31,6 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.StepShapes;
-
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -12,7 +12,6 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import dev.penstock.runtime.model.swap.SwappedGroup;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.LongStream;

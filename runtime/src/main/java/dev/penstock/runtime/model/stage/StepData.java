@@ -12,7 +12,6 @@ import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.PartTokens;
 import dev.penstock.runtime.model.shape.PartTokens.Run;
 import dev.penstock.runtime.model.shape.StepShapes;
-
 import org.jspecify.annotations.Nullable;
 
 /**

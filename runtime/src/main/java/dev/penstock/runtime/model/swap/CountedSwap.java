@@ -7,7 +7,6 @@ import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
-
 import java.util.function.Consumer;
 
 /** Groups without files, of which only the bytes are known. */

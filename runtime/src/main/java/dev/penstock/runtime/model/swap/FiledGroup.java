@@ -5,9 +5,6 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.OptimizerState;
-
-import org.jspecify.annotations.Nullable;
-
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -21,6 +18,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A group in two files: its state, of which every update makes another, and its gradient. Replicas

@@ -7,7 +7,6 @@ import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceException;
-
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;

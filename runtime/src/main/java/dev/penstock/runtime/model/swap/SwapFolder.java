@@ -9,7 +9,6 @@ import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
-
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;

@@ -1,7 +1,6 @@
 package dev.penstock.runtime.model.swap;
 
 import dev.penstock.runtime.model.shape.SwapCommit;
-
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -2,10 +2,8 @@ package dev.penstock.runtime.model.swap;
 
 import dev.penstock.actors.collective.Collective;
 import dev.penstock.cuda.device.Tensor;
-
-import org.jspecify.annotations.Nullable;
-
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A group of parameters with its optimizer state and gradient, in files. All tensors are dense rows

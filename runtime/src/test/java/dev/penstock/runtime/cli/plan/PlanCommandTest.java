@@ -5,18 +5,11 @@ import static org.assertj.core.api.Assertions.withinPercentage;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.launch.RunParts;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +18,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class PlanCommandTest {
     private static final String LAPTOPS = "../sample-configs/hardware/4-laptops.conf";

@@ -6,12 +6,10 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.launch.RanksInOneJvm;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.io.IOException;
 import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Whole runs whose links send deltas: of five of seven rows, which four sequences a step visit. */
 class DeltasRunTest {

@@ -7,15 +7,13 @@ import dev.penstock.runtime.cli.Trained;
 import dev.penstock.runtime.cli.Training;
 import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.runtime.launch.RanksInOneJvm;
-
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-
-import java.io.IOException;
-import java.nio.file.Path;
-import java.util.List;
 
 /** Whole runs that keep what the encoding of gradients loses. */
 class ErrorFeedbackRunTest {

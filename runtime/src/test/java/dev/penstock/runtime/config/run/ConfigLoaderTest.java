@@ -15,11 +15,6 @@ import dev.penstock.runtime.model.shape.GradientSum;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.schedules.generate.base.SliceBalance;
-
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,6 +23,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class ConfigLoaderTest {
     @TempDir Path folder;

@@ -12,19 +12,17 @@ import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.model.shape.RetentionDesign.Decay;
-
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ModelFamilyConfigTest {
     @TempDir Path folder;

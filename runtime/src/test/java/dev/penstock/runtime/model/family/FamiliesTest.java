@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.within;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-
 import dev.penstock.runtime.model.GoldenFamily;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
@@ -15,16 +14,14 @@ import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.safetensors.SafetensorsFile;
 import dev.penstock.runtime.safetensors.StoredFileException;
 import dev.penstock.runtime.safetensors.StoredTensor;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
-
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class FamiliesTest {
     private static final Path FILE = Path.of("config.json");

@@ -1,9 +1,8 @@
 package dev.penstock.runtime.model.layers;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
-
-import static java.util.Objects.requireNonNull;
 
 import dev.penstock.actors.spi.RankPlace;
 import dev.penstock.cuda.Devices;
@@ -34,14 +33,12 @@ import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.StepShapes;
-
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.DoubleSupplier;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A branch against its definition in double precision, and its gradients against differences. */
 class LowRankBranchTest {

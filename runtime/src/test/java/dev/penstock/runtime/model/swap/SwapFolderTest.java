@@ -1,9 +1,8 @@
 package dev.penstock.runtime.model.swap;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-
-import static java.util.Objects.requireNonNull;
 
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DType;
@@ -14,10 +13,6 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.disk.SmallDisk;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -33,6 +28,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Groups in files, killed at every write of an update. */
 class SwapFolderTest {

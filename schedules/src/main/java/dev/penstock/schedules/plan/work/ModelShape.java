@@ -1,7 +1,6 @@
 package dev.penstock.schedules.plan.work;
 
 import dev.penstock.schedules.generate.base.SliceBalance;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

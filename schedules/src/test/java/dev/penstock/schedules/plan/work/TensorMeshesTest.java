@@ -4,10 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.penstock.schedules.plan.work.TensorMeshes.Layout;
-
-import org.junit.jupiter.api.Test;
-
 import java.util.List;
+import org.junit.jupiter.api.Test;
 
 class TensorMeshesTest {
     private static final ModelShape MODEL = new ModelShape(24, 1024, 16, 51200, 512, true);
