@@ -1,7 +1,6 @@
 package dev.penstock.systemtests.cluster;
 
 import static dev.penstock.systemtests.support.TestCluster.address;
-
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.runtime.cli.Cli;
@@ -13,18 +12,16 @@ import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.HostedCli;
 import dev.penstock.systemtests.support.RunningCli;
 import dev.penstock.systemtests.support.TestCluster;
-
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /**
  * One run over several hosts. Nodes with different host-ids share no memory: each has a media

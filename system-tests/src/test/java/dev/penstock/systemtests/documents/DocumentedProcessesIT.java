@@ -9,12 +9,6 @@ import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.HostedCli;
 import dev.penstock.systemtests.support.RunningCli;
 import dev.penstock.systemtests.support.TestCluster;
-
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
-
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -30,6 +24,10 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Runs the commands of README.md and docs that {@link DocumentsIT} does not run, because they start

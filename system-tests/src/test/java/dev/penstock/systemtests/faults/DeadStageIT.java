@@ -9,17 +9,15 @@ import dev.penstock.runtime.cli.command.ExitCode;
 import dev.penstock.systemtests.support.ForkedCli;
 import dev.penstock.systemtests.support.Leftovers;
 import dev.penstock.systemtests.support.RunningTraining;
-
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
-
-import java.nio.file.Path;
-import java.time.Duration;
-import java.util.List;
-import java.util.Set;
 
 /**
  * A stage's process dies and recovery is off: the run ends soon, names the stage, and leaves

@@ -9,7 +9,10 @@ import dev.penstock.runtime.launch.RanksInOneJvm;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.GridTraining;
 import dev.penstock.systemtests.support.TinyFamily;
-
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -17,11 +20,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
-import java.nio.file.Path;
-import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 
 /**
  * Stage processes die at every phase of a step, and the run continues with the same losses, bit for

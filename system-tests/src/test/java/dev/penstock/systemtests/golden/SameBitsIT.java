@@ -11,18 +11,16 @@ import dev.penstock.schedules.generate.Generators;
 import dev.penstock.schedules.generate.base.ScheduleKind;
 import dev.penstock.systemtests.support.CalmRuns;
 import dev.penstock.systemtests.support.TinyFamily;
-
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.MethodSource;
-import org.junit.jupiter.params.provider.ValueSource;
-
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The results of a configuration and seed do not depend on the layout of the run. */
 class SameBitsIT {
