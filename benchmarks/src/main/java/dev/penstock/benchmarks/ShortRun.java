@@ -88,6 +88,20 @@ final class ShortRun {
                 summary);
     }
 
+    /**
+     * Trains to the end while somebody watches.
+     *
+     * @param preparation as of {@link #of(String, List, Preparation, BiFunction)}
+     */
+    static <T> T watched(
+            String name,
+            List<String> settings,
+            Preparation preparation,
+            RunListener by,
+            Function<RunAssembly, T> summary) {
+        return of(name, settings, preparation, by, summary);
+    }
+
     private static <T> T of(
             String name,
             List<String> settings,
