@@ -1,6 +1,7 @@
 package dev.penstock.actors.serialization;
 
 import akka.actor.typed.ActorRef;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.mirror.MirrorLayout;
 import dev.penstock.actors.spi.RankGrid;
 import java.lang.reflect.Constructor;
@@ -42,6 +43,10 @@ final class SampleValues {
         if (plain == RankGrid.class) { // refuses any shards
             return new RankGrid(
                     3, 4, 1 + random.nextInt(3), 1 + random.nextInt(3), List.of(1, 4, 2));
+        }
+        if (plain == TensorMesh.class) { // refuses sides that do not suit
+            int side = 2 + random.nextInt(3);
+            return new TensorMesh(TensorMesh.Kind.LAYERS, side, side, 1 + random.nextInt(3));
         }
         if (plain.isRecord()) {
             return record(plain, depth);
