@@ -59,6 +59,9 @@ public record Places(Path mainFile, Path workingDirectory) {
      * @throws Mismatch if no file system of this machine could hold such a name
      */
     public static Path path(String text) {
+        if (text.isBlank()) {
+            throw new Mismatch("\"\"", "name one, or leave the key out");
+        }
         try {
             return Path.of(text);
         } catch (InvalidPathException e) {

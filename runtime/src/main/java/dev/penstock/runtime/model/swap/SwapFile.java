@@ -7,6 +7,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.runtime.config.reading.FileCause;
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -111,9 +112,13 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         }
     }
 
-    /** Says whose file it is, too: one group's is not taken for another's of the same size. */
+    /**
+     * Says whose file it is, too: neither another group's nor another replica's is taken for it.
+     */
     private static long magic(Path path) {
-        String name = path.getFileName().toString();
+        Path whole = path.toAbsolutePath().normalize();
+        int names = whole.getNameCount();
+        String name = whole.subpath(Math.max(0, names - 3), names).toString();
         var sum = new CRC32C();
         sum.update(name.replace(SwapText.NEXT, "").getBytes(StandardCharsets.UTF_8));
         return MAGIC ^ sum.getValue();
@@ -154,7 +159,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         } catch (IOException e) {
             throw new DeviceException(
                     "swap: expected to read %s, got '%s'; go on with --resume"
-                            .formatted(path, e.getMessage()),
+                            .formatted(path, FileCause.of(e)),
                     e);
         }
         if (use.dropsPages()) {

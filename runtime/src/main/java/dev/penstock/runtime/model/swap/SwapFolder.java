@@ -7,6 +7,7 @@ import static java.util.stream.Collectors.joining;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.runtime.config.reading.FileCause;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import dev.penstock.runtime.model.shape.SwapCommit;
 import java.io.IOException;
@@ -119,7 +120,7 @@ public final class SwapFolder implements SwapSpace {
     static DeviceException failure(String what, Path file, IOException e) {
         return new DeviceException(
                 "swap %s: expected room and permission to write %s, got '%s'; free some space, or name another folder as device.swap"
-                        .formatted(what, file, e.getMessage()),
+                        .formatted(what, file, FileCause.of(e)),
                 e);
     }
 

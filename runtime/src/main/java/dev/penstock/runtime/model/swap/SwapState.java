@@ -1,14 +1,17 @@
 package dev.penstock.runtime.model.swap;
 
 import dev.penstock.runtime.model.shape.SwapCommit;
-import java.io.File;
 import java.io.IOException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -74,9 +77,23 @@ public final class SwapState {
         if (!Files.isDirectory(root)) {
             return 0;
         }
-        try (Stream<Path> files = Files.walk(root)) {
-            return files.map(Path::toFile).filter(File::isFile).mapToLong(File::length).sum();
-        }
+        var sum = new LongAdder();
+        Files.walkFileTree(
+                root,
+                new SimpleFileVisitor<>() {
+                    @Override
+                    public FileVisitResult visitFile(Path file, BasicFileAttributes is) {
+                        sum.add(is.size());
+                        return FileVisitResult.CONTINUE;
+                    }
+
+                    /** Another run may be using the folder, whose files come and go. */
+                    @Override
+                    public FileVisitResult visitFileFailed(Path file, IOException e) {
+                        return FileVisitResult.CONTINUE;
+                    }
+                });
+        return sum.sum();
     }
 
     /** Takes the root for a run; what another run left there is of no use any more. */

@@ -80,6 +80,7 @@ parallel.sequence = true                  | parallel.tensor           | 2 or mor
 parallel { tensor = 4, sequence = true, context = 2 }, batch.sequences = 8, schedule { kind = seq1f1b, slice-lengths = [12, 244] } | parallel.sequence | multiples of parallel.tensor = 4 | [6, 122] | parallel.sequence = false
 parallel { context = 128 }, schedule { kind = seq1f1b, slices = 4 } | schedule.slices | at most 2 | 4 | try fewer slices
 device { kind = cuda, gemm = java }       | device.gemm               | auto, cublas or kernels where device.kind = cuda | java | try device.gemm = auto
+device.swap = "" | device.swap | none, or a path | "" | name one, or leave the key out
 device.swap = disk, pipeline.chunks = 2, schedule.kind = breadth-first | device.swap | none where several ranks share a replica | disk | stages on a rank are pipeline.chunks
 device.swap = disk, pipeline.stages = 1 | device.swap | none where the model is one stage | disk | try schedule.kind = breadth-first and pipeline.chunks = 4
 device.swap = disk, pipeline { stages = 1, chunks = 4 }, schedule.kind = breadth-first, parallel { data = 2, zero.stage = 1 } | device.swap | none where replicas divide state | disk | leave parallel.zero out
