@@ -87,9 +87,9 @@ public final class SwapState {
                         return FileVisitResult.CONTINUE;
                     }
 
-                    /** Another run may be using the folder, whose files come and go. */
                     @Override
                     public FileVisitResult visitFileFailed(Path file, IOException e) {
+                        // another run may be using the folder, whose files come and go
                         return FileVisitResult.CONTINUE;
                     }
                 });
