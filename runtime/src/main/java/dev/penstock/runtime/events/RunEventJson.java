@@ -2,10 +2,16 @@ package dev.penstock.runtime.events;
 
 import com.fasterxml.jackson.annotation.JsonSetter;
 import com.fasterxml.jackson.annotation.Nulls;
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonDeserializer;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankGrid;
 import java.io.IOException;
 import java.util.List;
@@ -21,10 +27,40 @@ final class RunEventJson {
                     .addMixIn(RankGrid.class, AnyGrid.class)
                     .build();
 
-    /** Runs that were recorded before stages could have different shards say nothing of them. */
+    /**
+     * Runs that were recorded before there were different shards, or meshes, say nothing of them.
+     */
     private abstract static class AnyGrid {
         @JsonSetter(nulls = Nulls.AS_EMPTY)
         abstract List<Integer> shards();
+
+        @JsonSetter(nulls = Nulls.AS_EMPTY)
+        @JsonDeserialize(using = MeshReader.class)
+        abstract TensorMesh mesh();
+    }
+
+    /** Reads a mesh; an absent one is a line. */
+    private static final class MeshReader extends JsonDeserializer<TensorMesh> {
+        @Override
+        public TensorMesh deserialize(JsonParser parser, DeserializationContext context)
+                throws IOException {
+            JsonNode mesh = parser.readValueAsTree();
+            return new TensorMesh(
+                    TensorMesh.Kind.valueOf(mesh.path("kind").asText()),
+                    mesh.path("rows").asInt(),
+                    mesh.path("columns").asInt(),
+                    mesh.path("depth").asInt());
+        }
+
+        @Override
+        public TensorMesh getEmptyValue(DeserializationContext context) {
+            return TensorMesh.NONE;
+        }
+
+        @Override
+        public TensorMesh getAbsentValue(DeserializationContext context) {
+            return TensorMesh.NONE;
+        }
     }
 
     private RunEventJson() {}

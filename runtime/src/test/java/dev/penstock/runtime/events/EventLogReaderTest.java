@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import dev.penstock.actors.collective.TensorMesh;
 import dev.penstock.actors.spi.RankGrid;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -23,6 +24,8 @@ import org.slf4j.LoggerFactory;
 
 /** What was written is read again, however the file was cut. */
 class EventLogReaderTest {
+    private static final TensorMesh MESH = new TensorMesh(TensorMesh.Kind.PLANE, 2, 2, 1);
+
     private static final List<RunEvent> EVENTS =
             List.of(
                     new RunEvent.Began(
@@ -34,7 +37,7 @@ class EventLogReaderTest {
                             32,
                             1000,
                             "schedule",
-                            new RankGrid(2, 1, 1, 3),
+                            new RankGrid(2, 4, 1, 3, List.of(), MESH),
                             List.of(5L, 6L),
                             "run { }",
                             Map.of("host", "h"),
