@@ -56,7 +56,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
             long bytes = parts.stream().mapToLong(Long::longValue).sum();
             try {
                 SwapFile opened =
-                        kept ? SwapFile.open(file, use) : SwapFile.create(file, parts, use);
+                        kept ? SwapFile.open(file, parts, use) : SwapFile.create(file, parts, use);
                 if (opened.bytes() != bytes) {
                     opened.close();
                     throw new DeviceException(

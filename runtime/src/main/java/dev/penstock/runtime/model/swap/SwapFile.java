@@ -124,8 +124,17 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
         return MAGIC ^ sum.getValue();
     }
 
-    /** Opens what an earlier process left. */
-    static SwapFile open(Path path, Use use) throws IOException {
+    /** Opens what an earlier process left, to see whether it is valid. */
+    static SwapFile open(Path path) throws IOException {
+        return open(path, List.of(), new Use(false, false));
+    }
+
+    /**
+     * Opens what an earlier process left.
+     *
+     * @param unsealed bytes of the parts of a file that was never sealed, and says nothing of them
+     */
+    static SwapFile open(Path path, List<Long> unsealed, Use use) throws IOException {
         try (FileChannel channel = FileChannel.open(path, READ, WRITE)) {
             long bytes = channel.size() - HEADER_BYTES;
             if (bytes < 0) {
@@ -143,7 +152,7 @@ final class SwapFile implements DeviceBuffer, AutoCloseable {
                     sums.add(header.getLong(PARTS_AT + 16 * part + 8));
                 }
             }
-            var file = new SwapFile(path, use, channel, bytes, parts);
+            var file = new SwapFile(path, use, channel, bytes, valid ? parts : unsealed);
             if (valid) {
                 file.stamp = new Stamp(header.getLong(STEP_AT), header.getLong(TURN_AT));
             }

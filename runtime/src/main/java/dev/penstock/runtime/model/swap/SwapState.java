@@ -204,7 +204,7 @@ public final class SwapState {
     private static void requireDifference(Path folder, long step) throws IOException {
         Path file = folder.resolve(SwapFolder.DIFFERENCE);
         if (Files.exists(file)) {
-            try (SwapFile difference = SwapFile.open(file, new SwapFile.Use(false, false))) {
+            try (SwapFile difference = SwapFile.open(file)) {
                 if (difference.turn() >= step && !difference.isWhole()) {
                     throw new IOException(file + " is torn");
                 }
@@ -213,7 +213,7 @@ public final class SwapState {
     }
 
     private static long wholeStep(Path file) throws IOException {
-        try (SwapFile opened = SwapFile.open(file, new SwapFile.Use(false, false))) {
+        try (SwapFile opened = SwapFile.open(file)) {
             if (!opened.isWhole()) {
                 throw new IOException(file + " is torn");
             }

@@ -276,6 +276,24 @@ class SwapFolderTest {
         assertThat(found()).isPresent();
     }
 
+    /** A process may be killed before it notes its first difference. */
+    @Test
+    void aDifferenceThatIsNotedFirstAfterAKillIsWhole() throws IOException {
+        new SwapState(root, 1, 1).own("run");
+        try (var stage = new Stage(Optional.empty(), _ -> {})) {
+            SwappedRow _ = stage.folder.row("difference", DType.F32, ELEMENTS);
+            stage.train(1);
+        }
+        try (var again = new Stage(found(), _ -> {})) {
+            SwappedRow difference = again.folder.row("difference", DType.F32, ELEMENTS);
+            again.train(2);
+            difference.seal(2, 3);
+        }
+
+        assertThat(new SwapState(root, 1, 1).committed("run", note -> assertThat(note).isNull()))
+                .isPresent();
+    }
+
     @Test
     void aDiskWithoutRoomForAllFilesIsNamedBeforeAnythingIsWritten(@TempDir Path below)
             throws Exception {
