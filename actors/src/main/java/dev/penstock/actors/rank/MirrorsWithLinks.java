@@ -50,6 +50,16 @@ record MirrorsWithLinks(StageBuilder stages, RunPlan plan, StageProgram own)
         }
 
         @Override
+        public int firstLayer() {
+            return mirror.firstLayer();
+        }
+
+        @Override
+        public int layers() {
+            return mirror.layers();
+        }
+
+        @Override
         public TrainedState trained() {
             return links.with(stage(), mirror.trained());
         }

@@ -191,17 +191,17 @@ public record RankGrid(
                 .toList();
     }
 
-    /** The tensor shards on this rank's line of an axis of the mesh, in order. */
+    /**
+     * The tensor shards on this rank's line of an axis of the mesh, in order; itself without a
+     * mesh.
+     */
     public List<Integer> meshGroup(int rank, int axis) {
+        if (!mesh.isThere()) {
+            return List.of(rank);
+        }
         RankPlace p = placeOf(rank);
-        return mesh.line(mesh.isThere() ? p.tensor() : 0, axis).stream()
-                .map(
-                        t ->
-                                mesh.isThere()
-                                        ? rankAt(
-                                                new RankPlace(
-                                                        p.pipeline(), t, p.context(), p.data()))
-                                        : rank)
+        return mesh.line(p.tensor(), axis).stream()
+                .map(t -> rankAt(new RankPlace(p.pipeline(), t, p.context(), p.data())))
                 .toList();
     }
 
