@@ -4,9 +4,11 @@ import dev.penstock.actors.journal.JournalRecord;
 import dev.penstock.actors.journal.RunJournal;
 import dev.penstock.runtime.checkpoint.DurableFiles;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.zip.CRC32C;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -32,14 +34,14 @@ public record CommittedStep(long step, double loss, double gradientNorm, double 
 
     private static void write(Path file, JournalRecord.Committed commit) {
         try {
-            DurableFiles.write(
-                    file,
+            String text =
                     "%d %s %s %s"
                             .formatted(
                                     commit.step(),
                                     Double.toHexString(commit.loss()),
                                     Double.toHexString(commit.gradientNorm()),
-                                    Double.toHexString(commit.clipFactor().orElseThrow())));
+                                    Double.toHexString(commit.clipFactor().orElseThrow()));
+            DurableFiles.write(file, text + " " + sum(text));
         } catch (IOException e) {
             LOG.warn(
                     "cannot write {}: should the process be killed now, the line of step {} is lost",
@@ -52,16 +54,26 @@ public record CommittedStep(long step, double loss, double gradientNorm, double 
     /** Returns what a process left; empty if there is nothing or it is damaged. */
     static Optional<CommittedStep> read(Path file) {
         try {
-            String[] words = Files.readString(file).split(" ", -1);
+            String text = Files.readString(file);
+            String[] words = text.split(" ", -1);
+            if (!text.endsWith(" " + sum(text.substring(0, text.lastIndexOf(' '))))) {
+                throw new IOException("it is damaged");
+            }
             return Optional.of(
                     new CommittedStep(
                             Long.parseLong(words[0]),
                             Double.parseDouble(words[1]),
                             Double.parseDouble(words[2]),
                             Double.parseDouble(words[3])));
-        } catch (IOException | NumberFormatException | ArrayIndexOutOfBoundsException e) {
+        } catch (IOException | NumberFormatException | IndexOutOfBoundsException e) {
             LOG.debug("no committed step in {}", file, e);
             return Optional.empty();
         }
+    }
+
+    private static String sum(String text) {
+        var sum = new CRC32C();
+        sum.update(text.getBytes(StandardCharsets.UTF_8));
+        return Long.toHexString(sum.getValue());
     }
 }

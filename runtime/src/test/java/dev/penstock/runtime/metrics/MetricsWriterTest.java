@@ -179,6 +179,13 @@ class MetricsWriterTest {
         assertThat(line.loss()).isEqualTo(loss);
         assertThat(line.clipFactor()).isEqualTo(0.25);
         assertThat(line.stepMillis()).isNaN();
+
+        Files.delete(file);
+        Files.writeString(left, Files.readString(left).replace("0x1.0p2", "0x1.0p3"));
+        try (MetricsWriter writer = writer(file, 2)) {
+            writer.catchUp(left);
+        }
+        assertThat(file).as("of a damaged file").isEmptyFile();
     }
 
     @Test
