@@ -29,7 +29,6 @@ import dev.penstock.schedules.plan.work.TensorMeshes;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
@@ -220,10 +219,6 @@ public final class PlanCommand extends PenstockCommand {
         return bytes == 0 ? "-" : Quantities.bytes(bytes);
     }
 
-    private static String mebibytes(long bytes) {
-        return String.format(Locale.ROOT, "%.1f MiB", bytes / (double) (1 << 20));
-    }
-
     private int meshes(PlanRequest request) {
         List<TensorMeshes.Layout> layouts =
                 TensorMeshes.of(request.model(), request.bytes(), request.batch());
@@ -241,12 +236,12 @@ public final class PlanCommand extends PenstockCommand {
                             "%6d  %-16s  %-10s  %-10s  %s%n",
                             each.ranks(),
                             each.name(),
-                            mebibytes(Math.round(each.sentBytes())),
-                            mebibytes(Math.round(each.keptBytes())),
-                            mebibytes(Math.round(each.stateBytes())));
+                            Quantities.bytes(each.sentBytes()),
+                            Quantities.bytes(each.keptBytes()),
+                            Quantities.bytes(each.stateBytes()));
         }
         out().println();
-        for (int ranks : List.of(4, 16, 64)) {
+        for (int ranks : TensorMeshes.RANKS) {
             OptionalDouble from = TensorMeshes.rowsFrom(ranks);
             double least = from.orElse(0) * request.model().width();
             out().println(

@@ -19,7 +19,8 @@ import java.util.OptionalDouble;
  * and keeps of the activations all of what is not between two matrices on a line, a P-th on a mesh.
  */
 public final class TensorMeshes {
-    private static final List<Integer> RANKS = List.of(4, 16, 64);
+    /** How many shards the layouts have. */
+    public static final List<Integer> RANKS = List.of(4, 16, 64);
 
     private TensorMeshes() {}
 
