@@ -9,7 +9,7 @@ public final class Main {
     private Main() {}
 
     public static void main(String[] arguments) {
-        CommandLine commandLine = commandLine();
+        CommandLine commandLine = commandLine(arguments);
         int code;
         try {
             code = commandLine.execute(arguments);
@@ -19,9 +19,15 @@ public final class Main {
         System.exit(code);
     }
 
-    /** All commands with their error handling; a test sets its own writers on it. */
-    public static CommandLine commandLine() {
+    /**
+     * The commands with their error handling; a test sets its own writers on it.
+     *
+     * @param arguments what will be executed, when it is known: no other command is there then.
+     *     Without them, all are
+     */
+    public static CommandLine commandLine(String... arguments) {
         CommandLine commandLine = new CommandLine(new PenstockCli());
+        PenstockCli.commandsFor(arguments).forEach(commandLine::addSubcommand);
         commandLine.setCaseInsensitiveEnumValuesAllowed(true);
         commandLine.setUsageHelpAutoWidth(true);
         commandLine.setUsageHelpLongOptionsMaxWidth(32);

@@ -30,6 +30,8 @@ import dev.penstock.runtime.cli.train.EvaluateCommand;
 import dev.penstock.runtime.cli.train.GenerateCommand;
 import dev.penstock.runtime.cli.train.ServeCommand;
 import dev.penstock.runtime.cli.train.TrainCommand;
+import java.util.List;
+import java.util.Set;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -38,37 +40,6 @@ import picocli.CommandLine.Option;
         name = "penstock",
         description = "Trains GPTs through a pipeline of actors.",
         versionProvider = VersionProvider.class,
-        subcommands = {
-            InitCommand.class,
-            TrainCommand.class,
-            ChaosCommand.class,
-            EvaluateCommand.class,
-            GenerateCommand.class,
-            ServeCommand.class,
-            ScheduleCommand.class,
-            PlanCommand.class,
-            MemoryCommand.class,
-            TokenizerCommand.class,
-            DataCommand.class,
-            CheckpointCommand.class,
-            ModelCommand.class,
-            ConfigCommand.class,
-            NodeCommand.class,
-            LocalClusterCommand.class,
-            RunsCommand.class,
-            AttachCommand.class,
-            StopCommand.class,
-            PruneCommand.class,
-            RebalanceCommand.class,
-            UiCommand.class,
-            TopCommand.class,
-            ReportCommand.class,
-            ExportCommand.class,
-            CertsCommand.class,
-            DoctorCommand.class,
-            CompletionCommand.class,
-            ManCommand.class,
-        },
         footerHeading = "%nStart here:%n",
         footer = {
             "  penstock train sample-configs/quickstart.conf",
@@ -77,6 +48,41 @@ import picocli.CommandLine.Option;
             "  penstock config check sample-configs/quickstart.conf",
         })
 final class PenstockCli {
+    private static final List<Class<?>> COMMANDS =
+            List.of(
+                    InitCommand.class,
+                    TrainCommand.class,
+                    ChaosCommand.class,
+                    EvaluateCommand.class,
+                    GenerateCommand.class,
+                    ServeCommand.class,
+                    ScheduleCommand.class,
+                    PlanCommand.class,
+                    MemoryCommand.class,
+                    TokenizerCommand.class,
+                    DataCommand.class,
+                    CheckpointCommand.class,
+                    ModelCommand.class,
+                    ConfigCommand.class,
+                    NodeCommand.class,
+                    LocalClusterCommand.class,
+                    RunsCommand.class,
+                    AttachCommand.class,
+                    StopCommand.class,
+                    PruneCommand.class,
+                    RebalanceCommand.class,
+                    UiCommand.class,
+                    TopCommand.class,
+                    ReportCommand.class,
+                    ExportCommand.class,
+                    CertsCommand.class,
+                    DoctorCommand.class,
+                    CompletionCommand.class,
+                    ManCommand.class);
+
+    /** They speak of all the others. */
+    private static final Set<Class<?>> OF_ALL = Set.of(CompletionCommand.class, ManCommand.class);
+
     @Option(
             names = {"-h", "--help"},
             usageHelp = true,
@@ -90,4 +96,25 @@ final class PenstockCli {
             description = "Show the version and the commit it was built from.")
     @SuppressWarnings("unused") // picocli answers
     private boolean version;
+
+    /**
+     * The commands that a command line needs: the one that it names, or all of them. picocli reads
+     * every option of a command as it is added, which for all commands takes longer than the rest
+     * of a start.
+     */
+    static List<Class<?>> commandsFor(String... arguments) {
+        if (arguments.length == 0) {
+            return COMMANDS;
+        }
+        return COMMANDS.stream()
+                .filter(command -> nameOf(command).equals(arguments[0]))
+                .filter(command -> !OF_ALL.contains(command))
+                .findFirst()
+                .<List<Class<?>>>map(List::of)
+                .orElse(COMMANDS);
+    }
+
+    private static String nameOf(Class<?> command) {
+        return command.getAnnotation(Command.class).name();
+    }
 }

@@ -73,7 +73,8 @@ public final class Rehearsal {
     }
 
     private static int execute(List<String> words) {
-        return Main.commandLine().execute(words.toArray(String[]::new));
+        String[] arguments = words.toArray(String[]::new);
+        return Main.commandLine(arguments).execute(arguments);
     }
 
     private static void awaitListener(int port) throws IOException {

@@ -13,7 +13,7 @@ import picocli.CommandLine;
 public record Cli(int exitCode, String out, String err) {
 
     public static Cli run(String... arguments) {
-        return run(Main.commandLine(), arguments);
+        return run(Main.commandLine(arguments), arguments);
     }
 
     public static Cli run(CommandLine commandLine, String... arguments) {
@@ -25,7 +25,7 @@ public record Cli(int exitCode, String out, String err) {
 
     /** Runs it where somebody reads along; returns the exit code. */
     public static int run(Writer output, String... arguments) {
-        return execute(Main.commandLine(), output, output, arguments);
+        return execute(Main.commandLine(arguments), output, output, arguments);
     }
 
     private static int execute(
