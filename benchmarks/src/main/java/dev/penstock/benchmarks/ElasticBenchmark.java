@@ -16,7 +16,12 @@ import dev.penstock.schedules.simulate.MeasuredMeans;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ProfileLine;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
+import java.io.IOException;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -35,14 +40,16 @@ public final class ElasticBenchmark {
     private static final int SLOWER = 3;
     private static final int WAITS = 12;
 
-    /** So long that some steps pass until a process is there again. */
     private static final int LONG_WAITS = 30;
+
+    /** So long that some steps pass until a process is there again. */
+    private static final int SECONDS_TO_START = 15;
 
     private static final int WARM_UP = 8;
     private static final int COUNTED = 12;
     private static final int ADAPTS_UNTIL = 30;
     private static final int EACH = 8;
-    private static final List<Integer> KILLED = List.of(3, 4);
+    private static final List<Integer> KILLED = List.of(3, 4, 6, 1);
 
     private final PrintStream out;
 
@@ -75,12 +82,17 @@ public final class ElasticBenchmark {
     /** Steps of a run, each with the order that it followed. */
     private static final class Watcher implements RunListener {
         private final int ranks;
+        private final Runnable begun;
         private @Nullable Schedule order;
         private final List<StepReport> reports = new ArrayList<>();
         private final List<@Nullable Schedule> orders = new ArrayList<>();
 
-        Watcher(int ranks) {
+        /**
+         * @param begun is called after each step, when all processes have started
+         */
+        Watcher(int ranks, Runnable begun) {
             this.ranks = ranks;
+            this.begun = begun;
         }
 
         @Override
@@ -92,6 +104,7 @@ public final class ElasticBenchmark {
         public void onStep(StepReport report) {
             reports.add(report);
             orders.add(order);
+            begun.run();
         }
 
         List<Step> steps(RunAssembly assembly) {
@@ -209,6 +222,7 @@ public final class ElasticBenchmark {
                 1,
                 microBatches,
                 WARM_UP + COUNTED,
+                () -> {},
                 List.of("schedule.kind=1f1b", faults(slow(stages, "", factor))));
     }
 
@@ -221,6 +235,7 @@ public final class ElasticBenchmark {
                 2,
                 microBatches,
                 steps,
+                () -> {},
                 List.of(
                         "schedule.kind=wired-1f1b",
                         "schedule.wiring=" + wiring,
@@ -232,6 +247,36 @@ public final class ElasticBenchmark {
     // ---- deaths ---------------------------------------------------------------------------------
 
     private void deaths() {
+        String javaHome = System.getProperty("java.home");
+        try {
+            deaths(lateJava(javaHome).toString());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } finally {
+            System.setProperty("java.home", javaHome);
+        }
+    }
+
+    /** A Java installation whose JVMs begin late, as those on a machine that has to be found. */
+    private static Path lateJava(String javaHome) throws IOException {
+        Path late = Files.createTempDirectory("penstock-late-java-");
+        for (String part : List.of("conf", "lib")) {
+            Files.createSymbolicLink(late.resolve(part), Path.of(javaHome, part));
+        }
+        Path java = Files.createDirectory(late.resolve("bin")).resolve("java");
+        Files.writeString(
+                java,
+                """
+                #!/bin/sh
+                sleep %d
+                exec '%s/bin/java' "$@"
+                """
+                        .formatted(SECONDS_TO_START, javaHome));
+        Files.setPosixFilePermissions(java, PosixFilePermissions.fromString("rwx------"));
+        return late;
+    }
+
+    private void deaths(String late) {
         int stages = 2;
         int replicas = 4;
         List<String> faults = new ArrayList<>(slow(stages, "", LONG_WAITS));
@@ -245,6 +290,7 @@ public final class ElasticBenchmark {
                         replicas,
                         EACH * replicas,
                         killedIn(KILLED.size()),
+                        () -> System.setProperty("java.home", late),
                         List.of(
                                 "schedule.kind=wired-1f1b",
                                 "schedule.hold-more=2",
@@ -303,6 +349,7 @@ public final class ElasticBenchmark {
             int replicas,
             int microBatches,
             int steps,
+            Runnable begun,
             List<String> settings) {
         List<String> all =
                 new ArrayList<>(
@@ -317,7 +364,7 @@ public final class ElasticBenchmark {
         var setup =
                 new TrainingMeasurement.Setup(
                         name, shape(stages), steps, microBatches, microBatches, all);
-        var watcher = new Watcher(stages * replicas);
+        var watcher = new Watcher(stages * replicas, begun);
         return ShortRun.watched(setup, watcher, watcher::steps);
     }
 
