@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.runtime.config.reading.LayerList;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.ModelConfig;
@@ -43,7 +44,11 @@ public record ModelSection(
                         range = "[1, 1048576]",
                         doc = "size of a token's vector, a multiple of model.heads")
                 int width,
-        @Setting(is = "4", range = "[1, 10000]", doc = "transformer blocks") int layers,
+        @Setting(is = "4", range = "[1, 10000]", doc =
+                                "transformer blocks, all of the family's own kind, or the kind of"
+                                        + " each: dense, local(N), of retnet retention; \"2 x"
+                                        + " retention\" and \"3 x (local(N), dense)\" repeat")
+                LayerList layers,
         @Setting(is = "4", range = "[1, 65536]", doc = "attention heads of a block") int heads,
         @Setting(is = "true", doc = "the head uses the token embedding's weights") boolean tied,
         @Setting(
@@ -162,7 +167,7 @@ public record ModelSection(
         this(
                 context,
                 width,
-                layers,
+                LayerList.of(layers),
                 heads,
                 tied,
                 vocabulary,

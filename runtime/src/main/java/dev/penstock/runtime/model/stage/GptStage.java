@@ -242,7 +242,8 @@ public final class GptStage implements StageProgram {
     }
 
     private Attention attention(ShardShape ofShard, int block) {
-        RetentionShape retention = ofShard.retention();
+        int layer = role.firstLayer() + block;
+        RetentionShape retention = ofShard.like(layer).retention();
         if (retention != null) {
             requireWholeSequences(settings, "layers are retentions");
             return new Retention(
@@ -251,7 +252,7 @@ public final class GptStage implements StageProgram {
                     settings.shape().block().norm().epsilon(),
                     () -> buffers.stash().states(requireNonNull(current), block));
         }
-        AttentionShape shape = ofShard.attention(role.firstLayer() + block);
+        AttentionShape shape = ofShard.attention(layer);
         if (shape.bidirectional()) {
             requireWholeSequences(settings, "tokens see both ways");
             if (packed != null || batch.sliced()) {
@@ -797,7 +798,10 @@ public final class GptStage implements StageProgram {
         if (scratch == null) {
             return buffers.stash().gradients(unit).get(layer);
         }
-        Tensor rows = scratch.rows(0, buffers.shapes().of(unit.microBatch()).microBatchRows());
+        int columns = buffers.stash().queryKeyValues(unit).get(layer).columns();
+        Tensor rows =
+                Workspace.narrow(scratch, columns)
+                        .rows(0, buffers.shapes().of(unit.microBatch()).microBatchRows());
         if (packed != null || buffers.ring() != null) { // others write all of it
             kernels.zero(rows);
         }

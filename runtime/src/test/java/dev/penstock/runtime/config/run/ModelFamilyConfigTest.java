@@ -63,6 +63,7 @@ class ModelFamilyConfigTest {
                 "gpt2-variants",
                 "gpt3",
                 "retnet",
+                "retnet-mixed",
                 "bert-post-ln",
                 "bert-pre-ln"
             })
