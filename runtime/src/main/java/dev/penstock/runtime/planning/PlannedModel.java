@@ -254,7 +254,7 @@ public final class PlannedModel {
             HeadDesign heads = model.block().heads(layer);
             columns += heads.columns() + heads.outputColumns();
         }
-        return Math.max(1, columns / (4 * model.heads() * model.layers()));
+        return Math.max(1, Math.round(columns / (4f * model.heads() * model.layers())));
     }
 
     /** Of n keys at most, a query sees {@code n - n^2 / 2T} on average. */

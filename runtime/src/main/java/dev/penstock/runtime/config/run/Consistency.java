@@ -243,14 +243,6 @@ final class Consistency {
         if (shape().stream().noneMatch(shape -> shape.block().retains())) {
             return;
         }
-        DataSection.Packing packing = config.data().packing();
-        require(
-                packing == DataSection.Packing.NONE || packing.apart(),
-                "none, padded or lengths where model.family = retnet: the state goes on to the end of a row, over the borders of documents",
-                packing.word(),
-                "give each document a row of its own",
-                "data.packing",
-                "model.family");
         require(
                 config.parallel().context() == 1,
                 "1 where model.family = retnet: the state does not pass from part to part yet",

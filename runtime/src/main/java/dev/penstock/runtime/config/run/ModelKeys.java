@@ -215,7 +215,7 @@ final class ModelKeys {
     }
 
     /** Returns the word for the kind of a layer: {@code dense}, {@code local(N)}, {@code retention}. */
-    static String kind(BlockDesign block, int layer) {
+    private static String kind(BlockDesign block, int layer) {
         return block.retains(layer)
                 ? LayerList.RETENTION
                 : block.window(layer) == BlockDesign.ALL
@@ -281,7 +281,7 @@ final class ModelKeys {
     }
 
     /** Returns the kind of each layer. */
-    private static List<String> kinds(ModelShape shape) {
+    static List<String> kinds(ModelShape shape) {
         return IntStream.range(0, shape.layers())
                 .mapToObj(layer -> kind(shape.block(), layer))
                 .toList();

@@ -5,7 +5,10 @@ import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.StageRole;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -201,6 +204,31 @@ public record ModelSection(
      */
     public ModelShape shape(int tokens) {
         return ModelKeys.shape(this, vocabularyOr(tokens));
+    }
+
+    /**
+     * The kinds of layers that each stage has, for people; empty where all layers of the model are
+     * alike.
+     */
+    public static Optional<String> kindsOfStages(ModelShape shape, StagePartition partition) {
+        List<String> kinds = ModelKeys.kinds(shape);
+        if (kinds.stream().distinct().count() == 1) {
+            return Optional.empty();
+        }
+        List<String> stages = new ArrayList<>();
+        for (int stage = 0; stage < partition.stages(); stage++) {
+            StageRole role = partition.role(stage);
+            List<String> own =
+                    kinds.subList(role.firstLayer(), role.firstLayer() + role.layers());
+            stages.add(
+                    "stage %d: %s"
+                            .formatted(
+                                    stage,
+                                    own.isEmpty()
+                                            ? "none"
+                                            : String.join(", ", LayerList.brief(own))));
+        }
+        return Optional.of(String.join("; ", stages));
     }
 
     /** The model as its checkpoints describe it, with all that {@link #from} says besides. */

@@ -122,9 +122,14 @@ public record BlockDesign(
         return heads.retention() != null && (windows.isEmpty() || windows.contains(RETAINED));
     }
 
+    /** Returns whether any layer attends, and so needs the keys and values of earlier tokens. */
+    public boolean attends() {
+        return heads.retention() == null || !windows.isEmpty();
+    }
+
     /** Returns whether some layers retain and others attend. */
     public boolean isMixed() {
-        return retains() && !windows.isEmpty();
+        return retains() && attends();
     }
 
     /** Returns the heads of a layer. */
