@@ -49,8 +49,7 @@ class SpeedModelTest {
 
     private static SpeedModel model(Integer... layers) {
         int all = Arrays.stream(layers).mapToInt(n -> n).sum();
-        return model(
-                ModelShape.gpt2(2, 2, 96, all, 3, true), new StagePartition(List.of(layers)));
+        return model(ModelShape.gpt2(2, 2, 96, all, 3, true), new StagePartition(List.of(layers)));
     }
 
     private static SpeedModel model(ModelShape shape, StagePartition partition) {
@@ -135,8 +134,7 @@ class SpeedModelTest {
         StagePartition now = first;
         for (int look = 0; look < 4; look++) {
             SpeedModel model = model(shape, now);
-            now =
-                    model.propose(taking(shape, now), model.anyLayers()).partition();
+            now = model.propose(taking(shape, now), model.anyLayers()).partition();
         }
 
         assertThat(nanos(shape, now)).isLessThan(nanos(shape, first));
@@ -153,8 +151,7 @@ class SpeedModelTest {
                 64,
                 96,
                 kinds.size(),
-                new BlockDesign(
-                        NormDesign.GPT2, heads, Biases.NONE, Activation.GEGLU, 128, kinds),
+                new BlockDesign(NormDesign.GPT2, heads, Biases.NONE, Activation.GEGLU, 128, kinds),
                 new Positions.Rotary(64, 10_000, Optional.empty(), true),
                 true);
     }

@@ -86,8 +86,8 @@ class JoiningTextsTest {
         ModelShape shape = new GoldenFamily(family).shape();
         var limits = new JoiningTexts.Limits(3, 3, 16, 16);
         var texts = new JoiningTexts(shape, 1, 8, limits);
-        var longest = new TextRequest(
-                        new int[] {1, 2}, 14, Sampling.greedy(), 0, OptionalInt.empty());
+        var longest =
+                new TextRequest(new int[] {1, 2}, 14, Sampling.greedy(), 0, OptionalInt.empty());
         texts.submit(
                 List.of(longest, longest, longest),
                 _ -> new Heard(new CopyOnWriteArrayList<>(), new CompletableFuture<>()));

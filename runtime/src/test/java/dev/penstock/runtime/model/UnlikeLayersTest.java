@@ -44,16 +44,14 @@ class UnlikeLayersTest {
 
     @ParameterizedTest(name = "{0} on {1}")
     @CsvSource({"gpt2-variants, CPU", "gpt2-variants, REFERENCE", "llama, CPU", "retnet, CPU"})
-    void aWindowOfTheWholeSequenceGivesTheBitsOfNone(
-            String family, DeviceSettings.Kind kind) {
+    void aWindowOfTheWholeSequenceGivesTheBitsOfNone(String family, DeviceSettings.Kind kind) {
         ModelShape shape = TinyFamilies.shape(family);
         ModelShape dense = windows(shape, all(shape, BlockDesign.ALL));
         for (List<Integer> slices : List.of(List.of(64), List.of(16, 48))) {
             Map<String, Object> bits = bits(dense, slices, kind);
 
             assertThat(bits(windows(shape, all(shape, CONTEXT)), slices, kind)).isEqualTo(bits);
-            assertThat(bits(windows(shape, all(shape, 3 * CONTEXT)), slices, kind))
-                    .isEqualTo(bits);
+            assertThat(bits(windows(shape, all(shape, 3 * CONTEXT)), slices, kind)).isEqualTo(bits);
             assertThat(bits(windows(shape, all(shape, CONTEXT - 1)), slices, kind))
                     .isNotEqualTo(bits);
         }

@@ -75,8 +75,7 @@ class PlannedModelTest {
                                 layers = ["2 x (retention, local(128))", "2 x dense"] }
                         """
                                 .formatted(Files.writeString(folder.resolve("a.txt"), "words")));
-        ModelShape shape =
-                ConfigLoader.load(run, List.of()).model().shape(256);
+        ModelShape shape = ConfigLoader.load(run, List.of()).model().shape(256);
 
         var planned = new PlannedModel(problems).read(run.toString()).orElseThrow();
 
@@ -88,8 +87,7 @@ class PlannedModelTest {
             double window = windows.get(layer);
             double seen = window - window * window / 2048;
             double attention = 12 * planned.queryColumns() * seen;
-            double own =
-                    shape.layerFlopsPerToken(layer) - 6.0 * shape.layerMatrixParameters(layer);
+            double own = shape.layerFlopsPerToken(layer) - 6.0 * shape.layerMatrixParameters(layer);
             // of a retention the window is full: the first tokens of a sequence cost as much
             double expected = shape.block().retains(layer) ? own * seen / window : own;
             assertThat(attention).as("layer %d", layer).isCloseTo(expected, withinPercentage(2));

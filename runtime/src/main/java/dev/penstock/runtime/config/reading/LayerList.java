@@ -55,8 +55,7 @@ public record LayerList(int count, List<String> entries, List<String> kinds) {
     public static Optional<LayerList> of(List<String> entries) {
         List<String> kinds = new ArrayList<>();
         boolean sound =
-                entries.stream()
-                        .allMatch(e -> e.length() <= LONGEST && add(e.strip(), kinds));
+                entries.stream().allMatch(e -> e.length() <= LONGEST && add(e.strip(), kinds));
         return sound && !kinds.isEmpty()
                 ? Optional.of(new LayerList(kinds.size(), entries, kinds))
                 : Optional.empty();

@@ -214,7 +214,9 @@ final class ModelKeys {
         return kind.equals(LayerList.DENSE) ? BlockDesign.ALL : Integer.parseInt(local.group(1));
     }
 
-    /** Returns the word for the kind of a layer: {@code dense}, {@code local(N)}, {@code retention}. */
+    /**
+     * Returns the word for the kind of a layer: {@code dense}, {@code local(N)}, {@code retention}.
+     */
     private static String kind(BlockDesign block, int layer) {
         return block.retains(layer)
                 ? LayerList.RETENTION
@@ -291,9 +293,10 @@ final class ModelKeys {
     static boolean isSame(Object given, Object told) {
         if (given instanceof List<?> some && told instanceof List<?> others) {
             Optional<List<String>> kinds = kinds(some);
-            return kinds.isPresent() && kinds.equals(kinds(others)) || some.size() == others.size()
-                    && IntStream.range(0, some.size())
-                            .allMatch(i -> isSame(some.get(i), others.get(i)));
+            return kinds.isPresent() && kinds.equals(kinds(others))
+                    || some.size() == others.size()
+                            && IntStream.range(0, some.size())
+                                    .allMatch(i -> isSame(some.get(i), others.get(i)));
         }
         if (told instanceof Number) {
             try { // text too: so numbers come from the environment

@@ -47,7 +47,10 @@ public record ModelSection(
                         range = "[1, 1048576]",
                         doc = "size of a token's vector, a multiple of model.heads")
                 int width,
-        @Setting(is = "4", range = "[1, 10000]", doc =
+        @Setting(
+                        is = "4",
+                        range = "[1, 10000]",
+                        doc =
                                 "transformer blocks, all of the family's own kind, or the kind of"
                                         + " each: dense, local(N), of retnet retention; \"2 x"
                                         + " retention\" and \"3 x (local(N), dense)\" repeat")
@@ -218,8 +221,7 @@ public record ModelSection(
         List<String> stages = new ArrayList<>();
         for (int stage = 0; stage < partition.stages(); stage++) {
             StageRole role = partition.role(stage);
-            List<String> own =
-                    kinds.subList(role.firstLayer(), role.firstLayer() + role.layers());
+            List<String> own = kinds.subList(role.firstLayer(), role.firstLayer() + role.layers());
             stages.add(
                     "stage %d: %s"
                             .formatted(

@@ -70,9 +70,7 @@ public record PassingActivations(
 
     @Nullable Tensor attendedFactor(int block, int rows, int columns) {
         Tensor own = of(attendedFactor, block, ATTENTION_OUTPUT, rows);
-        return own == null || own.columns() == columns
-                ? own
-                : Carver.factorIn(own, columns);
+        return own == null || own.columns() == columns ? own : Carver.factorIn(own, columns);
     }
 
     @Nullable Tensor norm2(int block, int own) {

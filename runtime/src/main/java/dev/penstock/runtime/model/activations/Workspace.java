@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  * @param dAttended gradients of attention's output {@code [n, hk/T]} of the widest layer, in the
  *     memory of {@code dModel}, which is not read any more when that is written
  * @param dHidden gradients of what leaves the activation of the MLP {@code [n, f/T]}
- * @param dQueryKeyValue of the unit {@code [n, (h+2g)k/T]}, of the widest layer; null where the unit's rows can be used
- *     in place
+ * @param dQueryKeyValue of the unit {@code [n, (h+2g)k/T]}, of the widest layer; null where the
+ *     unit's rows can be used in place
  * @param halves room for one rounded gradient at a time, see {@link #rounded}; null where gradients
  *     are kept in F32
  * @param dStream the residual stream's gradient {@code [n', d]}, n' of {@link ShardShape#ownRows};

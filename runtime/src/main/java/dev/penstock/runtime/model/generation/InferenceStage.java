@@ -228,12 +228,7 @@ public final class InferenceStage implements StageProgram {
                                 texts.keptTokens(),
                                 whole.like(layer).queryKeyValueColumns());
         return new TextAttention(
-                kernels,
-                multiply,
-                window(whole.attention(layer)),
-                grid(shape),
-                this::rows,
-                kept);
+                kernels, multiply, window(whole.attention(layer)), grid(shape), this::rows, kept);
     }
 
     private Attention retention(RetentionShape retention, int block) {

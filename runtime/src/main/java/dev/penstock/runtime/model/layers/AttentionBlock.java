@@ -230,8 +230,7 @@ final class AttentionBlock {
         if (MicroBatchRows.adjacent(dQkv, blocks)) {
             return MicroBatchRows.of(dQkv, blocks);
         }
-        Tensor gathered =
-                Workspace.narrow(requireNonNull(work.dQueryKeyValue()), dQkv.columns());
+        Tensor gathered = Workspace.narrow(requireNonNull(work.dQueryKeyValue()), dQkv.columns());
         MicroBatchRows.gather(kernels, dQkv, blocks, gathered);
         return gathered;
     }

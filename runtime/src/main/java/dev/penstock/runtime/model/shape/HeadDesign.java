@@ -50,9 +50,7 @@ public record HeadDesign(
 
     /** Returns the same heads of softmax attention, whose values have as many columns as keys. */
     HeadDesign attending() {
-        return retention == null
-                ? this
-                : new HeadDesign(queries, keys, size, norms, scaledByLayer);
+        return retention == null ? this : new HeadDesign(queries, keys, size, norms, scaledByLayer);
     }
 
     /** Returns the columns of all queries. */

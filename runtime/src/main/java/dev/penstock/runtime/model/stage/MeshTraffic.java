@@ -147,9 +147,9 @@ public final class MeshTraffic {
         /** A block that runs again lacks its last product. */
         long again(List<Integer> blocks) {
             return blocks.stream()
-                    .flatMap(layer -> products(layer).subList(0, 3).stream())
-                    .mapToLong(Product::multiply)
-                    .sum()
+                            .flatMap(layer -> products(layer).subList(0, 3).stream())
+                            .mapToLong(Product::multiply)
+                            .sum()
                     + blocks.size() * 2 * norm(rows);
         }
 

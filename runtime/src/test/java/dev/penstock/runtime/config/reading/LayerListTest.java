@@ -18,8 +18,16 @@ class LayerListTest {
                 .containsExactly("dense", "local(8)", "local(8)", "retention");
         assertThat(kinds("2 x (dense, 2 x (local(3), retention))"))
                 .containsExactly(
-                        "dense", "local(3)", "retention", "local(3)", "retention",
-                        "dense", "local(3)", "retention", "local(3)", "retention");
+                        "dense",
+                        "local(3)",
+                        "retention",
+                        "local(3)",
+                        "retention",
+                        "dense",
+                        "local(3)",
+                        "retention",
+                        "local(3)",
+                        "retention");
     }
 
     @ParameterizedTest

@@ -149,9 +149,7 @@ class ModelFamilyConfigTest {
 
     @Test
     void whatARetNetCannotDoIsRefusedWithTheReason() {
-        assertThat(
-                        problems(
-                                "model.family = retnet, parallel.context = 2, device.kind = cuda"))
+        assertThat(problems("model.family = retnet, parallel.context = 2, device.kind = cuda"))
                 .contains("the state does not pass from part to part yet")
                 .contains("GPUs do not have its kernels yet");
         assertThat(problems("model { family = retnet, attention = [\"local(8)\"] }"))
