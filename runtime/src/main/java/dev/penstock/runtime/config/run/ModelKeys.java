@@ -293,10 +293,12 @@ final class ModelKeys {
     static boolean isSame(Object given, Object told) {
         if (given instanceof List<?> some && told instanceof List<?> others) {
             Optional<List<String>> kinds = kinds(some);
-            return kinds.isPresent() && kinds.equals(kinds(others))
-                    || some.size() == others.size()
-                            && IntStream.range(0, some.size())
-                                    .allMatch(i -> isSame(some.get(i), others.get(i)));
+            if (kinds.isPresent()) {
+                return kinds.equals(kinds(others));
+            }
+            return some.size() == others.size()
+                    && IntStream.range(0, some.size())
+                            .allMatch(i -> isSame(some.get(i), others.get(i)));
         }
         if (told instanceof Number) {
             try { // text too: so numbers come from the environment
