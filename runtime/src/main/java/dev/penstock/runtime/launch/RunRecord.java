@@ -223,7 +223,7 @@ public final class RunRecord implements AutoCloseable {
                 .emulatedWords(config.grid().ranks())
                 .ifPresent(words -> lines.add("emulated links: " + words));
         ModelSection.kindsOfStages(shape, assembly.model().partition())
-                .ifPresent(words -> lines.add("layers: " + words));
+                .ifPresent(words -> lines.add("kinds of layers: " + words));
         RankGrid grid = assembly.plan().grid();
         if (!grid.isPipelineAlone()) {
             lines.add(
