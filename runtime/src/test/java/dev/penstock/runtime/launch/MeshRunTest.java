@@ -67,22 +67,6 @@ class MeshRunTest {
         assertThat(ended.peakBytes()).isEqualTo(planned(meshed));
     }
 
-    /** What a block sends follows from its own columns. */
-    @ParameterizedTest
-    @ValueSource(strings = {PLANE, CUBE})
-    void layersOfUnlikeKindsLieOnAMeshToo(String layout) throws IOException {
-        String model =
-                "model={family=retnet, heads=4, hidden=64, tied=false, layers=[retention, \"local(12)\", retention, dense]}";
-        Trained one = run("pipeline.stages=1", model).complete();
-        Training meshed = run("pipeline.stages=2", layout, model, "schedule.recompute=[0, 3]");
-
-        Trained ended = meshed.complete();
-
-        assertClose(ended, one);
-        assertThat(sentAsPredicted(ended).toString()).contains("tensor sums");
-        assertThat(ended.peakBytes()).isEqualTo(planned(meshed));
-    }
-
     @Test
     void overTheDataPlaneTheBitsAreThoseInSharedMemory() throws IOException {
         Trained shared = small().complete();

@@ -14,15 +14,14 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.BatchShape;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.HeadChunk;
+import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.schedules.ir.Op;
 import java.util.List;
-import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * The bytes that a rank on a mesh of tensor shards sends to the others in a training step,
@@ -73,7 +72,11 @@ public final class MeshTraffic {
     private long sent(Op.Compute op) {
         StageRole role = settings.role(op.stage(), place);
         var unit = new Unit(settings.shape(role), role, op.unit().slice());
-        List<Integer> again = unit.layers().filter(settings.recomputedBlocks()::contains).toList();
+        int again =
+                Math.toIntExact(
+                        IntStream.range(role.firstLayer(), role.firstLayer() + role.layers())
+                                .filter(settings.recomputedBlocks()::contains)
+                                .count());
         return switch (op) {
             case Op.Forward _ -> unit.forward();
             case Op.Recompute _ ->
@@ -93,6 +96,7 @@ public final class MeshTraffic {
         private final int slice;
         private final int rows;
         private final ModelShape model;
+        private final HeadDesign heads;
 
         Unit(ShardShape shape, StageRole role, int slice) {
             this.shape = shape;
@@ -100,18 +104,13 @@ public final class MeshTraffic {
             this.slice = slice;
             rows = batch.rows(slice);
             model = shape.model();
+            heads = model.block().heads();
         }
 
-        Stream<Integer> layers() {
-            return IntStream.range(role.firstLayer(), role.firstLayer() + role.layers()).boxed();
-        }
-
-        private List<Product> products(int layer) {
-            ShardShape own = shape.like(layer);
-            int outputs = model.block().heads(layer).outputColumns();
+        private List<Product> products() {
             return List.of(
-                    inward(own.queryKeyValueColumns()),
-                    outward(rows, outputs, own.outputColumns()),
+                    inward(shape.queryKeyValueColumns()),
+                    outward(rows, heads.outputColumns(), shape.outputColumns()),
                     inward(shape.hiddenColumns()),
                     mlpOutput());
         }
@@ -138,34 +137,28 @@ public final class MeshTraffic {
         }
 
         long forward() {
-            return ofBlocks(Product::multiply)
-                    + role.layers() * 2 * norm(rows)
+            long block = products().stream().mapToLong(Product::multiply).sum() + 2 * norm(rows);
+            return role.layers() * block
                     + (role.first() ? embedding() : 0)
                     + (role.last() ? norm(rows) : 0);
         }
 
         /** A block that runs again lacks its last product. */
-        long again(List<Integer> blocks) {
-            return blocks.stream()
-                            .flatMap(layer -> products(layer).subList(0, 3).stream())
-                            .mapToLong(Product::multiply)
-                            .sum()
-                    + blocks.size() * 2 * norm(rows);
-        }
-
-        private long ofBlocks(ToLongFunction<Product> bytes) {
-            return layers().flatMap(layer -> products(layer).stream()).mapToLong(bytes).sum();
+        long again(int blocks) {
+            long products = products().subList(0, 3).stream().mapToLong(Product::multiply).sum();
+            return blocks * (products + 2 * norm(rows));
         }
 
         long backwardInput() {
-            return ofBlocks(Product::backwardInput)
-                    + role.layers() * 2 * norm(rows)
+            long block =
+                    products().stream().mapToLong(Product::backwardInput).sum() + 2 * norm(rows);
+            return role.layers() * block
                     + (role.first() ? embeddingGradient() : 0)
                     + (role.last() ? head() : 0);
         }
 
         long backwardWeight() {
-            return ofBlocks(Product::backwardWeight);
+            return role.layers() * products().stream().mapToLong(Product::backwardWeight).sum();
         }
 
         private long head() {
