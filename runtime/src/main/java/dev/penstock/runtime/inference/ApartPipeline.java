@@ -139,15 +139,17 @@ public record ApartPipeline(
 
     private long bytes(StageRole role, JoiningTexts texts) {
         long weights =
-                role.layers() * shape.layerParameters()
+                shape.layerParameters(role.firstLayer(), role.layers())
                         + (role.first() ? shape.embeddingParameters() : 0)
                         + (role.last() ? shape.headParameters() + table() : 0);
-        HeadDesign heads = shape.block().heads();
-        long perBlock =
-                heads.retention() == null
-                        ? (long) texts.keptTokens() * heads.columns()
-                        : (long) texts.texts() * heads.stateColumns();
-        long kept = role.layers() * perBlock;
+        long kept = 0;
+        for (int i = 0; i < role.layers(); i++) {
+            HeadDesign heads = shape.block().heads(role.firstLayer() + i);
+            kept +=
+                    heads.retention() == null
+                            ? (long) texts.keptTokens() * heads.columns()
+                            : (long) texts.texts() * heads.stateColumns();
+        }
         long rows = texts.sliceRows().getFirst();
         long activations = rows * shape.width() * (ACTIVATIONS + BOUNDARIES);
         long logits = role.last() ? (long) texts.texts() * shape.vocabulary() : 0;

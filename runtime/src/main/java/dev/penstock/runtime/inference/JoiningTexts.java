@@ -57,7 +57,8 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
      * @param waiting texts in the queue
      * @param tokens of a text with its prompt
      * @param kept tokens of all texts whose keys and values have room at a time, at least {@code
-     *     tokens}; a text takes room for its whole length when it begins to grow
+     *     tokens}; a text takes room for its whole length when it begins to grow; without effect
+     *     where no layer attends
      */
     public record Limits(int together, int waiting, int tokens, int kept) {
         public Limits {
@@ -134,7 +135,10 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
         places = each * microBatches;
         int slice = Math.min(sliceTokens, Math.min(shape.context(), limits.tokens()));
         rows = Math.min(each * slice, PROMPT_SLICES * slice + each);
-        room = KeptRoom.of(places, cachedTokens(), limits.kept());
+        room =
+                shape.block().attends()
+                        ? KeptRoom.of(places, cachedTokens(), limits.kept())
+                        : KeptRoom.of(places, 1, places);
         nextNumber = new int[places];
         Arrays.setAll(nextNumber, place -> place);
     }
@@ -204,7 +208,8 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
     }
 
     private int kept(Text text) {
-        return FeedPlan.cachedTokens(shape, text.tokens.length);
+        // a state is as large for every text, and has its place with it
+        return shape.block().attends() ? FeedPlan.cachedTokens(shape, text.tokens.length) : 1;
     }
 
     /** Returns whether the stages have been built and their first pass has begun. */
@@ -239,7 +244,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
 
     /** Returns how many tokens have their room for keys and values taken by texts. */
     public synchronized int taken() {
-        return room.taken();
+        return shape.block().attends() ? room.taken() : 0;
     }
 
     /** Returns how many texts wait for a place. */
@@ -273,7 +278,7 @@ public final class JoiningTexts implements TextFeed, AutoCloseable {
 
     @Override
     public int keptTokens() {
-        return room.tokens();
+        return shape.block().attends() ? room.tokens() : 0;
     }
 
     @Override

@@ -100,7 +100,7 @@ public final class ConfiguredModel {
                         precision(config.device()),
                         optimizer,
                         seed,
-                        config.schedule().recompute().blocks(section.layers()),
+                        config.schedule().recompute().blocks(section.layers().count()),
                         config.grid(),
                         config.zero(),
                         config.parallel().sequence(),

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.actors.spi.StepTokens;
+import dev.penstock.runtime.config.run.ModelSection;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.dashboard.DashboardServer;
 import dev.penstock.runtime.events.EventLog;
@@ -221,6 +222,8 @@ public final class RunRecord implements AutoCloseable {
         config.dataPlane()
                 .emulatedWords(config.grid().ranks())
                 .ifPresent(words -> lines.add("emulated links: " + words));
+        ModelSection.kindsOfStages(shape, assembly.model().partition())
+                .ifPresent(words -> lines.add("kinds of layers: " + words));
         RankGrid grid = assembly.plan().grid();
         if (!grid.isPipelineAlone()) {
             lines.add(
@@ -325,6 +328,8 @@ public final class RunRecord implements AutoCloseable {
         environment.put("data", assembly.data().description());
         ConfiguredModel.tuningWords(config)
                 .ifPresent(words -> environment.put("fine-tuning", words));
+        ModelSection.kindsOfStages(assembly.model().shape(), assembly.model().partition())
+                .ifPresent(words -> environment.put("layers of stages", words));
         return environment;
     }
 

@@ -2,6 +2,7 @@ package dev.penstock.runtime.memory;
 
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.reading.Problem;
+import dev.penstock.runtime.config.reading.LayerList;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
@@ -95,7 +96,8 @@ public record MemoryChoices(
             Function<LoadedConfig, MemoryProof> prover,
             Rates rates,
             long limit,
-            boolean larger) {
+            boolean larger,
+            LayerList layers) {
         MemoryProof proof(List<String> settings) {
             return prover.apply(reader.apply(settings));
         }
@@ -113,7 +115,7 @@ public record MemoryChoices(
             Function<LoadedConfig, MemoryProof> prover,
             Rates rates,
             long limit) {
-        return of(new Work(reader, prover, rates, limit, true));
+        return of(work(reader, prover, rates, limit, true));
     }
 
     /** Returns the ways in which the model as it is fits, the fastest first. */
@@ -122,11 +124,21 @@ public record MemoryChoices(
             Function<LoadedConfig, MemoryProof> prover,
             Rates rates,
             long limit) {
-        return of(new Work(reader, prover, rates, limit, false))
+        return of(work(reader, prover, rates, limit, false))
                 .possible()
                 .filter(Possible::fits)
                 .sorted((a, b) -> Long.compare(a.stepNanos(), b.stepNanos()))
                 .toList();
+    }
+
+    private static Work work(
+            Function<List<String>, LoadedConfig> reader,
+            Function<LoadedConfig, MemoryProof> prover,
+            Rates rates,
+            long limit,
+            boolean larger) {
+        LayerList layers = reader.apply(List.of()).config().model().layers();
+        return new Work(reader, prover, rates, limit, larger, layers);
     }
 
     private static MemoryChoices of(Work work) {
@@ -212,7 +224,8 @@ public record MemoryChoices(
 
     private static long parameters(MemoryProof proof, int layers) {
         ModelShape shape = proof.sizes().shape();
-        return shape.parameters() + (layers - shape.layers()) * shape.layerParameters();
+        long block = shape.layerParameters(0, shape.layers()) / shape.layers();
+        return shape.parameters() + (layers - shape.layers()) * block;
     }
 
     /**
@@ -260,7 +273,7 @@ public record MemoryChoices(
 
     private static long heldBytes(Work work, MemoryWay way, int layers) {
         List<String> settings = new ArrayList<>(way.settings().apply(layers));
-        settings.add("model.layers=" + layers);
+        settings.add("model.layers=" + work.layers.ofCount(layers).setting());
         return way.isFit()
                 ? ActivationFit.leastBytes(work.reader.apply(settings), work.prover)
                 : work.proof(settings).held().largest();

@@ -98,7 +98,7 @@ final class StepCosts implements CostModel {
         long table = (long) shape.vocabulary() * shape.width();
         long positions = (long) shape.addedRows() * shape.width();
         return Float.BYTES
-                * (role.layers() * shape.layerParameters()
+                * (shape.layerParameters(role.firstLayer(), role.layers())
                         + (role.first() ? table + positions : 0)
                         + (role.last() && !(shape.tied() && role.first()) ? table : 0));
     }

@@ -21,7 +21,6 @@ import dev.penstock.schedules.plan.work.TrainedShape;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -217,21 +216,18 @@ public final class PlannedModel {
     /**
      * Returns the sizes of a model. Heads of a retention count as such of attention that have as
      * many parameters and as many columns to keep, in a window of as many products as the state
-     * costs: a slice costs the same wherever it lies, but for the first tokens.
+     * costs: a slice costs the same wherever it lies, but for the first tokens. Where other layers
+     * attend, all count as heads of their mean size, in windows of as many products as each costs.
      */
     public static dev.penstock.schedules.plan.work.ModelShape of(ModelShape model) {
         BlockDesign block = model.block();
         HeadDesign heads = block.heads();
-        boolean retains = heads.retention() != null;
-        int size =
-                retains
-                        ? (heads.columns() + heads.outputColumns()) / (4 * heads.queries())
-                        : heads.size();
+        int size = block.retains() ? meanSize(model) : heads.size();
         List<Integer> windows =
-                retains
-                        ? Collections.nCopies(
-                                model.layers(),
-                                Math.max(1, heads.stateColumns() / (heads.queries() * size)))
+                block.retains()
+                        ? IntStream.range(0, model.layers())
+                                .mapToObj(layer -> window(model, layer, size))
+                                .toList()
                         : block.hasWindows() ? block.windows() : List.of();
         return new dev.penstock.schedules.plan.work.ModelShape(
                 model.layers(),
@@ -245,11 +241,34 @@ public final class PlannedModel {
                         size,
                         block.hidden(),
                         block.activation().parts(),
-                        model.layerParameters() - model.layerMatrixParameters(),
+                        model.layerParameters(0) - model.layerMatrixParameters(0),
                         windows,
                         block.encoder() != null),
                 model.addedRows(),
                 model.headVectorParameters());
+    }
+
+    private static int meanSize(ModelShape model) {
+        int columns = 0;
+        for (int layer = 0; layer < model.layers(); layer++) {
+            HeadDesign heads = model.block().heads(layer);
+            columns += heads.columns() + heads.outputColumns();
+        }
+        return Math.max(1, Math.round(columns / (4f * model.heads() * model.layers())));
+    }
+
+    /** Of n keys at most, a query sees {@code n - n^2 / 2T} on average. */
+    private static int window(ModelShape model, int layer, int size) {
+        HeadDesign heads = model.block().heads(layer);
+        if (heads.retention() != null) {
+            return Math.max(1, heads.stateColumns() / (heads.queries() * size));
+        }
+        double context = model.context();
+        int own = model.block().window(layer);
+        double keys = own == BlockDesign.ALL ? context : Math.min(own, context);
+        double seen = (keys - keys * keys / (2 * context)) * heads.size() / size;
+        double rest = Math.max(0, 1 - 2 * seen / context);
+        return (int) Math.max(1, Math.round(context * (1 - Math.sqrt(rest))));
     }
 
     private Optional<ModelShape> ofSizes(String text) {

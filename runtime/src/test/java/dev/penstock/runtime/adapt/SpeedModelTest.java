@@ -1,10 +1,18 @@
 package dev.penstock.runtime.adapt;
 
+import static dev.penstock.runtime.model.shape.RetentionDesign.Decay.USUAL;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.BlockDesign.Activation;
+import dev.penstock.runtime.model.shape.BlockDesign.Biases;
 import dev.penstock.runtime.model.shape.FineTuning;
+import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.NormDesign;
+import dev.penstock.runtime.model.shape.Positions;
+import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.schedules.generate.Generators;
@@ -16,8 +24,10 @@ import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.ProfileLine;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** Layers of equal work, of which head and embedding cost next to nothing. */
@@ -38,17 +48,19 @@ class SpeedModelTest {
             };
 
     private static SpeedModel model(Integer... layers) {
+        int all = Arrays.stream(layers).mapToInt(n -> n).sum();
+        return model(ModelShape.gpt2(2, 2, 96, all, 3, true), new StagePartition(List.of(layers)));
+    }
+
+    private static SpeedModel model(ModelShape shape, StagePartition partition) {
         Schedule order =
                 Lowering.lower(
                         Generators.generate(
-                                "1f1b", PipelineShape.of(layers.length, MICRO_BATCHES)));
+                                "1f1b", PipelineShape.of(partition.stages(), MICRO_BATCHES)));
         return new SpeedModel(
                 new SpeedModel.Order("1f1b", List.of(), order, InFlight.auto(order)),
-                new StagePartition(List.of(layers)),
-                new TrainedParts(
-                        ModelShape.gpt2(
-                                2, 2, 96, Arrays.stream(layers).mapToInt(n -> n).sum(), 3, true),
-                        FineTuning.FULL),
+                partition,
+                new TrainedParts(shape, FineTuning.FULL),
                 true,
                 NO_OTHERS,
                 (costs, _) -> costs,
@@ -105,5 +117,68 @@ class SpeedModelTest {
         double lost = found.nanosNow() - usual;
         double back = found.nanosNow() - found.nanosThen();
         assertThat(back / lost).isBetween(0.8, 0.91);
+    }
+
+    /**
+     * Half of the layers attend, half retain, and attention takes three times as long as its FLOPs
+     * say. What the ranks took moves the border until no other one would be faster.
+     */
+    @Test
+    void theBorderBetweenUnlikeLayersFollowsWhatTheyTake() {
+        List<Integer> kinds = new ArrayList<>(Collections.nCopies(6, BlockDesign.RETAINED));
+        kinds.addAll(Collections.nCopies(6, BlockDesign.ALL));
+        ModelShape shape = unlike(kinds);
+        StagePartition first = StagePartition.byFlops(shape, 2);
+        assertThat(first.layersPerStage()).containsExactly(5, 7); // a retention has more products
+
+        StagePartition now = first;
+        for (int look = 0; look < 4; look++) {
+            SpeedModel model = model(shape, now);
+            now = model.propose(taking(shape, now), model.anyLayers()).partition();
+        }
+
+        assertThat(nanos(shape, now)).isLessThan(nanos(shape, first));
+        for (int border = 1; border < 12; border++) {
+            StagePartition other = new StagePartition(List.of(border, 12 - border));
+            assertThat(nanos(shape, now)).isLessThanOrEqualTo(nanos(shape, other));
+        }
+    }
+
+    private static ModelShape unlike(List<Integer> kinds) {
+        var heads = new HeadDesign(4, 4, 24, false, false, new RetentionDesign(48, true, USUAL));
+        return new ModelShape(
+                2,
+                64,
+                96,
+                kinds.size(),
+                new BlockDesign(NormDesign.GPT2, heads, Biases.NONE, Activation.GEGLU, 128, kinds),
+                new Positions.Rotary(64, 10_000, Optional.empty(), true),
+                true);
+    }
+
+    private static long nanos(ModelShape shape, int layer) {
+        return shape.layerFlops(layer, 64) * (shape.block().retains(layer) ? 1 : 3);
+    }
+
+    private static long nanos(ModelShape shape, StagePartition partition, int stage) {
+        int first = partition.role(stage).firstLayer();
+        return IntStream.range(first, first + partition.role(stage).layers())
+                .mapToLong(layer -> nanos(shape, layer))
+                .sum();
+    }
+
+    /** Of the stage that takes longest. */
+    private static long nanos(ModelShape shape, StagePartition partition) {
+        return Math.max(nanos(shape, partition, 0), nanos(shape, partition, 1));
+    }
+
+    private static Measured taking(ModelShape shape, StagePartition partition) {
+        List<ProfileLine> lines = new ArrayList<>();
+        for (int stage = 0; stage < partition.stages(); stage++) {
+            long nanos = nanos(shape, partition, stage);
+            lines.add(new ProfileLine.Computation(ComputeKind.FORWARD, stage, 0, nanos));
+            lines.add(new ProfileLine.Computation(ComputeKind.BACKWARD, stage, 0, 2 * nanos));
+        }
+        return new Measured(lines, List.of());
     }
 }

@@ -38,6 +38,7 @@ class FamilyWeightsTest {
                 "gpt2-variants",
                 "gpt3",
                 "retnet",
+                "retnet-mixed",
                 "bert-post-ln",
                 "bert-pre-ln"
             })

@@ -11,6 +11,7 @@ import dev.penstock.runtime.inference.Continuation.End;
 import dev.penstock.runtime.model.GoldenFamily;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.generation.Sampling;
+import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.Precision;
 import dev.penstock.runtime.model.shape.StagePartition;
 import java.time.Duration;
@@ -31,6 +32,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Texts that come and go in whole pipelines. */
@@ -75,6 +77,26 @@ class JoiningTextsTest {
             assertThat(outcome.orTimeout(60, TimeUnit.SECONDS).join())
                     .isInstanceOf(RunOutcome.Completed.class);
         }
+    }
+
+    /** Where no layer keeps keys, each text has its state, and more room nobody asks for. */
+    @ParameterizedTest(name = "{0}: {1}")
+    @CsvSource({"retnet, 3", "retnet-mixed, 1"})
+    void textsOfALayerWithAStateWaitForNoKeys(String family, int growing) {
+        ModelShape shape = new GoldenFamily(family).shape();
+        var limits = new JoiningTexts.Limits(3, 3, 16, 16);
+        var texts = new JoiningTexts(shape, 1, 8, limits);
+        var longest =
+                new TextRequest(new int[] {1, 2}, 14, Sampling.greedy(), 0, OptionalInt.empty());
+        texts.submit(
+                List.of(longest, longest, longest),
+                _ -> new Heard(new CopyOnWriteArrayList<>(), new CompletableFuture<>()));
+
+        texts.begin(0, 0);
+        texts.feed(0, 0);
+
+        assertThat(texts.growing()).isEqualTo(growing);
+        assertThat(texts.keptTokens()).isEqualTo(growing == 1 ? 16 : 0);
     }
 
     private record Heard(List<Integer> tokens, CompletableFuture<End> end) implements TextProgress {

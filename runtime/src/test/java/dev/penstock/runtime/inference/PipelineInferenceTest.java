@@ -203,7 +203,7 @@ class PipelineInferenceTest {
      * a model that reads all of it and sees as many tokens at a time.
      */
     @ParameterizedTest
-    @ValueSource(strings = {"llama", "mistral", "qwen3", "retnet"})
+    @ValueSource(strings = {"llama", "mistral", "qwen3", "retnet", "retnet-mixed"})
     void aWindowSlidesOverATextWhoseHeadsTurn(String family) {
         var golden = new GoldenFamily(family);
         ModelShape shape = golden.shape();
@@ -240,7 +240,7 @@ class PipelineInferenceTest {
                         block.biases(),
                         block.activation(),
                         block.hidden(),
-                        block.heads().retention() == null ? windows : List.of()),
+                        block.windows().isEmpty() && block.retains() ? List.of() : windows),
                 new Positions.Rotary(tokens, turned.theta(), turned.stretch(), turned.neighbours()),
                 shape.tied());
     }

@@ -48,7 +48,8 @@ class SimulatedArrangementTest {
         long context = MODEL.context();
         assertThat(perToken / context)
                 .isCloseTo(
-                        MODEL.layers() * MODEL.layerFlopsPerToken(), within((long) MODEL.layers()));
+                        MODEL.layers() * MODEL.layerFlopsPerToken(0),
+                        within((long) MODEL.layers()));
         assertThat(partition.flops(MODEL, 0, 1))
                 .isLessThan(partition.flops(MODEL, 0, (int) context) / context);
     }

@@ -116,7 +116,7 @@ class PackedRowsTest {
 
     /** Documents of a row of 64 tokens, and as many rows with one document each. */
     @ParameterizedTest(name = "{0}")
-    @ValueSource(strings = {"mistral", "qwen3", "gpt2-variants"})
+    @ValueSource(strings = {"mistral", "qwen3", "gpt2-variants", "retnet", "retnet-mixed"})
     void packedDocumentsAreTheSameAsDocumentsApart(String family) {
         ModelShape shape = TinyFamilies.shape(family);
         List<Integer> lengths = List.of(1, 30, 17, 2, 15);
@@ -209,9 +209,10 @@ class PackedRowsTest {
     }
 
     /** The gradient of a masked loss along itself is what the loss changes by. */
-    @Test
-    void theGradientIsThatOfTheMeanOverWhatCounts() {
-        ModelShape shape = TinyFamilies.shape("llama");
+    @ParameterizedTest(name = "{0}")
+    @ValueSource(strings = {"llama", "retnet-mixed"})
+    void theGradientIsThatOfTheMeanOverWhatCounts(String family) {
+        ModelShape shape = TinyFamilies.shape(family);
         var rows = new Rows(1, List.of(20, 3, 41), 2, shape.vocabulary());
         double before;
         Map<String, float[]> gradients;
@@ -273,7 +274,7 @@ class PackedRowsTest {
     }
 
     @ParameterizedTest(name = "{0}")
-    @ValueSource(strings = {"mistral", "qwen3", "gpt2-variants"})
+    @ValueSource(strings = {"mistral", "qwen3", "gpt2-variants", "retnet", "retnet-mixed"})
     void stagesSlicesOrdersAndThreadsDoNotChangeABit(String family) {
         Map<String, Object> bits = bits(family, 1, 1, List.of(64), Set.of(), false);
 

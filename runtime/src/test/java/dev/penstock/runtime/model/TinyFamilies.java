@@ -23,7 +23,8 @@ public final class TinyFamilies {
                     "qwen3",
                     "gpt2-variants",
                     "gpt3",
-                    "retnet");
+                    "retnet",
+                    "retnet-mixed");
 
     private static final int CONTEXT = 64;
 
@@ -58,7 +59,9 @@ public final class TinyFamilies {
                         block.biases(),
                         block.activation(),
                         76,
-                        block.windows().stream().map(window -> 4 * window).toList()),
+                        block.windows().stream()
+                                .map(window -> window > 0 ? 4 * window : window)
+                                .toList()),
                 places,
                 small.tied());
     }

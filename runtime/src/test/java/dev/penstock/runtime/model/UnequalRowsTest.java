@@ -35,7 +35,7 @@ class UnequalRowsTest {
             DeviceSettings.DEFAULTS.withKind(DeviceSettings.Kind.CPU).withThreads(2);
 
     @ParameterizedTest(name = "{0}")
-    @ValueSource(strings = {"mistral", "qwen3", "gpt2-variants", "retnet"})
+    @ValueSource(strings = {"mistral", "qwen3", "gpt2-variants", "retnet", "retnet-mixed"})
     void shorterMicroBatchesAreTheSameAsPaddedOnes(String family) {
         Map<String, Object> padded = outcome(CPU, family, true, 1, List.of(CONTEXT), 16);
         Map<String, Object> shorter = outcome(CPU, family, false, 2, List.of(CONTEXT), 16);
@@ -86,7 +86,7 @@ class UnequalRowsTest {
     }
 
     @ParameterizedTest(name = "{0}")
-    @ValueSource(strings = {"mistral", "qwen3", "gpt2-variants", "retnet"})
+    @ValueSource(strings = {"mistral", "qwen3", "gpt2-variants", "retnet", "retnet-mixed"})
     void stagesSlicesOrdersAndThreadsDoNotChangeABit(String family) {
         Map<String, Object> bits = bits(family, 1, 1, List.of(64), Set.of(), false);
 

@@ -3,6 +3,7 @@ package dev.penstock.runtime.planning;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.withinPercentage;
 
+import dev.penstock.runtime.config.run.ConfigLoader;
 import dev.penstock.runtime.model.GoldenFamily;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.schedules.plan.work.TrainedShape;
@@ -10,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -47,13 +49,49 @@ class PlannedModelTest {
 
         assertThat(problems).isEmpty();
         assertThat(planned.parameters()).isEqualTo(shape.parameters());
-        assertThat(planned.blockParameters()).isEqualTo(shape.layerParameters());
+        assertThat(planned.blockParameters()).isEqualTo(shape.layerParameters(0));
         boolean retains = shape.block().heads().retention() != null;
         int before = retains ? shape.context() : 0; // a full window: a state is never smaller
         double attention =
                 12 * planned.queryColumns() * planned.meanContext(before, shape.context());
         assertThat(6 * planned.blockMatrixParameters() + attention)
-                .isCloseTo(shape.layerFlopsPerToken(), withinPercentage(0.01));
+                .isCloseTo(
+                        IntStream.range(0, shape.layers())
+                                .mapToLong(shape::layerFlopsPerToken)
+                                .average()
+                                .orElseThrow(),
+                        withinPercentage(0.01));
+    }
+
+    /** As many parameters and FLOPs as all layers have together: each counts as a mean one. */
+    @Test
+    void unlikeLayersCountAsMeanOnesWithAWindowEach() throws Exception {
+        Path run =
+                Files.writeString(
+                        folder.resolve("run.conf"),
+                        """
+                        data { source = "%s" }
+                        model { family = retnet, width = 768, heads = 4, context = 1024, tied = false
+                                layers = ["2 x (retention, local(128))", "2 x dense"] }
+                        """
+                                .formatted(Files.writeString(folder.resolve("a.txt"), "words")));
+        ModelShape shape = ConfigLoader.load(run, List.of()).model().shape(256);
+
+        var planned = new PlannedModel(problems).read(run.toString()).orElseThrow();
+
+        assertThat(problems).isEmpty();
+        assertThat((double) planned.parameters())
+                .isCloseTo(shape.parameters(), withinPercentage(0.5));
+        List<Integer> windows = planned.block().windows();
+        for (int layer = 0; layer < shape.layers(); layer++) {
+            double window = windows.get(layer);
+            double seen = window - window * window / 2048;
+            double attention = 12 * planned.queryColumns() * seen;
+            double own = shape.layerFlopsPerToken(layer) - 6.0 * shape.layerMatrixParameters(layer);
+            // of a retention the window is full: the first tokens of a sequence cost as much
+            double expected = shape.block().retains(layer) ? own * seen / window : own;
+            assertThat(attention).as("layer %d", layer).isCloseTo(expected, withinPercentage(2));
+        }
     }
 
     @Test

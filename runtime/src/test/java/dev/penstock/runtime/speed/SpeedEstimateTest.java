@@ -61,7 +61,7 @@ class SpeedEstimateTest {
 
         double tokens = (double) sample.sequences() * sample.model().context();
         double least =
-                6 * tokens * sample.model().layerMatrixParameters() * sample.model().layers();
+                6 * tokens * sample.model().layerMatrixParameters(0) * sample.model().layers();
         assertThat(estimate.stepNanos() / 1e9).isBetween(least / 2e11, 3 * least / 2e11);
     }
 

@@ -184,7 +184,7 @@ class DeathsInOneJvmIT {
 
     /** What mirrors keep of a family is its state: they take over without a changed bit. */
     @ParameterizedTest
-    @ValueSource(strings = {"llama", "qwen3", "retnet"})
+    @ValueSource(strings = {"llama", "qwen3", "retnet", "retnet-mixed"})
     void deathsOfOtherFamiliesDoNotChangeTheLosses(String family) {
         String[] model = {
             "model={" + TinyFamily.of(family) + "}", "run.steps=7", "evaluation.every=0"

@@ -235,7 +235,7 @@ class SameBitsIT {
 
     /** From the middle, in other stages, slices and threads, and with mirrors. */
     @ParameterizedTest
-    @ValueSource(strings = {"llama", "mistral", "qwen2", "qwen3", "gpt3", "retnet"})
+    @ValueSource(strings = {"llama", "mistral", "qwen2", "qwen3", "gpt3", "retnet", "retnet-mixed"})
     void everyFamilyResumesUnderAnotherLayout(String family) throws IOException {
         Training training =
                 Training.onText(folder)

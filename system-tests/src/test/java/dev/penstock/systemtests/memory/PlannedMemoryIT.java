@@ -126,7 +126,9 @@ class PlannedMemoryIT {
                 "qwen3   | kind=gpipe, recompute=full   | tensor=2, sequence=true, stages=1 | bf16",
                 "qwen3   | kind=zb-h1, recompute=blocks | stages=2           | float32",
                 "gpt3    | kind=seq1f1b, slices=2       | stages=3           | float32",
-                "gpt3    | kind=1f1b                    | data=2, zero.stage=2, stages=1 | bf16"
+                "gpt3    | kind=1f1b                    | data=2, zero.stage=2, stages=1 | bf16",
+                "retnet-mixed | kind=seq1f1b, slices=2  | tensor=2, stages=2 | bf16",
+                "retnet-mixed | kind=zb-h1, recompute=blocks | stages=2      | float32"
             })
     void everyFamilysRunUsesThePlannedMemory(
             String family, String order, String parallel, String precision) throws Exception {
@@ -134,7 +136,7 @@ class PlannedMemoryIT {
         Training training =
                 Training.onText(folder)
                         .set("run.steps=2", "evaluation.every=0", "checkpoint.every=0")
-                        .set("model={" + TinyFamily.of(family) + "}", "model.layers=3")
+                        .set("model.layers=3", "model={" + TinyFamily.of(family) + "}")
                         .set("schedule={" + order + "}", "pipeline.stages=" + stages)
                         .set("parallel={" + parallel.replaceFirst(",? *stages=.*", "") + "}")
                         .set("device.precision=" + precision);

@@ -16,6 +16,9 @@ public final class TinyFamily {
             case "qwen3" ->
                     "family=qwen3, heads=4, key-heads=2, head-size=12, hidden=52, tied=false";
             case "retnet" -> "family=retnet, heads=4, hidden=52, tied=false";
+            case "retnet-mixed" ->
+                    "family=retnet, heads=4, hidden=52, tied=false,"
+                            + " layers=[retention, \"local(12)\", dense]";
             case "gpt3" -> "attention=[dense, \"local(12)\"], activation=gelu, hidden=80";
             case "bert", "megatron-bert" ->
                     "family=%s, heads=4, hidden=52, vocabulary=257".formatted(family);

@@ -116,6 +116,14 @@ final class ServeArguments {
     /** What is wrong with these options for a model. */
     List<Problem> problems(ModelShape shape) {
         int longest = longest(shape);
+        if (cached != null && !shape.block().attends()) {
+            return List.of(
+                    Problem.atOption(
+                            "--cache-tokens",
+                            "none for this model: its layers keep a state of one size for each text, however long it is",
+                            "" + cached,
+                            "leave it out; --together alone says how many states there are"));
+        }
         return cached == null || cached >= longest
                 ? List.of()
                 : List.of(

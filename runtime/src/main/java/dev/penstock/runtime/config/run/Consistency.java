@@ -240,17 +240,9 @@ final class Consistency {
 
     /** Where a family keeps a state, and what does not know of it. */
     private void retentionHasWholeSequences() {
-        if (!config.model().family().equals("retnet")) {
+        if (shape().stream().noneMatch(shape -> shape.block().retains())) {
             return;
         }
-        DataSection.Packing packing = config.data().packing();
-        require(
-                packing == DataSection.Packing.NONE || packing.apart(),
-                "none, padded or lengths where model.family = retnet: the state goes on to the end of a row, over the borders of documents",
-                packing.word(),
-                "give each document a row of its own",
-                "data.packing",
-                "model.family");
         require(
                 config.parallel().context() == 1,
                 "1 where model.family = retnet: the state does not pass from part to part yet",
@@ -436,7 +428,14 @@ final class Consistency {
     }
 
     private OptionalLong matrices() {
-        return shape().stream().mapToLong(ModelShape::layerMatrixParameters).findFirst();
+        return shape().stream()
+                .mapToLong(
+                        shape ->
+                                IntStream.range(0, shape.layers())
+                                        .mapToLong(shape::layerMatrixParameters)
+                                        .max()
+                                        .orElseThrow())
+                .findFirst();
     }
 
     private long positionRows() {
@@ -763,11 +762,11 @@ final class Consistency {
     private void turnsFit(int every) {
         ParallelSection parallel = config.parallel();
         int fragments = parallel.outerFragments();
-        int most = Math.min(every, config.model().layers());
+        int most = Math.min(every, config.model().layers().count());
         require(
                 fragments <= most,
                 "at most as many as there are steps between two exchanges (%s = %d) and layers (%d)"
-                        .formatted(OUTER_EVERY, every, config.model().layers()),
+                        .formatted(OUTER_EVERY, every, config.model().layers().count()),
                 fragments,
                 "try " + most,
                 "parallel.outer.fragments",
@@ -852,7 +851,7 @@ final class Consistency {
 
     /** The embedding and the head can stand alone, in front and at the end. */
     private void everyStageHasWork() {
-        int layers = config.model().layers();
+        int layers = config.model().layers().count();
         require(
                 config.stages() <= layers + 2,
                 "at most %d: one stage per layer (model.layers = %d), one for the embedding, one for the head"
@@ -870,7 +869,7 @@ final class Consistency {
             return;
         }
         List<Integer> partition = config.pipeline().partition().layers().get();
-        int layers = config.model().layers();
+        int layers = config.model().layers().count();
         int stages = config.stages();
         require(
                 partition.size() == stages && sum(partition) == layers,
@@ -1087,7 +1086,7 @@ final class Consistency {
 
     private void recomputedBlocksExist() {
         if (config.schedule().recompute() instanceof Recompute.Given(List<Integer> blocks)) {
-            int layers = config.model().layers();
+            int layers = config.model().layers().count();
             require(
                     blocks.stream().allMatch(block -> block < layers),
                     "blocks from 0 to %d (model.layers = %d)".formatted(layers - 1, layers),

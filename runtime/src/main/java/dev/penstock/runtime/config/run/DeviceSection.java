@@ -181,7 +181,7 @@ public record DeviceSection(
                     conflict(
                             "none where the model is one stage: a stage at a time is in memory",
                             "try schedule.kind = breadth-first and pipeline.chunks = %d"
-                                    .formatted(Math.max(2, config.model().layers())),
+                                    .formatted(Math.max(2, config.model().layers().count())),
                             "pipeline.chunks",
                             "schedule.kind"));
         }

@@ -117,6 +117,16 @@ final class ModelChecks {
                             "fine-tune.method",
                             "fine-tune.adapter"));
         }
+        if (!full && shape.block().isMixed()) {
+            conflicts.add(
+                    conflict(
+                            "full where some layers retain and others attend, as an adapter has as many columns in every layer",
+                            "lora",
+                            "train everything, or freeze parts with fine-tune.freeze",
+                            "fine-tune.method",
+                            "model.layers"));
+            return conflicts;
+        }
         if (config.fineTune().frozen() == FineTuneSection.Frozen.INT8) {
             productsReadIntegers(config.device(), conflicts);
         }

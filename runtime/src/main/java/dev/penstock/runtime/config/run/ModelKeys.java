@@ -1,5 +1,6 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.runtime.config.reading.LayerList;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.Family;
 import dev.penstock.runtime.model.family.ModelConfig;
@@ -20,15 +21,11 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** The keys of section {@code model} and the shapes that they stand for, both ways. */
 final class ModelKeys {
-    private static final String DENSE = "dense";
-    private static final Pattern LOCAL = Pattern.compile("local\\(([1-9][0-9]{0,8})\\)");
-
     /** How activations are called. */
     public enum ActivationWord {
         USUAL,
@@ -66,7 +63,7 @@ final class ModelKeys {
                         vocabulary,
                         most,
                         section.width(),
-                        section.layers(),
+                        section.layers().count(),
                         section.heads(),
                         section.tied());
         BlockDesign block = usual.block();
@@ -86,13 +83,13 @@ final class ModelKeys {
                         block.biases(),
                         activation(section.activation(), block),
                         section.hidden().orElse(block.hidden()),
-                        windows(section.attention(), section.layers()),
+                        windows(section, heads.retention() != null),
                         block.encoder());
         return new ModelShape(
                 vocabulary,
                 section.context(),
                 section.width(),
-                section.layers(),
+                section.layers().count(),
                 design,
                 positions(section, usual.positions()),
                 section.tied());
@@ -169,21 +166,63 @@ final class ModelKeys {
                 rotary.neighbours());
     }
 
-    private static List<Integer> windows(List<String> kinds, int layers) {
-        List<Integer> cycle = new ArrayList<>();
-        for (String kind : kinds) {
-            Matcher local = LOCAL.matcher(kind);
-            if (!kind.equals(DENSE) && !local.matches()) {
-                throw new IllegalArgumentException(
-                        "model.attention: expected dense or local(N), such as local(256), got "
-                                + kind);
-            }
-            cycle.add(kind.equals(DENSE) ? BlockDesign.ALL : Integer.parseInt(local.group(1)));
+    /**
+     * @param retains whether layers that nobody says anything of have a retention
+     */
+    private static List<Integer> windows(ModelSection section, boolean retains) {
+        List<Integer> cycle = section.attention().stream().map(ModelKeys::window).toList();
+        boolean dense = cycle.stream().allMatch(window -> window == BlockDesign.ALL);
+        List<String> kinds = section.layers().kinds();
+        if (!kinds.isEmpty() && !section.attention().equals(List.of(LayerList.DENSE))) {
+            throw new IllegalArgumentException(
+                    "model.layers says what layers see: expected no model.attention besides, got "
+                            + section.attention());
         }
-        if (cycle.stream().allMatch(window -> window == BlockDesign.ALL)) {
+        if (!retains && kinds.contains(LayerList.RETENTION)) {
+            throw new IllegalArgumentException(
+                    "model.layers: expected dense or local(N), as only layers of a retnet have a retention, got "
+                            + LayerList.RETENTION);
+        }
+        if (kinds.isEmpty() && !dense && retains) {
+            throw new IllegalArgumentException(
+                    "a retention forgets by its decay: expected layers that see all, or a list in model.layers that says which ones attend, got windows "
+                            + cycle);
+        }
+        if (kinds.isEmpty() && dense) {
             return List.of();
         }
-        return IntStream.range(0, layers).mapToObj(i -> cycle.get(i % cycle.size())).toList();
+        List<Integer> windows =
+                IntStream.range(0, section.layers().count())
+                        .mapToObj(
+                                i ->
+                                        kinds.isEmpty()
+                                                ? cycle.get(i % cycle.size())
+                                                : kinds.get(i).equals(LayerList.RETENTION)
+                                                        ? BlockDesign.RETAINED
+                                                        : window(kinds.get(i)))
+                        .toList();
+        boolean usual = windows.stream().allMatch(window -> window == BlockDesign.ALL);
+        return usual && !retains ? List.of() : windows;
+    }
+
+    private static int window(String kind) {
+        Matcher local = LayerList.LOCAL.matcher(kind);
+        if (!kind.equals(LayerList.DENSE) && !local.matches()) {
+            throw new IllegalArgumentException(
+                    "model.attention: expected dense or local(N), such as local(256), got " + kind);
+        }
+        return kind.equals(LayerList.DENSE) ? BlockDesign.ALL : Integer.parseInt(local.group(1));
+    }
+
+    /**
+     * Returns the word for the kind of a layer: {@code dense}, {@code local(N)}, {@code retention}.
+     */
+    private static String kind(BlockDesign block, int layer) {
+        return block.retains(layer)
+                ? LayerList.RETENTION
+                : block.window(layer) == BlockDesign.ALL
+                        ? LayerList.DENSE
+                        : "local(" + block.window(layer) + ")";
     }
 
     /**
@@ -197,13 +236,14 @@ final class ModelKeys {
         keys.put("model.family", family.word());
         keys.put("model.vocabulary", shape.vocabulary());
         keys.put("model.width", shape.width());
-        keys.put("model.layers", shape.layers());
+        boolean unlike = heads.retention() != null && !block.windows().isEmpty();
+        keys.put("model.layers", unlike ? kinds(shape) : shape.layers());
         keys.put("model.heads", heads.queries());
         keys.put("model.tied", shape.tied());
         keys.put("model.key-heads", heads.keys());
         keys.put("model.head-size", heads.size());
         keys.put("model.hidden", block.hidden());
-        keys.put("model.attention", attention(block));
+        keys.put("model.attention", attention(shape));
         keys.put("model.attention-by-layer", heads.scaledByLayer());
         RetentionDesign retention = heads.retention();
         if (retention != null) {
@@ -234,19 +274,28 @@ final class ModelKeys {
         };
     }
 
-    private static List<String> attention(BlockDesign block) {
-        List<String> kinds =
-                block.windows().stream()
-                        .map(window -> window == BlockDesign.ALL ? DENSE : "local(" + window + ")")
-                        .toList();
-        return kinds.stream().distinct().count() <= 1
-                ? List.of(kinds.isEmpty() ? DENSE : kinds.getFirst())
-                : kinds;
+    private static List<String> attention(ModelShape shape) {
+        if (shape.block().heads().retention() != null) { // which model.layers tells
+            return List.of(LayerList.DENSE);
+        }
+        List<String> kinds = kinds(shape);
+        return kinds.stream().distinct().count() == 1 ? List.of(kinds.getFirst()) : kinds;
+    }
+
+    /** Returns the kind of each layer. */
+    static List<String> kinds(ModelShape shape) {
+        return IntStream.range(0, shape.layers())
+                .mapToObj(layer -> kind(shape.block(), layer))
+                .toList();
     }
 
     /** Returns whether two values mean the same, however their numbers are written. */
     static boolean isSame(Object given, Object told) {
         if (given instanceof List<?> some && told instanceof List<?> others) {
+            Optional<List<String>> kinds = kinds(some);
+            if (kinds.isPresent()) {
+                return kinds.equals(kinds(others));
+            }
             return some.size() == others.size()
                     && IntStream.range(0, some.size())
                             .allMatch(i -> isSame(some.get(i), others.get(i)));
@@ -260,6 +309,10 @@ final class ModelKeys {
             }
         }
         return given.toString().equals(told.toString());
+    }
+
+    private static Optional<List<String>> kinds(List<?> entries) {
+        return LayerList.of(entries.stream().map(String::valueOf).toList()).map(LayerList::kinds);
     }
 
     /** Returns a model that is described in a file or folder, if that can be read. */

@@ -1,10 +1,14 @@
 package dev.penstock.runtime.config.run;
 
+import dev.penstock.runtime.config.reading.LayerList;
 import dev.penstock.runtime.config.reading.Setting;
 import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.StagePartition;
+import dev.penstock.runtime.model.shape.StageRole;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -43,7 +47,14 @@ public record ModelSection(
                         range = "[1, 1048576]",
                         doc = "size of a token's vector, a multiple of model.heads")
                 int width,
-        @Setting(is = "4", range = "[1, 10000]", doc = "transformer blocks") int layers,
+        @Setting(
+                        is = "4",
+                        range = "[1, 10000]",
+                        doc =
+                                "transformer blocks, all of the family's own kind, or the kind of"
+                                        + " each: dense, local(N), of retnet retention; \"2 x"
+                                        + " retention\" and \"3 x (local(N), dense)\" repeat")
+                LayerList layers,
         @Setting(is = "4", range = "[1, 65536]", doc = "attention heads of a block") int heads,
         @Setting(is = "true", doc = "the head uses the token embedding's weights") boolean tied,
         @Setting(
@@ -162,7 +173,7 @@ public record ModelSection(
         this(
                 context,
                 width,
-                layers,
+                LayerList.of(layers),
                 heads,
                 tied,
                 vocabulary,
@@ -196,6 +207,30 @@ public record ModelSection(
      */
     public ModelShape shape(int tokens) {
         return ModelKeys.shape(this, vocabularyOr(tokens));
+    }
+
+    /**
+     * The kinds of layers that each stage has, for people; empty where all layers of the model are
+     * alike.
+     */
+    public static Optional<String> kindsOfStages(ModelShape shape, StagePartition partition) {
+        List<String> kinds = ModelKeys.kinds(shape);
+        if (kinds.stream().distinct().count() == 1) {
+            return Optional.empty();
+        }
+        List<String> stages = new ArrayList<>();
+        for (int stage = 0; stage < partition.stages(); stage++) {
+            StageRole role = partition.role(stage);
+            List<String> own = kinds.subList(role.firstLayer(), role.firstLayer() + role.layers());
+            stages.add(
+                    "stage %d: %s"
+                            .formatted(
+                                    stage,
+                                    own.isEmpty()
+                                            ? "none"
+                                            : String.join(", ", LayerList.brief(own))));
+        }
+        return Optional.of(String.join("; ", stages));
     }
 
     /** The model as its checkpoints describe it, with all that {@link #from} says besides. */

@@ -352,10 +352,24 @@ public record ScheduleSection(
         try {
             ModelShape shape = model.shape(1);
             BlockDesign block = shape.block();
-            return new SliceBalance(
-                    2 * shape.layerMatrixParameters(),
-                    block.heads().retention() == null ? 4L * block.heads().queryColumns() : 0,
-                    block.windows());
+            long perPair = 4L * block.heads().queryColumns();
+            if (!block.isMixed()) {
+                return new SliceBalance(
+                        2 * shape.layerMatrixParameters(0),
+                        block.retains() ? 0 : perPair,
+                        block.windows().stream().map(window -> Math.max(window, 0)).toList());
+            }
+            long fixed = 0; // of products with weights and states, in all layers
+            List<Integer> windows = new ArrayList<>();
+            for (int layer = 0; layer < shape.layers(); layer++) {
+                fixed += 2 * shape.layerMatrixParameters(layer);
+                if (block.retains(layer)) {
+                    fixed += 4L * block.heads().stateColumns();
+                } else {
+                    windows.add(block.window(layer));
+                }
+            }
+            return new SliceBalance(fixed / windows.size(), perPair, windows);
         } catch (IllegalArgumentException e) {
             return SliceBalance.ofWidth(model.width());
         }

@@ -10,6 +10,7 @@ import dev.penstock.runtime.config.links.Bandwidth;
 import dev.penstock.runtime.config.links.FrameLoss;
 import dev.penstock.runtime.config.links.LinkEntry;
 import dev.penstock.runtime.config.reading.Bytes;
+import dev.penstock.runtime.config.reading.LayerList;
 import dev.penstock.runtime.config.reading.Mismatch;
 import dev.penstock.runtime.config.reading.NearWord;
 import dev.penstock.runtime.config.reading.Places;
@@ -111,6 +112,8 @@ public record ValueType<T>(
                     Offload.Given::new,
                     given -> given instanceof Offload.Given(var stages) ? stages : null,
                     setting);
+        } else if (type == LayerList.class) {
+            return layers(ranged(INTEGER, setting, MOST));
         } else if (type == ParallelSection.Shards.class) {
             return countOrList(ranged(INTEGER, setting, MOST));
         } else if (type == Path.class) {
@@ -286,6 +289,26 @@ public record ValueType<T>(
                                 ? Optional.empty()
                                 : Optional.of(inner.read.apply(value, places)),
                 value -> value.map(inner.write).orElse(word));
+    }
+
+    /** How many layers, or the kind of each. */
+    private static ValueType<LayerList> layers(ValueType<Integer> count) {
+        ValueType<List<String>> kinds = list(TEXT);
+        return new ValueType<>(
+                count.noun + ", or a list of kinds: dense, local(N), retention, \"3 x (..)\"",
+                (value, places) ->
+                        value.valueType() == ConfigValueType.LIST
+                                ? LayerList.of(kinds.read.apply(value, places))
+                                        .orElseThrow(
+                                                () ->
+                                                        new Mismatch(
+                                                                "",
+                                                                "try [\"2 x retention\", dense], or [\"3 x (local(128), dense)\"]"))
+                                : LayerList.of(count.read.apply(value, places)),
+                layers ->
+                        layers.entries().isEmpty()
+                                ? count.write.apply(layers.count())
+                                : kinds.write.apply(layers.entries()));
     }
 
     /** One for all, or a list of those of each. */

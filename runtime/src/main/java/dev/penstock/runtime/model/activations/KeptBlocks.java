@@ -29,6 +29,7 @@ public record KeptBlocks(
     /**
      * Allocates what these blocks keep.
      *
+     * @param firstLayer of the stage
      * @param queryKeyValue type of queries, keys and values
      * @param rows of the largest unit that fits here; larger ones are never requested
      */
@@ -36,6 +37,7 @@ public record KeptBlocks(
             DeviceScope activations,
             DeviceScope keyValues,
             ShardShape shape,
+            int firstLayer,
             BatchShape batch,
             DType queryKeyValue,
             Set<Integer> blocks,
@@ -47,7 +49,10 @@ public record KeptBlocks(
                         carver -> {
                             Map<Integer, LayerActivations> layers = new TreeMap<>();
                             for (int block : blocks) {
-                                layers.put(block, LayerActivations.carve(carver, shape, rows));
+                                layers.put(
+                                        block,
+                                        LayerActivations.carve(
+                                                carver, shape.like(firstLayer + block), rows));
                             }
                             return layers;
                         });
@@ -59,7 +64,7 @@ public record KeptBlocks(
                             "queries, keys and values of recomputed block " + block,
                             queryKeyValue,
                             batch.microBatchRows(),
-                            shape.queryKeyValueColumns()));
+                            shape.like(firstLayer + block).queryKeyValueColumns()));
         }
         return new KeptBlocks(largest, shape, queryKeyValues);
     }

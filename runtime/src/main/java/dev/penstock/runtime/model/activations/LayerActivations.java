@@ -5,6 +5,11 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.shape.NormDesign;
 import dev.penstock.runtime.model.shape.ShardShape;
+import dev.penstock.runtime.model.shape.StageRole;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,9 +61,34 @@ public record LayerActivations(
                 shape,
                 rows,
                 passing.norm1(block, own),
-                passing.attendedFactor(block, rows),
+                passing.attendedFactor(block, rows, shape.outputColumns()),
                 passing.norm2(block, own),
                 passing.activated(block, rows));
+    }
+
+    /**
+     * Carves memory that blocks of a stage use in turns.
+     *
+     * @return entry i: the memory as block i of the stage uses it
+     */
+    static List<LayerActivations> carveShared(
+            Carver carver, ShardShape shape, StageRole role, int rows) {
+        List<ShardShape> kinds = kinds(shape, role);
+        List<Function<Carver, LayerActivations>> cuts = new ArrayList<>();
+        for (ShardShape kind : kinds) {
+            cuts.add(room -> carve(room, kind, rows));
+        }
+        List<LayerActivations> ways = carver.alternatives(cuts);
+        return IntStream.range(0, role.layers())
+                .mapToObj(i -> ways.get(kinds.indexOf(shape.like(role.firstLayer() + i))))
+                .toList();
+    }
+
+    private static List<ShardShape> kinds(ShardShape shape, StageRole role) {
+        return IntStream.range(role.firstLayer(), role.firstLayer() + role.layers())
+                .mapToObj(shape::like)
+                .distinct()
+                .toList();
     }
 
     /** Carves what is null, but for an attended factor that is no tensor of its own. */

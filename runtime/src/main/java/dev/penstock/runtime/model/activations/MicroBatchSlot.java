@@ -1,5 +1,7 @@
 package dev.penstock.runtime.model.activations;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.Tensor;
 import java.util.HashMap;
@@ -9,18 +11,18 @@ import java.util.Map;
 /** Memory for something of one micro-batch, per layer, seen at the size of any smaller one. */
 final class MicroBatchSlot {
     private final List<Tensor> largest;
-    private final List<Tensor> states;
+    private final Map<Integer, Tensor> states;
     private final List<DeviceBuffer> buffers;
     private final UnderWay underWay;
     private final Map<Integer, List<Tensor>> byRows = new HashMap<>();
 
     /**
      * @param largest entry i is of block i of the stage
-     * @param states likewise, of a retention; else empty
+     * @param states by block, of those with a retention
      * @param room of those that are this slot's alone
      */
-    MicroBatchSlot(List<Tensor> largest, List<Tensor> states, UnitRooms.Room room) {
-        this.states = List.copyOf(states);
+    MicroBatchSlot(List<Tensor> largest, Map<Integer, Tensor> states, UnitRooms.Room room) {
+        this.states = Map.copyOf(states);
         buffers = room.buffers();
         underWay = room.underWay();
         this.largest = List.copyOf(largest);
@@ -36,7 +38,7 @@ final class MicroBatchSlot {
 
     /** Returns the states of a block, of the largest micro-batch. */
     Tensor states(int block) {
-        return states.get(block);
+        return requireNonNull(states.get(block));
     }
 
     /** Returns the memory of a micro-batch of n rows. */

@@ -68,8 +68,9 @@ public record PassingActivations(
         return of(norm1, block, QUERY_KEY_VALUE, own);
     }
 
-    @Nullable Tensor attendedFactor(int block, int rows) {
-        return of(attendedFactor, block, ATTENTION_OUTPUT, rows);
+    @Nullable Tensor attendedFactor(int block, int rows, int columns) {
+        Tensor own = of(attendedFactor, block, ATTENTION_OUTPUT, rows);
+        return own == null || own.columns() == columns ? own : Carver.factorIn(own, columns);
     }
 
     @Nullable Tensor norm2(int block, int own) {

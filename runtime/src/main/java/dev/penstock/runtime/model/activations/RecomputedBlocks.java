@@ -1,7 +1,5 @@
 package dev.penstock.runtime.model.activations;
 
-import static java.util.Objects.requireNonNull;
-
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.memory.Carver;
@@ -34,9 +32,10 @@ import org.jspecify.annotations.Nullable;
  *
  * @param blocks indexes in the stage
  * @param again those of them that have a backward
- * @param activations of the largest unit; null if there are no such blocks
- * @param queryKeyValues of a micro-batch; null where sequences are cut: later slices read the keys
- *     and values of earlier ones, so these are kept
+ * @param activations entry i: of the largest unit, as block i of the stage sees them; empty if
+ *     there are no such blocks
+ * @param queryKeyValues of a micro-batch, as wide as the widest block's; null where sequences are
+ *     cut: later slices read the keys and values of earlier ones, so these are kept
  * @param states of a retention, likewise
  * @param kept by unit, between the parts of its backward; null where backwards are whole
  * @param passing what the other blocks do not keep
@@ -44,7 +43,7 @@ import org.jspecify.annotations.Nullable;
 public record RecomputedBlocks(
         Set<Integer> blocks,
         Set<Integer> again,
-        @Nullable LayerActivations activations,
+        List<LayerActivations> activations,
         @Nullable Tensor queryKeyValues,
         @Nullable Tensor states,
         @Nullable SlotPool<KeptBlocks> kept,
@@ -65,7 +64,7 @@ public record RecomputedBlocks(
                         .collect(Collectors.toCollection(TreeSet::new));
         PassingActivations passing = PassingActivations.allocate(scopes, settings, role);
         if (blocks.isEmpty()) {
-            return new RecomputedBlocks(blocks, again, null, null, null, null, passing);
+            return new RecomputedBlocks(blocks, again, List.of(), null, null, null, passing);
         }
         BatchShape batch = settings.batchOfPart();
         ShardShape shape = settings.shape(role);
@@ -75,7 +74,9 @@ public record RecomputedBlocks(
                 Carver.carve(
                         scopes.scratch(),
                         "activations of a recomputed block",
-                        carver -> LayerActivations.carve(carver, shape, batch.largestRows())),
+                        carver ->
+                                LayerActivations.carveShared(
+                                        carver, shape, role, batch.largestRows())),
                 batch.sliced()
                         ? null
                         : scopes.scratch()
@@ -112,6 +113,7 @@ public record RecomputedBlocks(
                             scopes.activations(),
                             scopes.keyValues(),
                             settings.shape(role),
+                            role.firstLayer(),
                             batch,
                             settings.keptQueryKeyValues(),
                             blocks,
@@ -136,7 +138,7 @@ public record RecomputedBlocks(
     /**
      * Returns the memory that currently holds the activations of such a block of a unit of n rows.
      */
-    LayerActivations activations(int rows, int own) {
-        return requireNonNull(activations).first(rows, own);
+    LayerActivations activations(int block, int rows, int own) {
+        return activations.get(block).first(rows, own);
     }
 }

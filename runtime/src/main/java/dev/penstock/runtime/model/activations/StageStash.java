@@ -17,6 +17,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
@@ -69,7 +71,7 @@ public final class StageStash {
         forwardOnly = budget.forwardOnly();
         units = new int[batch.microBatches()];
         unitsBySlice = unitPools(scopes.activations(), settings, role, budget, recomputed, rooms);
-        int columns = settings.shape(role).queryKeyValueColumns();
+        ShardShape shape = settings.shape(role);
         queryKeyValues =
                 microBatchPool(
                         scopes.keyValues(),
@@ -77,8 +79,8 @@ public final class StageStash {
                         role,
                         batch.sliced() ? budget.microBatches() : budget.units(),
                         settings.keptQueryKeyValues(),
-                        columns,
-                        settings.shape(role).stateColumns(),
+                        shape,
+                        true,
                         recomputed,
                         batch.sliced() ? UnitRooms.apart() : rooms);
         gradients =
@@ -88,8 +90,8 @@ public final class StageStash {
                         role,
                         batch.sliced() ? budget.backwardMicroBatches() : 0,
                         DType.F32,
-                        columns,
-                        0,
+                        shape,
+                        false,
                         recomputed,
                         UnitRooms.apart());
         away = hostPool(scopes.host(), budget);
@@ -183,7 +185,7 @@ public final class StageStash {
     /**
      * One pool of slots.
      *
-     * @param stateColumns of the states of a retention; 0 for slots without them
+     * @param withStates whether slots have the states of layers with a retention
      */
     private SlotPool<MicroBatchSlot> microBatchPool(
             DeviceScope scope,
@@ -191,42 +193,46 @@ public final class StageStash {
             StageRole role,
             int count,
             DType type,
-            int columns,
-            int stateColumns,
+            ShardShape shape,
+            boolean withStates,
             RecomputedBlocks recomputed,
             UnitRooms rooms) {
         int rows = batch.microBatchRows();
         List<TensorPlace> places = new ArrayList<>();
         for (int layer = 0; layer < role.layers(); layer++) {
             boolean again = recomputed.contains(layer);
+            ShardShape own = shape.like(role.firstLayer() + layer);
             places.add(
                     new TensorPlace(
-                            type, rows, columns, again ? recomputed.queryKeyValues() : null));
-            if (stateColumns > 0) {
-                places.add(
-                        new TensorPlace(
-                                DType.F32,
-                                batch.stateRows(),
-                                stateColumns,
-                                again ? recomputed.states() : null));
-            }
+                            type,
+                            rows,
+                            own.queryKeyValueColumns(),
+                            again ? recomputed.queryKeyValues() : null));
+            places.add(
+                    new TensorPlace(
+                            DType.F32,
+                            batch.stateRows(),
+                            withStates ? own.stateColumns() : 0,
+                            again ? recomputed.states() : null));
         }
         var kind =
                 new UnitRooms.Kind(
                         content + " of a micro-batch",
                         places.stream()
-                                .filter(place -> place.shared == null)
+                                .filter(place -> place.shared == null && place.columns > 0)
                                 .map(TensorPlace::bytes)
                                 .toList());
         UnitRooms.Rooms taken = rooms.shareable(scope, owner(role), kind, count);
-        int perLayer = stateColumns > 0 ? 2 : 1;
         List<MicroBatchSlot> slots = new ArrayList<>();
         for (UnitRooms.Room room : taken.all()) {
             Iterator<DeviceBuffer> next = room.buffers().iterator();
             List<Tensor> layers = new ArrayList<>();
-            List<Tensor> states = new ArrayList<>();
-            for (int i = 0; i < places.size(); i++) {
-                (i % perLayer == 0 ? layers : states).add(places.get(i).tensor(next));
+            Map<Integer, Tensor> states = new TreeMap<>();
+            for (int i = 0; i < places.size(); i += 2) {
+                layers.add(places.get(i).tensor(next));
+                if (places.get(i + 1).columns > 0) {
+                    states.put(i / 2, places.get(i + 1).tensor(next));
+                }
             }
             slots.add(new MicroBatchSlot(layers, states, room));
         }
@@ -236,6 +242,7 @@ public final class StageStash {
     /**
      * Where a slot has a tensor.
      *
+     * @param columns 0 where there is none
      * @param shared what all slots have in its place, of a recomputed block; else null
      */
     private record TensorPlace(DType type, int rows, int columns, @Nullable Tensor shared) {
@@ -245,7 +252,9 @@ public final class StageStash {
 
         /** Takes the next of a room's buffers, unless it is shared. */
         Tensor tensor(Iterator<DeviceBuffer> next) {
-            return shared != null ? shared : Tensor.of(next.next(), type, rows, columns);
+            return shared != null
+                    ? Workspace.narrow(shared, columns)
+                    : Tensor.of(next.next(), type, rows, columns);
         }
     }
 

@@ -7,7 +7,6 @@ import dev.penstock.runtime.model.memory.Carver;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.StageRole;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -48,8 +47,13 @@ public record UnitActivations(
         for (int i = 0; i < role.layers(); i++) {
             layers.add(
                     recomputed.contains(i)
-                            ? recomputed.activations(rows, shape.ownRows(rows))
-                            : LayerActivations.carve(carver, shape, rows, recomputed.passing(), i));
+                            ? recomputed.activations(i, rows, shape.ownRows(rows))
+                            : LayerActivations.carve(
+                                    carver,
+                                    shape.like(role.firstLayer() + i),
+                                    rows,
+                                    recomputed.passing(),
+                                    i));
         }
         int firstOwned = role.first() ? 0 : 1;
         int lastOwned = role.last() ? role.layers() : role.layers() - 1;
@@ -69,7 +73,7 @@ public record UnitActivations(
      */
     public static UnitActivations carveForwardOnly(
             Carver carver, ShardShape shape, StageRole role, int rows) {
-        LayerActivations shared = LayerActivations.carve(carver, shape, rows);
+        List<LayerActivations> shared = LayerActivations.carveShared(carver, shape, role, rows);
         Tensor even = carver.matrix(rows, shape.width());
         Tensor odd = carver.matrix(rows, shape.width());
         int firstOwned = role.first() ? 0 : 1;
@@ -79,7 +83,7 @@ public record UnitActivations(
             stream.add(place % 2 == 0 ? even : odd);
         }
         return new UnitActivations(
-                Collections.nCopies(role.layers(), shared),
+                shared,
                 firstOwned,
                 stream,
                 role.last() ? HeadActivations.carve(carver, shape, rows) : null,

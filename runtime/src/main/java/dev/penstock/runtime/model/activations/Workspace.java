@@ -11,11 +11,11 @@ import org.jspecify.annotations.Nullable;
  * Scratch of one backward of a unit of n rows. Nothing in it outlives the call.
  *
  * @param dModel gradients of norm outputs {@code [n, d]}
- * @param dAttended gradients of attention's output {@code [n, hk/T]}, in the memory of {@code
- *     dModel}, which is not read any more when that is written
+ * @param dAttended gradients of attention's output {@code [n, hk/T]} of the widest layer, in the
+ *     memory of {@code dModel}, which is not read any more when that is written
  * @param dHidden gradients of what leaves the activation of the MLP {@code [n, f/T]}
- * @param dQueryKeyValue of the unit {@code [n, (h+2g)k/T]}; null where the unit's rows can be used
- *     in place
+ * @param dQueryKeyValue of the unit {@code [n, (h+2g)k/T]}, of the widest layer; null where the
+ *     unit's rows can be used in place
  * @param halves room for one rounded gradient at a time, see {@link #rounded}; null where gradients
  *     are kept in F32
  * @param dStream the residual stream's gradient {@code [n', d]}, n' of {@link ShardShape#ownRows};
@@ -73,10 +73,17 @@ public record Workspace(
                 Carver.halfStride(columns));
     }
 
-    /** Returns dense rows of fewer columns in the same memory. */
-    private static Tensor narrow(Tensor wide, int columns) {
-        return new Tensor(
-                wide.buffer(), wide.offsetBytes(), wide.type(), wide.rows(), columns, columns);
+    /** Returns dense rows of fewer columns, or as many, in the same memory. */
+    public static Tensor narrow(Tensor wide, int columns) {
+        return wide.columns() == columns
+                ? wide
+                : new Tensor(
+                        wide.buffer(),
+                        wide.offsetBytes(),
+                        wide.type(),
+                        wide.rows(),
+                        columns,
+                        columns);
     }
 
     public Workspace first(int rows, int own) {

@@ -292,7 +292,11 @@ public final class ModelConfig {
         differ(found, "model.gate and model.decay", retention(mine), retention(theirs));
         differ(found, "model.epsilon", mine.norm().epsilon(), theirs.norm().epsilon());
         differ(found, "model.activation", word(mine), word(theirs));
-        differ(found, "windows of model.attention", windows(), wanted.windows());
+        differ(
+                found,
+                "windows of model.attention, or kinds in model.layers",
+                windows(),
+                wanted.windows());
         if (shape.positions() instanceof Positions.Rotary turned
                 && wanted.shape.positions() instanceof Positions.Rotary other) {
             differ(found, "model.theta", turned.theta(), other.theta());
@@ -325,7 +329,10 @@ public final class ModelConfig {
     }
 
     private List<Integer> windows() {
-        return shape.block().hasWindows() ? shape.block().windows() : List.of();
+        BlockDesign block = shape.block();
+        return block.hasWindows() || block.heads().retention() != null
+                ? block.windows()
+                : List.of();
     }
 
     private static void differ(List<String> found, String key, Object mine, Object wanted) {

@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.family;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.BlockDesign.Activation;
@@ -11,6 +12,7 @@ import dev.penstock.runtime.model.shape.Positions.Rotary;
 import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.model.shape.RetentionDesign.Decay;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -20,6 +22,10 @@ import java.util.Optional;
  * arguments are the keys of {@code config.json}, its state's names those of the tensors. Three keys
  * are Penstock's own: {@code max_target_positions}, as the model itself has no longest sequence,
  * and {@code retention_gate} and {@code retention_decay} where they are unusual.
+ *
+ * <p>Layers may attend instead, to all tokens or to the last ones ({@code layer_types} and {@code
+ * sliding_window}, as configurations of other families have them): their tensors are named as those
+ * of torchscale's {@code Decoder}.
  *
  * <p>Matrices are stored as {@code [out, in]}; queries, keys, values and gates apart, as are both
  * halves of the hidden layer.
@@ -36,6 +42,12 @@ final class RetNetFamily implements Family {
     /** The hidden layer's usual width is a multiple of this. */
     private static final int HIDDEN_MULTIPLE = 64;
 
+    private static final String KINDS = "layer_types";
+    private static final String WINDOW = "sliding_window";
+    private static final String RETENTION = "retention";
+    private static final String FULL = "full_attention";
+    private static final String SLIDING = "sliding_attention";
+
     private static final List<String> DECAYS = List.of("usual", "large", "none");
 
     @Override
@@ -48,6 +60,7 @@ final class RetNetFamily implements Family {
         int width = config.size("decoder_embed_dim");
         int heads = config.size("decoder_retention_heads");
         int values = config.size("decoder_value_embed_dim");
+        int layers = config.layers("decoder_layers");
         config.wordOr("activation_fn", "gelu", List.of("gelu"));
         config.expect("decoder_normalize_before", true);
         config.expect("deepnorm", false);
@@ -86,16 +99,35 @@ final class RetNetFamily implements Family {
                         Biases.NONE,
                         Activation.GEGLU,
                         config.size("decoder_ffn_embed_dim"),
-                        List.of());
+                        windows(config, layers));
         int most = config.sizeOr(MOST, USUAL_MOST);
         return new ModelShape(
                 config.size("vocab_size"),
                 most,
                 width,
-                config.layers("decoder_layers"),
+                layers,
                 block,
                 places(most),
                 config.flagOr("share_decoder_input_output_embed", false));
+    }
+
+    private static List<Integer> windows(ConfigJson config, int layers) {
+        List<String> kinds = config.words(KINDS, List.of(RETENTION, FULL, SLIDING));
+        if (!kinds.contains(SLIDING)) {
+            config.withoutEffect(WINDOW);
+        }
+        if (!kinds.isEmpty() && kinds.size() != layers) {
+            config.refuse(KINDS, "one word for each of %d layers".formatted(layers));
+            return List.of();
+        }
+        int window = kinds.contains(SLIDING) ? config.size(WINDOW) : BlockDesign.ALL;
+        return kinds.stream()
+                .map(
+                        kind ->
+                                kind.equals(RETENTION)
+                                        ? BlockDesign.RETAINED
+                                        : kind.equals(FULL) ? BlockDesign.ALL : window)
+                .toList();
     }
 
     private static Rotary places(int most) {
@@ -145,12 +177,28 @@ final class RetNetFamily implements Family {
         config.put("layernorm_embedding", false);
         config.put("no_scale_embedding", true);
         config.put("share_decoder_input_output_embed", shape.tied());
+        describeKinds(shape, config);
         RetentionDesign retention = heads.retention();
         if (retention != null && !retention.gated()) {
             config.put(GATE, false);
         }
         if (retention != null && retention.decay() != Decay.USUAL) {
             config.put(DECAY, retention.decay().name().toLowerCase(Locale.ROOT));
+        }
+    }
+
+    private static void describeKinds(ModelShape shape, ObjectNode config) {
+        BlockDesign block = shape.block();
+        if (block.windows().isEmpty()) {
+            return;
+        }
+        ArrayNode kinds = config.putArray(KINDS);
+        for (int layer = 0; layer < shape.layers(); layer++) {
+            boolean full = block.window(layer) == BlockDesign.ALL;
+            kinds.add(block.retains(layer) ? RETENTION : full ? FULL : SLIDING);
+        }
+        if (block.hasWindows()) {
+            config.put(WINDOW, Collections.max(block.windows()));
         }
     }
 
@@ -164,24 +212,25 @@ final class RetNetFamily implements Family {
         BlockDesign block = shape.block();
         int d = shape.width();
         int q = block.heads().queryColumns();
-        int v = block.heads().outputColumns();
         int f = block.hidden();
-        RetentionDesign retention = block.heads().retention();
         List<StoredPart> parts = new ArrayList<>();
         parts.add(StoredPart.whole("embed_tokens.weight", "wte.weight", shape.vocabulary(), d));
         for (int layer = 0; layer < shape.layers(); layer++) {
             String theirs = "layers." + layer + ".";
             String ours = "h." + layer + ".";
+            String half = theirs + (block.retains(layer) ? RETENTION : "self_attn");
+            int v = block.heads(layer).outputColumns();
             String into = ours + "attn.c_attn.weight";
-            parts.add(matrix(theirs + "retention.q_proj", into, d, 0, q));
-            parts.add(matrix(theirs + "retention.k_proj", into, d, q, q));
-            parts.add(matrix(theirs + "retention.v_proj", into, d, 2 * q, v));
+            parts.add(matrix(half + ".q_proj", into, d, 0, q));
+            parts.add(matrix(half + ".k_proj", into, d, q, q));
+            parts.add(matrix(half + ".v_proj", into, d, 2 * q, v));
+            RetentionDesign retention = block.heads(layer).retention();
             if (retention != null && retention.gated()) {
-                parts.add(matrix(theirs + "retention.g_proj", into, d, 2 * q + v, v));
+                parts.add(matrix(half + ".g_proj", into, d, 2 * q + v, v));
             }
             String out = ours + "attn.c_proj.weight";
-            parts.add(matrix(theirs + "retention.out_proj", out, v, 0, d));
-            parts.add(gain(theirs + "retention_layer_norm", ours + "ln_1", d));
+            parts.add(matrix(half + ".out_proj", out, v, 0, d));
+            parts.add(gain(half + "_layer_norm", ours + "ln_1", d));
             String hidden = ours + "mlp.c_fc.weight";
             parts.add(matrix(theirs + "ffn.fc1", hidden, d, 0, f));
             parts.add(matrix(theirs + "ffn.gate", hidden, d, f, f));

@@ -17,6 +17,7 @@ import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.UnitActivations;
+import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.layers.Attention;
 import dev.penstock.runtime.model.layers.Compute;
 import dev.penstock.runtime.model.layers.FiniteGuard;
@@ -47,9 +48,9 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.Map;
 import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
@@ -74,7 +75,10 @@ public final class InferenceStage implements StageProgram {
     private final StageScopes scopes;
     private final StageLayers layers;
     private final @Nullable Tensor tokens;
-    private final Tensor queryKeyValue;
+
+    /** Entry i: as block i sees it. */
+    private final List<Tensor> queryKeyValues;
+
     private final UnitActivations largest;
     private final @Nullable Tensor choosing;
     private final ShardShape whole;
@@ -129,13 +133,18 @@ public final class InferenceStage implements StageProgram {
                                 : null);
         int rows = texts.sliceRows().stream().mapToInt(Integer::intValue).max().orElse(1);
         tokens = role.first() ? scopes.activations().tensor("tokens", DType.I32, 1, rows) : null;
-        queryKeyValue =
+        Tensor queryKeyValue =
                 scopes.activations()
                         .tensor(
                                 "queries, keys and values of a slice",
                                 DType.F32,
                                 rows,
                                 whole.queryKeyValueColumns());
+        queryKeyValues =
+                IntStream.range(role.firstLayer(), role.firstLayer() + role.layers())
+                        .map(layer -> whole.like(layer).queryKeyValueColumns())
+                        .mapToObj(columns -> Workspace.narrow(queryKeyValue, columns))
+                        .toList();
         choosing =
                 role.last()
                         ? scopes.scratch()
@@ -206,25 +215,20 @@ public final class InferenceStage implements StageProgram {
 
     /** Builds the attention of a block of this stage, with room for what it keeps of the texts. */
     private Attention attention(int block) {
-        RetentionShape retention = whole.retention();
+        int layer = role.firstLayer() + block;
+        RetentionShape retention = whole.like(layer).retention();
         if (retention != null) {
             return retention(retention, block);
         }
         Tensor kept =
                 scopes.keyValues()
                         .tensor(
-                                "queries, keys and values of texts, h.%d"
-                                        .formatted(role.firstLayer() + block),
+                                "queries, keys and values of texts, h.%d".formatted(layer),
                                 DType.F32,
                                 texts.keptTokens(),
-                                whole.queryKeyValueColumns());
+                                whole.like(layer).queryKeyValueColumns());
         return new TextAttention(
-                kernels,
-                multiply,
-                window(whole.attention(role.firstLayer() + block)),
-                grid(shape),
-                this::rows,
-                kept);
+                kernels, multiply, window(whole.attention(layer)), grid(shape), this::rows, kept);
     }
 
     private Attention retention(RetentionShape retention, int block) {
@@ -332,7 +336,7 @@ public final class InferenceStage implements StageProgram {
                 tokens == null ? null : tokens.columns(0, rows),
                 input == null ? null : input.rows(0, rows),
                 a,
-                Collections.nCopies(role.layers(), queryKeyValue),
+                queryKeyValues,
                 output == null ? null : output.rows(0, rows),
                 new TokenBlocks(1, rows, 0, rows));
         guard.verify();

@@ -116,7 +116,7 @@ final class AttentionBlock {
             complete(qkv, bias, kept, blocks);
             return;
         }
-        Tensor projected = room.rows(0, qkv.rows());
+        Tensor projected = Workspace.narrow(room, qkv.columns()).rows(0, qkv.rows());
         queryKeyValue.multiply(x, firstRow, projected);
         if (bias != null && headNorms == null && turns == null) {
             kernels.addBiasRounded(projected, bias, qkv);
@@ -176,8 +176,9 @@ final class AttentionBlock {
             TokenBlocks blocks,
             boolean goesOn) {
         Tensor dOutput = output.outputGradient(dStream);
-        output.backward(a.attendedFactor(), dOutput, work.dAttended(), work, blocks);
-        attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
+        Tensor dAttended = Workspace.narrow(work.dAttended(), a.attended().columns());
+        output.backward(a.attendedFactor(), dOutput, dAttended, work, blocks);
+        attention.backward(qkv, a, dAttended, dQkv, blocks);
         Tensor dProjected =
                 queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
         if (!goesOn && !normTrained) {
@@ -205,8 +206,9 @@ final class AttentionBlock {
             boolean goesOn) {
         Tensor dOutput = output.outputGradient(dStream);
         kernels.copy(dOutput, compute.keptIn(a.middle()));
-        output.backwardInput(dOutput, work.dAttended(), work, blocks);
-        attention.backward(qkv, a, work.dAttended(), dQkv, blocks);
+        Tensor dAttended = Workspace.narrow(work.dAttended(), a.attended().columns());
+        output.backwardInput(dOutput, dAttended, work, blocks);
+        attention.backward(qkv, a, dAttended, dQkv, blocks);
         Tensor dProjected = dProjected(a, dQkv, work, blocks);
         MicroBatchRows.scatter(kernels, dProjected, blocks, qkv);
         Tensor factor = queryKeyValue.backwardBias(dProjected, work, blocks);
@@ -228,7 +230,7 @@ final class AttentionBlock {
         if (MicroBatchRows.adjacent(dQkv, blocks)) {
             return MicroBatchRows.of(dQkv, blocks);
         }
-        Tensor gathered = requireNonNull(work.dQueryKeyValue());
+        Tensor gathered = Workspace.narrow(requireNonNull(work.dQueryKeyValue()), dQkv.columns());
         MicroBatchRows.gather(kernels, dQkv, blocks, gathered);
         return gathered;
     }

@@ -34,8 +34,13 @@ public record Retention(
     public void forwardAgain(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
         int tokens = MicroBatchRows.tokens(qkv, blocks);
         kernels.retention(qkv, states.get(), a.attended(), shape, tokens, blocks);
+        normalise(qkv, a, blocks);
+    }
+
+    /** Norms and gates what leaves the heads. */
+    void normalise(Tensor qkv, LayerActivations a, TokenBlocks blocks) {
         eachRun(
-                tokens,
+                MicroBatchRows.tokens(qkv, blocks),
                 blocks,
                 (row, own, count) ->
                         kernels.gatedHeadNorm(
@@ -49,9 +54,21 @@ public record Retention(
     @Override
     public void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
+        normaliseBackward(qkv, a, dAttended, dQkv, blocks);
         int tokens = MicroBatchRows.tokens(qkv, blocks);
+        Tensor ofUnit = states.get();
+        if (blocks.firstToken() + blocks.tokens() == tokens) {
+            int behind = ofUnit.rows() - blocks.sequences();
+            kernels.zero(ofUnit.rows(behind, blocks.sequences()));
+        }
+        kernels.retentionBackward(qkv, ofUnit, dAttended, dQkv, shape, tokens, blocks);
+    }
+
+    /** The gradients of {@link #normalise}, in place of those of what it returned. */
+    void normaliseBackward(
+            Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
         eachRun(
-                tokens,
+                MicroBatchRows.tokens(qkv, blocks),
                 blocks,
                 (row, own, count) -> {
                     Tensor gradient = dAttended.rows(own, count);
@@ -63,12 +80,6 @@ public record Retention(
                             gradient,
                             gates(dQkv.rows(row, count)));
                 });
-        Tensor ofUnit = states.get();
-        if (blocks.firstToken() + blocks.tokens() == tokens) {
-            int behind = ofUnit.rows() - blocks.sequences();
-            kernels.zero(ofUnit.rows(behind, blocks.sequences()));
-        }
-        kernels.retentionBackward(qkv, ofUnit, dAttended, dQkv, shape, tokens, blocks);
     }
 
     private @Nullable Tensor gates(Tensor rows) {

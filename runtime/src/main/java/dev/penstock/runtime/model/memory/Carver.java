@@ -4,6 +4,8 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Tensor;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.Function;
 
 /** Cuts one buffer into tensors, each at the start of a 64-byte line. */
@@ -50,6 +52,20 @@ public final class Carver {
         return cut.apply(new Carver(buffer, 0));
     }
 
+    /** Cuts memory that is used in one of several ways at a time; it is as large as the largest. */
+    public <T> List<T> alternatives(List<Function<Carver, T>> cuts) {
+        List<T> ways = new ArrayList<>();
+        long first = usedBytes;
+        long end = first;
+        for (Function<Carver, T> cut : cuts) {
+            usedBytes = first;
+            ways.add(cut.apply(this));
+            end = Math.max(end, usedBytes);
+        }
+        usedBytes = end;
+        return ways;
+    }
+
     /** Cuts a dense F32 matrix. */
     public Tensor matrix(int rows, int columns) {
         return cut(new Tensor(buffer, usedBytes, DType.F32, rows, columns, columns));
@@ -63,6 +79,13 @@ public final class Carver {
         return type == DType.BF16
                 ? cut(new Tensor(buffer, usedBytes, type, rows, columns, halfStride(columns)))
                 : matrix(rows, columns);
+    }
+
+    /** Returns a matrix that products read, of fewer columns in the memory of a wider one. */
+    public static Tensor factorIn(Tensor wide, int columns) {
+        int stride = wide.type() == DType.BF16 ? halfStride(columns) : columns;
+        return new Tensor(
+                wide.buffer(), wide.offsetBytes(), wide.type(), wide.rows(), columns, stride);
     }
 
     /** Returns the elements from row to row of a BF16 matrix whose rows begin at 16 bytes. */

@@ -32,7 +32,7 @@ public record LayerParameters(
     static LayerParameters allocate(ParameterAllocator allocator, ShardShape shape, int layer) {
         String h = "h." + layer + ".";
         BlockDesign block = shape.model().block();
-        HeadDesign heads = block.heads();
+        HeadDesign heads = block.heads(layer);
         List<Integer> queryKeyValue = heads.widths();
         List<Integer> hidden = Collections.nCopies(block.activation().parts(), block.hidden());
         boolean first = block.queryKeyValueBias();

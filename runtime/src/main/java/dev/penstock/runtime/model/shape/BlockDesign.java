@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.shape;
 
+import java.util.Collections;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -8,12 +9,12 @@ import org.jspecify.annotations.Nullable;
  * its result to the residual stream.
  *
  * @param norm of both halves, and of the model's end
- * @param heads of the attention
+ * @param heads of layers that are as usual in the family: of attention, or of retention
  * @param biases the linear layers that have one
  * @param activation of the MLP
  * @param hidden columns of the MLP's hidden layer, f
  * @param windows entry l: how many keys a query of layer l sees, its own and those just before it,
- *     or {@link #ALL}; empty: all layers see all
+ *     or {@link #ALL}, or {@link #RETAINED}; empty: all layers are as usual and see all
  * @param encoder what a bidirectional model has besides; null where queries see nothing behind
  *     their own token
  */
@@ -27,6 +28,9 @@ public record BlockDesign(
         @Nullable EncoderDesign encoder) {
     /** The window of a layer whose queries see all keys up to their own. */
     public static final int ALL = 0;
+
+    /** In place of a window: the layer has a retention, where others of the model attend. */
+    public static final int RETAINED = -1;
 
     /** The linear layers of a block that have a bias. */
     public enum Biases {
@@ -53,22 +57,21 @@ public record BlockDesign(
     }
 
     public BlockDesign {
-        windows = List.copyOf(windows);
+        boolean retention = heads.retention() != null;
+        windows =
+                retention && windows.stream().allMatch(window -> window == RETAINED)
+                        ? List.of()
+                        : List.copyOf(windows);
         if (hidden < 1) {
             throw new IllegalArgumentException(
                     "a hidden layer needs 1 column or more, got " + hidden);
         }
-        if (windows.stream().anyMatch(window -> window < 0)) {
+        if (windows.stream().anyMatch(window -> window < (retention ? RETAINED : ALL))) {
             throw new IllegalArgumentException(
-                    "a window holds 1 key or more, or all (0), got " + windows);
-        }
-        if (heads.retention() != null && windows.stream().anyMatch(window -> window != ALL)) {
-            throw new IllegalArgumentException(
-                    "a retention forgets by its decay: expected layers that see all, got windows "
+                    "a window holds 1 key or more, or all (0), and a retention (-1) needs a family that has it, got "
                             + windows);
         }
-        if (encoder != null
-                && (heads.retention() != null || windows.stream().anyMatch(w -> w != ALL))) {
+        if (encoder != null && (retention || windows.stream().anyMatch(w -> w != ALL))) {
             throw new IllegalArgumentException(
                     "expected attention to all tokens where queries see both ways");
         }
@@ -96,14 +99,56 @@ public record BlockDesign(
                 List.of());
     }
 
-    /** Returns how many keys a query of a layer sees, or {@link #ALL}. */
+    /**
+     * Returns how many keys a query of a layer sees, or {@link #ALL}; of layers that attend, as
+     * those with a retention have no window.
+     */
     public int window(int layer) {
         return windows.isEmpty() ? ALL : windows.get(layer);
     }
 
     /** Returns whether some layer's queries do not see all keys. */
     public boolean hasWindows() {
-        return windows.stream().anyMatch(window -> window != ALL);
+        return windows.stream().anyMatch(window -> window > ALL);
+    }
+
+    /** Returns whether a layer has a retention. */
+    public boolean retains(int layer) {
+        return heads.retention() != null && (windows.isEmpty() || windows.get(layer) == RETAINED);
+    }
+
+    /** Returns whether any layer has a retention. */
+    public boolean retains() {
+        return heads.retention() != null && (windows.isEmpty() || windows.contains(RETAINED));
+    }
+
+    /** Returns whether any layer attends, and so needs the keys and values of earlier tokens. */
+    public boolean attends() {
+        return heads.retention() == null || !windows.isEmpty();
+    }
+
+    /** Returns whether some layers retain and others attend. */
+    public boolean isMixed() {
+        return retains() && attends();
+    }
+
+    /** Returns the heads of a layer. */
+    public HeadDesign heads(int layer) {
+        return retains(layer) ? heads : heads.attending();
+    }
+
+    /** Returns a block of a model whose layers are all as this one. */
+    BlockDesign like(int layer, int layers) {
+        return new BlockDesign(
+                norm,
+                heads(layer),
+                biases,
+                activation,
+                hidden,
+                retains(layer) || window(layer) == ALL
+                        ? List.of()
+                        : Collections.nCopies(layers, window(layer)),
+                encoder);
     }
 
     /** Returns how many keys a query of a layer sees, or {@code all}. */
@@ -126,18 +171,19 @@ public record BlockDesign(
         return biases == Biases.ALL;
     }
 
-    /** Returns the parameter count of a block's matrices. */
-    long matrixParameters(long width) {
-        return width * heads.columns()
-                + width * heads.outputColumns()
+    /** Returns the parameter count of the matrices of a layer's block. */
+    long matrixParameters(int layer, long width) {
+        HeadDesign own = heads(layer);
+        return width * own.columns()
+                + width * own.outputColumns()
                 + width * hiddenColumns()
                 + width * hidden;
     }
 
-    /** Returns the parameter count of a block's biases and gains. */
-    long vectorParameters(long width) {
+    /** Returns the parameter count of the biases and gains of a layer's block. */
+    long vectorParameters(int layer, long width) {
         long norms = 2 * norm.parameters(width) + (heads.norms() ? 2L * heads.size() : 0);
-        long first = queryKeyValueBias() ? heads.columns() : 0;
+        long first = queryKeyValueBias() ? heads(layer).columns() : 0;
         long others = otherBiases() ? 2 * width + hiddenColumns() : 0;
         return norms + first + others;
     }

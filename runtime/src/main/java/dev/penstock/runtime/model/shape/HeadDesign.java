@@ -48,6 +48,11 @@ public record HeadDesign(
         this(queries, keys, size, norms, scaledByLayer, null);
     }
 
+    /** Returns the same heads of softmax attention, whose values have as many columns as keys. */
+    HeadDesign attending() {
+        return retention == null ? this : new HeadDesign(queries, keys, size, norms, scaledByLayer);
+    }
+
     /** Returns the columns of all queries. */
     public int queryColumns() {
         return queries * size;

@@ -8,7 +8,7 @@ package dev.penstock.runtime.model.shape;
  * @param context tokens of a whole sequence, T
  * @param width columns of the residual stream, d
  * @param layers transformer blocks, L
- * @param block what every block consists of
+ * @param block what blocks consist of
  * @param positions how a token's place in its sequence enters
  * @param tied whether the head's matrix is the token embedding
  */
@@ -38,7 +38,7 @@ public record ModelShape(
         }
         if (!block.windows().isEmpty() && block.windows().size() != layers) {
             throw new IllegalArgumentException(
-                    "expected a window for each of %d layers, got %s"
+                    "expected a window, or a retention, for each of %d layers, got %s"
                             .formatted(layers, block.windows()));
         }
     }
@@ -75,6 +75,20 @@ public record ModelShape(
         return new ModelShape(vocabulary, tokens, width, layers, block, positions, tied);
     }
 
+    /** Returns the model whose layers are all as one of this model's. */
+    public ModelShape like(int layer) {
+        return block.windows().isEmpty()
+                ? this
+                : new ModelShape(
+                        vocabulary,
+                        context,
+                        width,
+                        layers,
+                        block.like(layer, layers),
+                        positions,
+                        tied);
+    }
+
     /** Returns the largest divisor of {@code number} that is at most {@code most}. */
     static int largestDivisor(int number, int most) {
         int divisor = Math.min(number, most);
@@ -90,13 +104,22 @@ public record ModelShape(
     }
 
     /** Returns the parameter count of one transformer block. */
-    public long layerParameters() {
-        return block.matrixParameters(width) + block.vectorParameters(width);
+    public long layerParameters(int layer) {
+        return block.matrixParameters(layer, width) + block.vectorParameters(layer, width);
+    }
+
+    /** Returns the parameter count of several blocks, one after another. */
+    public long layerParameters(int firstLayer, int count) {
+        long sum = 0;
+        for (int layer = firstLayer; layer < firstLayer + count; layer++) {
+            sum += layerParameters(layer);
+        }
+        return sum;
     }
 
     /** Returns the parameter count of the matrices of one transformer block. */
-    public long layerMatrixParameters() {
-        return block.matrixParameters(width);
+    public long layerMatrixParameters(int layer) {
+        return block.matrixParameters(layer, width);
     }
 
     /** Returns the parameter count of the embedding's tables. */
@@ -127,19 +150,15 @@ public record ModelShape(
 
     /** Returns the parameter count of the whole model; a tied matrix counts once. */
     public long parameters() {
-        return embeddingParameters() + layers * layerParameters() + headParameters();
+        return embeddingParameters() + layerParameters(0, layers) + headParameters();
     }
 
     /**
      * Returns the FLOPs of one token in one block, forward and backward: matrix products and what
-     * attention sees, nothing recomputed. Where layers have different windows, their mean.
+     * attention sees of sequences as long as the context, on average; nothing recomputed.
      */
-    public long layerFlopsPerToken() {
-        long seen = 0;
-        for (int layer = 0; layer < layers; layer++) {
-            seen += attentionFlopsOfSequence(layer, context);
-        }
-        return 6 * block.matrixParameters(width) + seen / ((long) layers * context);
+    public long layerFlopsPerToken(int layer) {
+        return layerFlops(layer, context) / context;
     }
 
     /**
@@ -147,7 +166,7 @@ public record ModelShape(
      * nothing recomputed.
      */
     public long layerFlops(int layer, int tokens) {
-        return 6 * block.matrixParameters(width) * tokens + attentionFlopsOfSequence(layer, tokens);
+        return 6 * layerMatrixParameters(layer) * tokens + attentionFlopsOfSequence(layer, tokens);
     }
 
     /**
@@ -155,7 +174,7 @@ public record ModelShape(
      * retention those of a token with the state, which are as many for every token.
      */
     private long attentionFlopsOfSequence(int layer, int tokens) {
-        if (block.heads().retention() != null) {
+        if (block.retains(layer)) {
             return 12L * block.heads().stateColumns() * tokens;
         }
         if (block.encoder() != null) {
@@ -181,6 +200,10 @@ public record ModelShape(
 
     /** Returns the FLOPs of one token in the whole model, forward and backward. */
     public long flopsPerToken() {
-        return embeddingFlopsPerToken() + layers * layerFlopsPerToken() + headFlopsPerToken();
+        long blocks = 0;
+        for (int layer = 0; layer < layers; layer++) {
+            blocks += layerFlopsPerToken(layer);
+        }
+        return embeddingFlopsPerToken() + blocks + headFlopsPerToken();
     }
 }

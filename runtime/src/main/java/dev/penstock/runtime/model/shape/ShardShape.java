@@ -9,6 +9,7 @@ import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.TokenRange;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -99,21 +100,31 @@ public record ShardShape(
         return ownHeads().keyColumns();
     }
 
-    /** Returns the columns of their outputs. */
+    /** Returns the columns of their outputs, in the layers that have most. */
     public int outputColumns() {
-        return ownHeads().outputColumns();
+        return widest(HeadDesign::outputColumns);
     }
 
     /** Returns the elements of the states of a retention of these heads; 0 without one. */
     public int stateColumns() {
-        return ownHeads().stateColumns();
+        return widest(HeadDesign::stateColumns);
     }
 
-    /** Returns the retention of every layer as kernels see it; null where there is attention. */
+    /**
+     * Returns the part of the model whose layers are all as one of this one's. A layer's own sizes
+     * are those of this; where layers are unlike, {@link #outputColumns}, {@link
+     * #queryKeyValueColumns} and {@link #stateColumns} are those of the widest.
+     */
+    public ShardShape like(int layer) {
+        ModelShape alike = model.like(layer);
+        return alike == model ? this : new ShardShape(alike, index, shards, sequence, kept, mesh);
+    }
+
+    /** Returns the retention of layers that have one as kernels see it; null if none has. */
     public @Nullable RetentionShape retention() {
         HeadDesign own = ownHeads();
         RetentionDesign design = own.retention();
-        if (design == null) {
+        if (design == null || !model.block().retains()) {
             return null;
         }
         int first = part() * own.queries();
@@ -124,9 +135,19 @@ public record ShardShape(
                 design.gated());
     }
 
-    /** Returns the columns of their queries, keys and values side by side. */
+    /** Returns the columns of their queries, keys and values side by side, of layers with most. */
     public int queryKeyValueColumns() {
-        return ownHeads().columns();
+        return widest(HeadDesign::columns);
+    }
+
+    private int widest(ToIntFunction<HeadDesign> columns) {
+        HeadDesign own = ownHeads();
+        BlockDesign block = model.block();
+        int attending = columns.applyAsInt(own.attending());
+        int retaining = columns.applyAsInt(own);
+        return block.isMixed()
+                ? Math.max(attending, retaining)
+                : block.retains() ? retaining : attending;
     }
 
     /** Returns the attention of a layer of the model as kernels see it. */

@@ -140,7 +140,11 @@ public record StagePartition(List<Integer> layersPerStage) {
     /** Returns the FLOPs per token of a stage, forward and backward. */
     public long flopsPerToken(ModelShape shape, int stage) {
         StageRole role = role(stage);
-        return role.layers() * shape.layerFlopsPerToken()
+        long blocks = 0;
+        for (int i = 0; i < role.layers(); i++) {
+            blocks += shape.layerFlopsPerToken(role.firstLayer() + i);
+        }
+        return blocks
                 + (role.first() ? shape.embeddingFlopsPerToken() : 0)
                 + (role.last() ? shape.headFlopsPerToken() : 0);
     }

@@ -84,7 +84,7 @@ public record SwapPartition(ModelShape shape, int tokens, int microBatches, doub
         List<SwapPart> parts = new ArrayList<>();
         parts.add(part(table + positions, 0)); // a look-up is no work
         for (int layer = 0; layer < shape.layers(); layer++) {
-            parts.add(part(shape.layerMatrixParameters(), shape.layerFlopsPerToken()));
+            parts.add(part(shape.layerMatrixParameters(layer), shape.layerFlopsPerToken(layer)));
         }
         parts.add(part(table, shape.headFlopsPerToken()));
         return parts;

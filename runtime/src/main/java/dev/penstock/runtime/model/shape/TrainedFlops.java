@@ -44,13 +44,14 @@ final class TrainedFlops {
         ModelShape shape = parts.shape();
         BlockDesign block = shape.block();
         long width = shape.width();
-        long outputs = block.heads().outputColumns();
-        long attention = shape.layerFlopsPerToken() - 6 * shape.layerMatrixParameters();
+        HeadDesign heads = block.heads(layer);
+        long outputs = heads.outputColumns();
+        long attention = shape.layerFlopsPerToken(layer) - 6 * shape.layerMatrixParameters(layer);
         boolean toAttention = trainedBelow || parts.attention(layer);
         boolean toMlp = toAttention || parts.mlp(layer);
         boolean intoAttention = trainedBelow || parts.firstNorm(layer);
         boolean intoMlp = toAttention || parts.secondNorm(layer);
-        return linear(layer, "attn.c_attn", width, block.heads().columns(), intoAttention)
+        return linear(layer, "attn.c_attn", width, heads.columns(), intoAttention)
                 + attention / 3
                 + (toAttention ? attention - attention / 3 : 0)
                 + linear(layer, "attn.c_proj", outputs, width, toAttention)

@@ -38,6 +38,7 @@ import dev.penstock.runtime.model.layers.LossHead;
 import dev.penstock.runtime.model.layers.LossLedger;
 import dev.penstock.runtime.model.layers.NormGradients;
 import dev.penstock.runtime.model.layers.PackedAttention;
+import dev.penstock.runtime.model.layers.PackedRetention;
 import dev.penstock.runtime.model.layers.PackedRows;
 import dev.penstock.runtime.model.layers.Retention;
 import dev.penstock.runtime.model.layers.RingAttention;
@@ -179,10 +180,6 @@ public final class GptStage implements StageProgram {
             requireWholeSequences(settings, "micro-batches are unequal");
         }
         packed = batches.packed() ? packed(settings) : null;
-        if (packed != null && shape.retention() != null) {
-            throw new IllegalArgumentException(
-                    "expected rows of one document each, as the state of a retention goes on to the end of a row");
-        }
         layers =
                 new StageLayers(
                         compute,
@@ -242,16 +239,22 @@ public final class GptStage implements StageProgram {
     }
 
     private Attention attention(ShardShape ofShard, int block) {
-        RetentionShape retention = ofShard.retention();
+        int layer = role.firstLayer() + block;
+        RetentionShape retention = ofShard.like(layer).retention();
         if (retention != null) {
             requireWholeSequences(settings, "layers are retentions");
-            return new Retention(
-                    kernels,
-                    retention,
-                    settings.shape().block().norm().epsilon(),
-                    () -> buffers.stash().states(requireNonNull(current), block));
+            var whole =
+                    new Retention(
+                            kernels,
+                            retention,
+                            settings.shape().block().norm().epsilon(),
+                            () -> buffers.stash().states(requireNonNull(current), block));
+            return packed == null
+                    ? whole
+                    : new PackedRetention(
+                            whole, batch.context(), packed, requireNonNull(buffers.state()));
         }
-        AttentionShape shape = ofShard.attention(role.firstLayer() + block);
+        AttentionShape shape = ofShard.attention(layer);
         if (shape.bidirectional()) {
             requireWholeSequences(settings, "tokens see both ways");
             if (packed != null || batch.sliced()) {
@@ -797,7 +800,10 @@ public final class GptStage implements StageProgram {
         if (scratch == null) {
             return buffers.stash().gradients(unit).get(layer);
         }
-        Tensor rows = scratch.rows(0, buffers.shapes().of(unit.microBatch()).microBatchRows());
+        int columns = buffers.stash().queryKeyValues(unit).get(layer).columns();
+        Tensor rows =
+                Workspace.narrow(scratch, columns)
+                        .rows(0, buffers.shapes().of(unit.microBatch()).microBatchRows());
         if (packed != null || buffers.ring() != null) { // others write all of it
             kernels.zero(rows);
         }

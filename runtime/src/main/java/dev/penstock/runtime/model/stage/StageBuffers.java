@@ -42,6 +42,7 @@ import org.jspecify.annotations.Nullable;
  * @param workspace scratch of a backward of the largest unit
  * @param dQueryKeyValue scratch {@code [B*T, (h+2g)k]} of this shard's heads where sequences are
  *     not cut
+ * @param state where layers have a retention: room for states inside a block of the grid
  * @param ring where sequences lie on several ranks
  * @param turns where heads turn by the places of their tokens
  * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}
@@ -64,6 +65,7 @@ record StageBuffers(
         StageStash stash,
         Workspace workspace,
         @Nullable Tensor dQueryKeyValue,
+        @Nullable Tensor state,
         @Nullable RingBuffers ring,
         @Nullable TurnTable turns,
         @Nullable Tensor allRows,
@@ -129,6 +131,10 @@ record StageBuffers(
                 stash,
                 workspace(scopes, settings, role),
                 dQueryKeyValue,
+                role.layers() == 0 || shape.stateColumns() == 0
+                        ? null
+                        : scopes.scratch()
+                                .tensor("states of a document", DType.F32, 2, shape.stateColumns()),
                 ring,
                 role.layers() == 0
                         ? null

@@ -66,8 +66,9 @@ public record StageBytes(
         long states = 0;
         for (int layer = 0; layer < role.layers() && !batch.sliced(); layer++) {
             boolean shared = recomputed.contains(layer) && recomputed.queryKeyValues() != null;
-            whole += shared ? 0 : (long) shape.queryKeyValueColumns() * batch.microBatchRows();
-            states += shared ? 0 : (long) shape.stateColumns() * batch.stateRows();
+            ShardShape own = shape.like(role.firstLayer() + layer);
+            whole += shared ? 0 : (long) own.queryKeyValueColumns() * batch.microBatchRows();
+            states += shared ? 0 : (long) own.stateColumns() * batch.stateRows();
         }
         List<Long> bytes = new ArrayList<>();
         for (int slice = 0; slice < batch.slices(); slice++) {
@@ -98,6 +99,7 @@ public record StageBytes(
                         unit,
                         unit,
                         settings.shape(role),
+                        role.firstLayer(),
                         batch,
                         settings.keptQueryKeyValues(),
                         recomputed.again(),

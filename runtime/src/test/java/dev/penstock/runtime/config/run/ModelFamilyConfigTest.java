@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.EncoderDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
+import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.shape.Positions;
 import dev.penstock.runtime.model.shape.RetentionDesign;
 import dev.penstock.runtime.model.shape.RetentionDesign.Decay;
@@ -63,6 +64,7 @@ class ModelFamilyConfigTest {
                 "gpt2-variants",
                 "gpt3",
                 "retnet",
+                "retnet-mixed",
                 "bert-post-ln",
                 "bert-pre-ln"
             })
@@ -100,13 +102,56 @@ class ModelFamilyConfigTest {
     }
 
     @Test
+    void aListOfKindsSaysWhatEachLayerIs() throws IOException {
+        RunConfig config =
+                load(
+                        "model { family = retnet, heads = 2, width = 32, layers = [\"2 x (retention, local(8))\", dense] }");
+
+        ModelShape shape = config.model().shape(256);
+        assertThat(shape.layers()).isEqualTo(5);
+        assertThat(shape.block().windows()).containsExactly(-1, 8, -1, 8, 0);
+        ModelConfig folder = config.model().config(256);
+        assertThat(ModelConfig.described(folder.family(), shape)).isEqualTo(shape);
+        assertThat(load(config.resolved())).isEqualTo(config);
+        assertThat(ModelSection.kindsOfStages(shape, new StagePartition(List.of(3, 2))))
+                .contains("stage 0: retention, local(8), retention; stage 1: local(8), dense");
+        assertThat(shape("model.layers = [\"2 x (dense, local(8))\"]"))
+                .isEqualTo(shape("model { layers = 4, attention = [dense, \"local(8)\"] }"));
+    }
+
+    /** So that its bits are those of the plain model: there is no other shape. */
+    @Test
+    void aListOfTheFamilysOwnKindIsTheSameAsTheirNumber() throws IOException {
+        assertThat(shape("model.layers = [\"3 x dense\"]")).isEqualTo(shape("model.layers = 3"));
+        assertThat(shape("model { family = retnet, layers = [\"3 x retention\"] }"))
+                .isEqualTo(shape("model { family = retnet, layers = 3 }"));
+        ModelShape shape = shape("model { family = retnet, layers = [\"3 x retention\"] }");
+        assertThat(ModelSection.kindsOfStages(shape, new StagePartition(List.of(3)))).isEmpty();
+    }
+
+    @Test
+    void layersThatAFamilyDoesNotHaveAreRefused() {
+        assertThat(problems("model.layers = [retention, dense]"))
+                .contains("only layers of a retnet have a retention");
+        assertThat(problems("model { family = llama, layers = [dense, dense, \"local(8)\"] }"))
+                .contains("as models of family llama have it");
+        assertThat(problems("model.layers = [dense, wide]"))
+                .contains("model.layers: expected an integer")
+                .contains("3 x (local(128), dense)");
+        assertThat(problems("model { layers = [dense, dense], attention = [\"local(8)\"] }"))
+                .contains("expected no model.attention besides");
+        String mixed = "model { family = retnet, layers = [retention, dense] }, ";
+        assertThat(problems(mixed + "parallel.context = 2"))
+                .contains("the state does not pass from part to part yet");
+        assertThat(problems(mixed + "fine-tune.method = lora"))
+                .contains("an adapter has as many columns in every layer");
+    }
+
+    @Test
     void whatARetNetCannotDoIsRefusedWithTheReason() {
-        assertThat(
-                        problems(
-                                "model.family = retnet, parallel.context = 2, device.kind = cuda, data.packing = documents"))
+        assertThat(problems("model.family = retnet, parallel.context = 2, device.kind = cuda"))
                 .contains("the state does not pass from part to part yet")
-                .contains("GPUs do not have its kernels yet")
-                .contains("the state goes on to the end of a row");
+                .contains("GPUs do not have its kernels yet");
         assertThat(problems("model { family = retnet, attention = [\"local(8)\"] }"))
                 .contains("a retention forgets by its decay");
         assertThat(problems("model { family = llama, decay = none }"))

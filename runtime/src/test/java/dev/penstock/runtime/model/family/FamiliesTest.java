@@ -37,6 +37,7 @@ class FamiliesTest {
                 "gpt2-variants",
                 "gpt3",
                 "retnet",
+                "retnet-mixed",
                 "bert-post-ln",
                 "bert-pre-ln"
             })
@@ -69,6 +70,7 @@ class FamiliesTest {
                 "gpt2-variants",
                 "gpt3",
                 "retnet",
+                "retnet-mixed",
                 "bert-post-ln",
                 "bert-pre-ln"
             })

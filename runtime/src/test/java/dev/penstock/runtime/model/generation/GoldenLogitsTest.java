@@ -38,7 +38,8 @@ class GoldenLogitsTest {
                         "qwen3",
                         "gpt2-variants",
                         "gpt3",
-                        "retnet")
+                        "retnet",
+                        "retnet-mixed")
                 .flatMap(
                         family ->
                                 Stream.of(DeviceSettings.Kind.REFERENCE, DeviceSettings.Kind.CPU)

@@ -229,7 +229,7 @@ class StageMemoryTest {
 
         StageMemory first = factory.predictedMemory(0, RankPlace.single(0));
 
-        long parameters = gpt2.embeddingParameters() + 8 * gpt2.layerParameters();
+        long parameters = gpt2.embeddingParameters() + 8 * gpt2.layerParameters(0);
         assertThat(first.parameters()).isEqualTo(4 * parameters);
         assertThat(first.gradients()).isEqualTo(4 * parameters);
         assertThat(first.optimizer()).isEqualTo(8 * parameters);

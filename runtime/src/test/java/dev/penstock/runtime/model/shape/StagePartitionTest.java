@@ -18,7 +18,7 @@ class StagePartitionTest {
 
     @Test
     void theHeadOfGpt2WeighsAsMuchAsFiveLayers() {
-        assertThat((double) GPT2.headFlopsPerToken() / GPT2.layerFlopsPerToken())
+        assertThat((double) GPT2.headFlopsPerToken() / GPT2.layerFlopsPerToken(0))
                 .isBetween(4.5, 5.2);
         assertThat(StagePartition.byFlops(GPT2, 2).layersPerStage()).containsExactly(8, 4);
     }
@@ -141,7 +141,7 @@ class StagePartitionTest {
                         new TrainedParts(
                                 shape, new FineTuning(Optional.of(adapters), List.of("h.0.*"))));
         long product = 2L * 96 * 96;
-        long attention = shape.layerFlopsPerToken() - 36L * product;
+        long attention = shape.layerFlopsPerToken(0) - 36L * product;
         long own = 6L * 2 * 5 * 96;
 
         assertThat(flops.perToken(0, 1)).isEqualTo(12 * product + attention / 3 + own / 3);
@@ -156,7 +156,7 @@ class StagePartitionTest {
             ModelShape shape = ModelShape.gpt2(3000, 64, 96, 9, 3, tied);
             var flops = new TrainedFlops(new TrainedParts(shape, FineTuning.FULL));
 
-            assertThat(flops.perToken(2, 5)).isEqualTo(5 * shape.layerFlopsPerToken());
+            assertThat(flops.perToken(2, 5)).isEqualTo(5 * shape.layerFlopsPerToken(0));
             assertThat(flops.head()).isEqualTo(shape.headFlopsPerToken());
             assertThat(flops.embedding()).isEqualTo(shape.embeddingFlopsPerToken());
         }
