@@ -210,6 +210,16 @@ public record RunConfig(
                 : dataPlane.codecs();
     }
 
+    /**
+     * Whether both ops of a pair may run at a time, if stages can. A GPU runs one at a time, and
+     * outputs that travel coded share one tensor.
+     */
+    public boolean pairsAtOnce() {
+        return schedule.pairsAtOnce()
+                && !device.kind().isCuda()
+                && codecs().equals(ChannelCodecs.NONE);
+    }
+
     /** This configuration with another codec. */
     public RunConfig withCodec(DataPlaneSection.Codec codec) {
         return Keys.assemble(
