@@ -211,12 +211,15 @@ public record RunConfig(
     }
 
     /**
-     * Whether both ops of a pair may run at a time, if stages can. A GPU runs one at a time, and
-     * outputs that travel coded share one tensor.
+     * Whether both ops of a pair may run at a time, if stages can. A GPU runs one at a time, outputs
+     * that travel coded share one tensor, and so do ops that drop something or that have frozen
+     * weights.
      */
     public boolean pairsAtOnce() {
         return schedule.pairsAtOnce()
                 && !device.kind().isCuda()
+                && model.dropout() == 0
+                && fineTune.method() == FineTuneSection.Method.FULL
                 && codecs().equals(ChannelCodecs.NONE);
     }
 
