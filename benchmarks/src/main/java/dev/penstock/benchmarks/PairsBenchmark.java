@@ -62,8 +62,10 @@ public final class PairsBenchmark {
         for (String latency : latencies) {
             Measured apart = measured(latency, false);
             Measured atOnce = measured(latency, true);
-            long sum = Math.round(1e6 * Double.parseDouble(latency)) * WAYS_OF_BLOCK * BLOCKS_OF_STAGE;
-            double simulatedApart = simulated(costs, sum, apart(apart.order())) + apart.updateNanos();
+            long sum =
+                    Math.round(1e6 * Double.parseDouble(latency)) * WAYS_OF_BLOCK * BLOCKS_OF_STAGE;
+            double simulatedApart =
+                    simulated(costs, sum, apart(apart.order())) + apart.updateNanos();
             double simulatedAtOnce = simulated(costs, sum, apart.order()) + atOnce.updateNanos();
             out.printf(
                     Locale.ROOT,
@@ -101,12 +103,7 @@ public final class PairsBenchmark {
         }
         var setup =
                 new TrainingMeasurement.Setup(
-                        "latency " + latency,
-                        SHAPE,
-                        STEPS,
-                        MICRO_BATCHES,
-                        MICRO_BATCHES,
-                        settings);
+                        "latency " + latency, SHAPE, STEPS, MICRO_BATCHES, MICRO_BATCHES, settings);
         return ShortRun.of(setup, PairsBenchmark::summary);
     }
 

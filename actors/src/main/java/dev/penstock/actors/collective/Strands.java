@@ -21,15 +21,15 @@ import org.jspecify.annotations.Nullable;
  * <p>So kernels, pools and buffers have one user at a time, and results have the bits of the halves
  * run one after the other: each strand has scratch of its own, and no two halves of a pair add to
  * the same gradient. What sums do meanwhile, they do on the thread that waits, with kernels of
- * their own ({@link dev.penstock.cuda.device.Device#sumsBesideOps}); a second lock lets one strand at
- * a time do that, as both use the rank's endpoint.
+ * their own ({@link dev.penstock.cuda.device.Device#sumsBesideOps}); a second lock lets one strand
+ * at a time do that, as both use the rank's endpoint.
  *
  * <p>Nobody deadlocks. A strand's sums are those of a group of its own on every shard, begun in the
- * order of the program; so they meet the same strand's of the other shards, whatever the timing.
- * Of all ops that some shard has not ended, take the first: each of its halves that does not compute
- * waits for a sum for which every other shard has the same half at hand, and none of these waits for
- * anything but the turn, which a waiting strand does not hold, or an earlier sum of that half. A
- * shard that runs halves one after the other is no different: it has both groups.
+ * order of the program; so they meet the same strand's of the other shards, whatever the timing. Of
+ * all ops that some shard has not ended, take the first: each of its halves that does not compute
+ * waits for a sum for which every other shard has the same half at hand, and none of these waits
+ * for anything but the turn, which a waiting strand does not hold, or an earlier sum of that half.
+ * A shard that runs halves one after the other is no different: it has both groups.
  *
  * <p>The rank's thread only, unless said otherwise.
  */
@@ -53,7 +53,9 @@ public final class Strands implements AutoCloseable {
      * @param name of the second strand's thread
      */
     public Strands(String name) {
-        second = Executors.newSingleThreadExecutor(Thread.ofPlatform().name(name).daemon().factory());
+        second =
+                Executors.newSingleThreadExecutor(
+                        Thread.ofPlatform().name(name).daemon().factory());
     }
 
     /** Returns a group as both strands may use it, each its own: waits in it give up the turn. */

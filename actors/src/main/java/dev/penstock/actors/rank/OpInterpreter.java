@@ -138,7 +138,9 @@ final class OpInterpreter {
         return isAtEnd() ? null : program.ops().get(position);
     }
 
-    /** Returns the op to blame if something fails: the current one, or the half of it that failed. */
+    /**
+     * Returns the op to blame if something fails: the current one, or the half of it that failed.
+     */
     @Nullable Op place() {
         return failedHalf == null ? current() : failedHalf;
     }
@@ -362,7 +364,7 @@ final class OpInterpreter {
         StageProgram first = stage(forward.stage());
         StageProgram second = trains ? stage(partner.stage()).beside() : stage(partner.stage());
         boolean both = !isLeftOut(forward.unit()) && !isLeftOut(partner.unit());
-        if (both && strands != null && second != stage(partner.stage())) {
+        if (both && strands != null && !second.equals(stage(partner.stage()))) {
             Half one = half(forward, first);
             Half other = half(partner, second);
             strands.run(blaming(forward, one.compute()), blaming(partner, other.compute()));
@@ -398,30 +400,6 @@ final class OpInterpreter {
 
     private Progress reload(WorkUnit unit) {
         stage(unit.stage()).reload(unit);
-        return Progress.DONE;
-    }
-
-    private Progress backward(Op.InputGradient op) {
-        WorkUnit unit = op.unit();
-        StageProgram stage = stage(unit.stage());
-        Tensor input = tensors.input(unit);
-        Tensor outputGradient = tensors.outputGradient(unit);
-        Tensor inputGradient = tensors.takeInputGradient(unit);
-        switch (op) {
-            case Op.Backward _ -> stage.backward(unit, input, outputGradient, inputGradient);
-            case Op.BackwardInput _ ->
-                    stage.backwardInput(unit, input, outputGradient, inputGradient);
-        }
-        if (inputGradient != null) {
-            tensors.computedInputGradient(unit, inputGradient);
-        }
-        tensors.releaseInput(unit);
-        tensors.releaseOutputGradient(unit);
-        return Progress.DONE;
-    }
-
-    private Progress backwardWeight(WorkUnit unit) {
-        stage(unit.stage()).backwardWeight(unit);
         return Progress.DONE;
     }
 

@@ -141,8 +141,7 @@ final class RankGroups implements AutoCloseable {
         return group;
     }
 
-    private OpenGroup meet(
-            GroupRole role, List<Integer> members, Kernels kernels, RankWaits wait) {
+    private OpenGroup meet(GroupRole role, List<Integer> members, Kernels kernels, RankWaits wait) {
         if (DataPlaneGroup.isFor(members, homes)) {
             var group =
                     new DataPlaneGroup(

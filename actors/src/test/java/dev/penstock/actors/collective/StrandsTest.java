@@ -128,7 +128,13 @@ final class StrandsTest {
                                     for (int pair = 0; pair < pairs; pair++) {
                                         Runnable one = half(shard, me, 0, pair, pace, mistakes);
                                         Runnable other =
-                                                half(shard, me, 1, pair, new Random(pair), mistakes);
+                                                half(
+                                                        shard,
+                                                        me,
+                                                        1,
+                                                        pair,
+                                                        new Random(pair),
+                                                        mistakes);
                                         if (me == 1) {
                                             one.run();
                                             other.run();
@@ -247,7 +253,8 @@ final class StrandsTest {
                                     assertThat(e.getSuppressed())
                                             .hasSize(1)
                                             .hasOnlyElementsOfType(DataPlaneException.class));
-            assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(40));
+            assertThat(Duration.ofNanos(System.nanoTime() - begun))
+                    .isLessThan(Duration.ofSeconds(40));
         }
     }
 
@@ -279,8 +286,7 @@ final class StrandsTest {
             assertThatThrownBy(
                             () ->
                                     here.strands.run(
-                                            half == 0 ? waiting : done,
-                                            half == 0 ? done : waiting))
+                                            half == 0 ? waiting : done, half == 0 ? done : waiting))
                     .isInstanceOf(DataPlaneException.class)
                     .hasMessageContaining("rank 0 gave up after")
                     .hasMessageContaining("waits for rank 1");

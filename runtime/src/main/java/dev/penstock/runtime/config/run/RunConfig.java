@@ -211,9 +211,9 @@ public record RunConfig(
     }
 
     /**
-     * Whether both ops of a pair may run at a time, if stages can. A GPU runs one at a time, outputs
-     * that travel coded share one tensor, and so do ops that drop something or that have frozen
-     * weights.
+     * Whether both ops of a pair may run at a time, if stages can. A GPU runs one at a time,
+     * outputs that travel coded share one tensor, and so do ops that drop something or that have
+     * frozen weights.
      */
     public boolean pairsAtOnce() {
         return schedule.pairsAtOnce()

@@ -223,8 +223,7 @@ public final class GptStage implements StageProgram {
         gradients =
                 main != null
                         ? main.gradients
-                        : new StageGradients(
-                                kernels, parameters, sharding, settings, role, pools);
+                        : new StageGradients(kernels, parameters, sharding, settings, role, pools);
         normGradients =
                 buffers.normGradients() == null
                         ? null

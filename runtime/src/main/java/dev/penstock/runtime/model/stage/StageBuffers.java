@@ -193,8 +193,7 @@ record StageBuffers(
     private static @Nullable Tensor logits(
             StageScopes scopes, ShardShape shape, StageRole role, BatchShape batch) {
         return role.last()
-                ? LossHead.logitsScratch(
-                        scopes.scratch(), shape, LossHead.logitsRows(shape, batch))
+                ? LossHead.logitsScratch(scopes.scratch(), shape, LossHead.logitsRows(shape, batch))
                 : null;
     }
 

@@ -64,7 +64,13 @@ class HardwareCostsTest {
             HardwareCosts eight = costs(choice(8, whole, false));
             HardwareCosts again = costs(choice(8, whole, true));
             int sums = partner instanceof Op.BackwardWeight ? 1 : 2;
-            double sum = 2 * 2 * Collectives.allReduceNanos(Clusters.a100(64).groups().getFirst().inside(), 8, 2.0 * 2_048 * 25_600);
+            double sum =
+                    2
+                            * 2
+                            * Collectives.allReduceNanos(
+                                    Clusters.a100(64).groups().getFirst().inside(),
+                                    8,
+                                    2.0 * 2_048 * 25_600);
 
             assertThat(alone.nanos(1, 0, pair)).isEqualTo(apart(alone, pair));
             assertThat(again.nanos(1, 0, pair)).isEqualTo(apart(again, pair));
