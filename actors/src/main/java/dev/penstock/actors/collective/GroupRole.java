@@ -17,7 +17,15 @@ public enum GroupRole {
     /** A row of it. */
     MESH_ALONG(4),
     /** A line through its planes. */
-    MESH_THROUGH(5);
+    MESH_THROUGH(5),
+    /** A stage's matrices, for the second op of a pair. */
+    TENSOR_BESIDE(6),
+    /** A column of a mesh, for the second op of a pair. */
+    MESH_DOWN_BESIDE(7),
+    /** A row of it. */
+    MESH_ALONG_BESIDE(8),
+    /** A line through its planes. */
+    MESH_THROUGH_BESIDE(9);
 
     private final int lane;
 
@@ -27,6 +35,10 @@ public enum GroupRole {
 
     /** Those of the axes of a {@link TensorMesh}. */
     public static final List<GroupRole> OF_AXES = List.of(MESH_DOWN, MESH_ALONG, MESH_THROUGH);
+
+    /** The same for the second op of a pair. */
+    public static final List<GroupRole> OF_AXES_BESIDE =
+            List.of(MESH_DOWN_BESIDE, MESH_ALONG_BESIDE, MESH_THROUGH_BESIDE);
 
     /** The way from one rank to another in a group of this role, in a run of so many ranks. */
     public ChannelKey channel(int from, int to, int ranks) {

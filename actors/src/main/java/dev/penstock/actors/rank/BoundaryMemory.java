@@ -17,14 +17,16 @@ public final class BoundaryMemory {
      * @param homes for each rank, the lowest rank that lives in the same process
      * @param staged whether links read other memory than the device's
      * @param library whether devices sum and gather by themselves
+     * @param beside whether a stage of the rank runs both ops of a pair at a time
      */
     public static long collectiveBytes(
             int rank,
             RunPlan plan,
             List<Integer> homes,
             boolean staged,
-            CollectiveLibrary library) {
-        return RankGroups.slotBytes(rank, plan, homes, staged, library);
+            CollectiveLibrary library,
+            boolean beside) {
+        return RankGroups.slotBytes(rank, plan, homes, staged, library, beside);
     }
 
     /**

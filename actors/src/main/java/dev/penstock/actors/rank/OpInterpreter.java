@@ -1,5 +1,6 @@
 package dev.penstock.actors.rank;
 
+import dev.penstock.actors.collective.Strands;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.direct.DirectTransfers;
 import dev.penstock.actors.fault.RankFaults;
@@ -30,6 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class OpInterpreter {
     private final int rank;
+    private final boolean trains;
     private final RankProgram program;
     private final PipelineShape shape;
     private final Topology topology;
@@ -43,6 +45,7 @@ final class OpInterpreter {
     private final CollectiveTimes collectiveTimes;
     private final RunningCollectives collectives;
     private final RankFaults faults;
+    private @Nullable Strands strands;
     private final long[] startNanos;
     private final long[] endNanos;
     private Set<Integer> leftOut = Set.of();
@@ -51,6 +54,9 @@ final class OpInterpreter {
 
     /** Whether the op at the program counter was tried before. */
     private boolean tried;
+
+    /** The half that ended the pair at the program counter, if one failed. */
+    private Op.@Nullable Compute failedHalf;
 
     /** The event of the op at the program counter, while a recording asks for ops. */
     private @Nullable OpEvent recorded;
@@ -70,6 +76,7 @@ final class OpInterpreter {
             DirectTransfers direct,
             RankFaults faults) {
         this.rank = rank;
+        this.trains = kind == StepKind.TRAIN;
         this.program = plan.program(kind, rank);
         this.shape = plan.schedule(kind).shape();
         this.topology = Topology.of(plan, kind, rank);
@@ -90,6 +97,11 @@ final class OpInterpreter {
         this.endNanos = new long[program.ops().size()];
     }
 
+    /** Runs both halves of a pair at a time from now on, where their stages can. */
+    void runPairsOn(Strands ofRank) {
+        strands = ofRank;
+    }
+
     /**
      * Returns to the start of the program.
      *
@@ -100,6 +112,7 @@ final class OpInterpreter {
         leftOut = Set.copyOf(without);
         position = 0;
         tried = false;
+        failedHalf = null;
         recorded = null;
         collectiveTimes.begin();
         collectives.begin(newPass);
@@ -123,6 +136,13 @@ final class OpInterpreter {
     /** Returns the op at the program counter; null after the last one. */
     @Nullable Op current() {
         return isAtEnd() ? null : program.ops().get(position);
+    }
+
+    /**
+     * Returns the op to blame if something fails: the current one, or the half of it that failed.
+     */
+    @Nullable Op place() {
+        return failedHalf == null ? current() : failedHalf;
     }
 
     /** Returns the collectives that run alongside the op at the program counter. */
@@ -245,10 +265,10 @@ final class OpInterpreter {
 
     private Progress run(Op op) {
         return switch (op) {
-            case Op.Forward(WorkUnit unit) -> forward(unit);
-            case Op.InputGradient backward -> backward(backward);
-            case Op.BackwardWeight(WorkUnit unit) -> backwardWeight(unit);
-            case Op.Recompute(WorkUnit unit) -> recompute(unit);
+            case Op.Compute compute -> {
+                half(compute, stage(compute.stage())).run();
+                yield Progress.DONE;
+            }
             case Op.Overlapped(Op.Forward forward, Op.Compute partner) ->
                     overlapped(forward, partner);
             case Op.SendActivation(WorkUnit unit) -> tensors.sendOutput(unit);
@@ -264,28 +284,113 @@ final class OpInterpreter {
         };
     }
 
-    private Progress forward(WorkUnit unit) {
-        StageProgram stage = stage(unit.stage());
+    /**
+     * A computation whose tensors are at hand.
+     *
+     * @param compute touches nothing but its stage and its tensors
+     * @param end hands on what was computed and lets go of the rest
+     */
+    private record Half(Runnable compute, Runnable end) {
+        void run() {
+            compute.run();
+            end.run();
+        }
+    }
+
+    private Half half(Op.Compute op, StageProgram stage) {
+        return switch (op) {
+            case Op.Forward(WorkUnit unit) -> forward(unit, stage);
+            case Op.InputGradient backward -> backward(backward, stage);
+            case Op.BackwardWeight(WorkUnit unit) ->
+                    new Half(() -> stage.backwardWeight(unit), () -> {});
+            case Op.Recompute(WorkUnit unit) -> {
+                Tensor input = tensors.input(unit);
+                yield new Half(() -> stage.recompute(unit, input), () -> {});
+            }
+        };
+    }
+
+    private Half forward(WorkUnit unit, StageProgram stage) {
         Tensor input = tensors.input(unit);
         Tensor output = tensors.takeOutput(unit);
-        faults.beforeForward(unit, input);
-        stage.forward(unit, input, output);
-        faults.afterForward(unit, output);
-        if (recomputed.contains(unit)) {
-            stage.park(unit);
+        return new Half(
+                () -> {
+                    faults.beforeForward(unit, input);
+                    stage.forward(unit, input, output);
+                    faults.afterForward(unit, output);
+                },
+                () -> {
+                    if (recomputed.contains(unit)) {
+                        stage.park(unit);
+                    }
+                    if (output != null) {
+                        tensors.computedOutput(unit, output);
+                    }
+                    if (!topology.hasBackward(unit.stage())) {
+                        tensors.releaseInput(unit); // a forward alone needs it only while it runs
+                    }
+                });
+    }
+
+    private Half backward(Op.InputGradient op, StageProgram stage) {
+        WorkUnit unit = op.unit();
+        Tensor input = tensors.input(unit);
+        Tensor outputGradient = tensors.outputGradient(unit);
+        Tensor inputGradient = tensors.takeInputGradient(unit);
+        return new Half(
+                () -> {
+                    switch (op) {
+                        case Op.Backward _ ->
+                                stage.backward(unit, input, outputGradient, inputGradient);
+                        case Op.BackwardInput _ ->
+                                stage.backwardInput(unit, input, outputGradient, inputGradient);
+                    }
+                },
+                () -> {
+                    if (inputGradient != null) {
+                        tensors.computedInputGradient(unit, inputGradient);
+                    }
+                    tensors.releaseInput(unit);
+                    tensors.releaseOutputGradient(unit);
+                });
+    }
+
+    /**
+     * Runs both at a time where their stages can, else one after the other. Either way the sums of
+     * the second are those of its stage's {@link StageProgram#beside}, so that shards whose devices
+     * differ agree.
+     */
+    private Progress overlapped(Op.Forward forward, Op.Compute partner) {
+        StageProgram first = stage(forward.stage());
+        StageProgram second = trains ? stage(partner.stage()).beside() : stage(partner.stage());
+        boolean both = !isLeftOut(forward.unit()) && !isLeftOut(partner.unit());
+        if (both && strands != null && !second.equals(stage(partner.stage()))) {
+            Half one = half(forward, first);
+            Half other = half(partner, second);
+            strands.run(blaming(forward, one.compute()), blaming(partner, other.compute()));
+            one.end().run();
+            other.end().run();
+            return Progress.DONE;
         }
-        if (output != null) {
-            tensors.computedOutput(unit, output);
+        if (!isLeftOut(forward.unit())) {
+            half(forward, first).run();
         }
-        if (!topology.hasBackward(unit.stage())) { // a forward alone needs it only while it runs
-            tensors.releaseInput(unit);
+        if (!isLeftOut(partner.unit())) {
+            half(partner, second).run();
         }
         return Progress.DONE;
     }
 
-    private Progress recompute(WorkUnit unit) {
-        stage(unit.stage()).recompute(unit, tensors.input(unit));
-        return Progress.DONE;
+    /** Notes which half of a pair failed first; both hold the strands' turn where they fail. */
+    private Runnable blaming(Op.Compute half, Runnable compute) {
+        return () -> {
+            try {
+                compute.run();
+            } catch (RuntimeException | Error e) {
+                failedHalf = failedHalf == null ? half : failedHalf;
+                throw e;
+            }
+        };
     }
 
     private Progress offload(WorkUnit unit) {
@@ -296,38 +401,6 @@ final class OpInterpreter {
     private Progress reload(WorkUnit unit) {
         stage(unit.stage()).reload(unit);
         return Progress.DONE;
-    }
-
-    private Progress backward(Op.InputGradient op) {
-        WorkUnit unit = op.unit();
-        StageProgram stage = stage(unit.stage());
-        Tensor input = tensors.input(unit);
-        Tensor outputGradient = tensors.outputGradient(unit);
-        Tensor inputGradient = tensors.takeInputGradient(unit);
-        switch (op) {
-            case Op.Backward _ -> stage.backward(unit, input, outputGradient, inputGradient);
-            case Op.BackwardInput _ ->
-                    stage.backwardInput(unit, input, outputGradient, inputGradient);
-        }
-        if (inputGradient != null) {
-            tensors.computedInputGradient(unit, inputGradient);
-        }
-        tensors.releaseInput(unit);
-        tensors.releaseOutputGradient(unit);
-        return Progress.DONE;
-    }
-
-    private Progress backwardWeight(WorkUnit unit) {
-        stage(unit.stage()).backwardWeight(unit);
-        return Progress.DONE;
-    }
-
-    /** Runs both one after the other: a device that runs one op at a time cannot overlap them. */
-    private Progress overlapped(Op.Forward forward, Op.Compute partner) {
-        if (!isLeftOut(forward.unit())) {
-            forward(forward.unit());
-        }
-        return isLeftOut(partner.unit()) ? Progress.DONE : run(partner);
     }
 
     private Progress release(int stage, LayerRange layers) {

@@ -1,6 +1,7 @@
 package dev.penstock.actors.rank;
 
 import dev.penstock.actors.collective.RankWaits;
+import dev.penstock.actors.collective.Strands;
 import dev.penstock.actors.dataplane.DataPlane;
 import dev.penstock.actors.dataplane.Endpoint;
 import dev.penstock.actors.dataplane.FrameListener;
@@ -24,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -51,6 +53,7 @@ final class RankLinks implements AutoCloseable {
 
     /**
      * @param coding what this rank's ends of links keep from step to step
+     * @param waits how one of the rank's groups waits
      * @param mirrors makes the exchange of mirrored gradients, with its blocks in the given scope
      */
     RankLinks(
@@ -64,7 +67,7 @@ final class RankLinks implements AutoCloseable {
             Function<DeviceScope, MirrorExchange> mirrors,
             RankFaults faults,
             FrameListener listener,
-            RankWaits waits) {
+            Supplier<RankWaits> waits) {
         this.rank = rank;
         this.plan = resources.plan();
         this.device = device;
@@ -81,7 +84,8 @@ final class RankLinks implements AutoCloseable {
         RankGroups joined = null;
         Endpoint opened = null;
         try {
-            joined = new RankGroups(rank, epoch, homes, resources, device, blocks, waits);
+            boolean beside = stages.values().stream().anyMatch(stage -> stage.beside() != stage);
+            joined = new RankGroups(rank, epoch, homes, resources, device, blocks, beside, waits);
             this.groups = joined;
             var buffers =
                     new BoundaryBuffers(
@@ -113,6 +117,10 @@ final class RankLinks implements AutoCloseable {
                         new OpInterpreter(
                                 rank, plan, kind, stages, exchanges, buffers, endpoint, direct,
                                 faults));
+            }
+            Strands strands = groups.strands();
+            if (strands != null) {
+                interpreters.values().forEach(each -> each.runPairsOn(strands));
             }
             stages.values().forEach(stage -> stage.connect(groups.ofStages()));
         } catch (RuntimeException | Error e) {

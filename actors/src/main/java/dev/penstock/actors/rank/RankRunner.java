@@ -147,7 +147,7 @@ public final class RankRunner implements AutoCloseable {
         if (!kept) {
             goOnFromWhatWasRestored(); // also when no link opens
         }
-        work.connect(links, locations, mirrors, listeners.apply(epoch), status.waits(epoch));
+        work.connect(links, locations, mirrors, listeners.apply(epoch), () -> status.waits(epoch));
         status.watch(work.underWay());
         if (!kept || !samePlan) { // what was measured is of another program
             noteThatNothingWasComputed();

@@ -45,6 +45,12 @@ public final class RankStatus {
     /** The last epoch that the rank was ordered to leave. */
     private volatile int over = NONE;
 
+    /** How many of the rank's strands are known to wait inside an op. */
+    private int waiting;
+
+    /** The state before the first of them did. */
+    private RankActivity.State beforeWait = RankActivity.State.IDLE;
+
     /** Of a rank on a thread of its own. */
     public RankStatus() {
         this(WaitingTime.OF_THREAD);
@@ -103,10 +109,10 @@ public final class RankStatus {
         return links.get();
     }
 
-    /** Returns how ops of this epoch wait for other ranks. */
+    /** Returns how ops of this epoch wait for other ranks; a strand has one of its own. */
     RankWaits waits(int ofEpoch) {
         return new RankWaits() {
-            private RankActivity.@Nullable State before;
+            private boolean told;
 
             @Override
             public boolean isCalledOff() {
@@ -115,8 +121,8 @@ public final class RankStatus {
 
             @Override
             public void waitsFor(String what) {
-                before = before == null ? now.state : before;
-                inOp(RankActivity.State.WAITING_FOR_MEMBERS, what);
+                strandWaits(!told, what);
+                told = true;
             }
 
             @Override
@@ -126,9 +132,9 @@ public final class RankStatus {
 
             @Override
             public void goesOn() {
-                if (before != null) {
-                    inOp(before, null);
-                    before = null;
+                if (told) {
+                    strandGoesOn();
+                    told = false;
                 }
             }
 
@@ -137,6 +143,19 @@ public final class RankStatus {
                 return time;
             }
         };
+    }
+
+    private synchronized void strandWaits(boolean anew, String what) {
+        if (anew && waiting++ == 0) {
+            beforeWait = now.state;
+        }
+        inOp(RankActivity.State.WAITING_FOR_MEMBERS, what);
+    }
+
+    private synchronized void strandGoesOn() {
+        if (--waiting == 0) {
+            inOp(beforeWait, null);
+        }
     }
 
     private void inOp(RankActivity.State state, @Nullable String collective) {

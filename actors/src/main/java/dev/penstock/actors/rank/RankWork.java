@@ -230,7 +230,7 @@ public final class RankWork implements AutoCloseable {
             RankLocations locations,
             MirrorLayout layout,
             FrameListener listener,
-            RankWaits waits) {
+            Supplier<RankWaits> waits) {
         if (!opened.link().isEmpty()) {
             resources.dataPlane().relink(opened.link());
         }
@@ -442,7 +442,7 @@ public final class RankWork implements AutoCloseable {
     /** Returns where the rank is, for error messages: {@code step 7, at 1F2}. */
     String place() {
         String pass = kind == StepKind.TRAIN ? "step " + step : "held-out batch " + step;
-        Op op = links == null ? null : interpreter().current();
+        Op op = links == null ? null : interpreter().place();
         return op == null
                 ? pass
                 : pass + ", at " + OpText.print(op, resources.plan().training().shape());

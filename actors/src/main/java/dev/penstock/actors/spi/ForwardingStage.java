@@ -38,6 +38,13 @@ public abstract class ForwardingStage implements StageProgram {
         return stage.layers();
     }
 
+    /** Second ops of pairs, if they have a place of their own, are not looked on. */
+    @Override
+    public StageProgram beside() {
+        StageProgram beside = stage.beside();
+        return beside == stage ? this : beside;
+    }
+
     @Override
     public int boundaryRows(int slice) {
         return stage.boundaryRows(slice);

@@ -205,6 +205,18 @@ public interface StageProgram extends AutoCloseable {
     void backwardWeight(WorkUnit unit);
 
     /**
+     * Returns where the second op of a pair runs: the same stage with scratch and sums of its own,
+     * so that one op of the pair may compute while the other waits for a sum. On it only {@link
+     * #forward}, {@link #backward}, {@link #backwardInput} and {@link #backwardWeight} may be
+     * called, from any thread, as long as the other op of the pair computes nothing at that moment.
+     *
+     * @return this stage itself, if its ops always run one after the other
+     */
+    default StageProgram beside() {
+        return this;
+    }
+
+    /**
      * Starts to gather parameters that are sharded among the replicas; what needs them waits for
      * them. Between ops the actor moves it on. A stage that holds its parameters has nothing to do.
      *

@@ -15,6 +15,7 @@ import dev.penstock.cuda.onednn.OneDnn;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import jdk.incubator.vector.FloatVector;
 
 /**
@@ -28,6 +29,7 @@ public final class CpuDevice implements Device {
     private final int threads;
     private final int vectorBits;
     private final Kernels kernels;
+    private final Kernels sums;
     private final String gemmName;
     private final String gemmFingerprint;
 
@@ -80,17 +82,23 @@ public final class CpuDevice implements Device {
                         new ScaledProducts(
                                 pool, floats, new Int8Kernels(lanes), scratch("widened weights")));
         Scratch[] scores = scratch("scores");
+        var attention = new CpuAttention(new AttentionHeads(pool, floats, scores, false), lanes);
+        var earlier =
+                new CpuEarlierAttention(new AttentionHeads(pool, floats, scores, true), lanes);
+        var retention = new CpuRetention(pool, floats, scores, lanes);
         kernels =
+                new CheckedKernels(
+                        new CpuKernels(lanes, pool, products, attention, earlier, retention));
+        // what only adds and copies uses neither products nor attention, and no other thread
+        sums =
                 new CheckedKernels(
                         new CpuKernels(
                                 lanes,
-                                pool,
+                                closing(new WorkerPool(1, "penstock-sums")),
                                 products,
-                                new CpuAttention(
-                                        new AttentionHeads(pool, floats, scores, false), lanes),
-                                new CpuEarlierAttention(
-                                        new AttentionHeads(pool, floats, scores, true), lanes),
-                                new CpuRetention(pool, floats, scores, lanes)));
+                                attention,
+                                earlier,
+                                retention));
     }
 
     /** That work on an op. */
@@ -161,6 +169,11 @@ public final class CpuDevice implements Device {
     @Override
     public Kernels kernels() {
         return kernels;
+    }
+
+    @Override
+    public Optional<Kernels> sumsBesideOps() {
+        return Optional.of(sums);
     }
 
     @Override

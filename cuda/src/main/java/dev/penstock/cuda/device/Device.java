@@ -1,5 +1,7 @@
 package dev.penstock.cuda.device;
 
+import java.util.Optional;
+
 /**
  * Something that computes: memory and the op table over it. Owned by one shard actor; kernels are
  * called from that actor's thread only (a device may use further threads inside). Closing frees
@@ -23,6 +25,17 @@ public interface Device extends AutoCloseable {
 
     /** The op table. */
     Kernels kernels();
+
+    /**
+     * Returns kernels that may add and copy on another thread while this device computes, with the
+     * bits of {@link #kernels}: for sums that go on beside an op. Adding and copying tensors of one
+     * type is all that they are for, from one thread at a time.
+     *
+     * @return empty if the device does one thing at a time
+     */
+    default Optional<Kernels> sumsBesideOps() {
+        return Optional.empty();
+    }
 
     /**
      * Looks for the library by which devices of this kind sum and gather among themselves. The

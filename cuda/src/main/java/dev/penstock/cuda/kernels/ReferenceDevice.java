@@ -3,6 +3,7 @@ package dev.penstock.cuda.kernels;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceScope;
 import dev.penstock.cuda.device.Kernels;
+import java.util.Optional;
 
 /**
  * A device of plain scalar kernels over host memory: slow, and the truth others are compared to.
@@ -10,6 +11,7 @@ import dev.penstock.cuda.device.Kernels;
 public final class ReferenceDevice implements Device {
     private final DeviceScope memory;
     private final Kernels kernels = new CheckedKernels(new ReferenceKernels());
+    private final Kernels sums = new CheckedKernels(new ReferenceKernels());
 
     /**
      * @param memory host memory, closed with this device
@@ -36,6 +38,11 @@ public final class ReferenceDevice implements Device {
     @Override
     public Kernels kernels() {
         return kernels;
+    }
+
+    @Override
+    public Optional<Kernels> sumsBesideOps() {
+        return Optional.of(sums);
     }
 
     @Override

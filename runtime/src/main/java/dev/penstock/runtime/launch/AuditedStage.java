@@ -78,6 +78,31 @@ final class AuditedStage extends ForwardingStage {
         ended(unit);
     }
 
+    /** The other op of a pair writes nothing into the book. */
+    @Override
+    public StageProgram beside() {
+        StageProgram beside = super.beside();
+        return beside == this
+                ? this
+                : new ForwardingStage(beside) {
+                    @Override
+                    public void backward(
+                            WorkUnit unit,
+                            @Nullable Tensor input,
+                            @Nullable Tensor outputGradient,
+                            @Nullable Tensor inputGradient) {
+                        super.backward(unit, input, outputGradient, inputGradient);
+                        ended(unit);
+                    }
+
+                    @Override
+                    public void backwardWeight(WorkUnit unit) {
+                        super.backwardWeight(unit);
+                        ended(unit);
+                    }
+                };
+    }
+
     @Override
     public StepResult finishStep() {
         StepResult result = super.finishStep();

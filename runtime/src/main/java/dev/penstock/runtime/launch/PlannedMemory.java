@@ -55,13 +55,14 @@ record PlannedMemory(
      */
     static PlannedMemory of(
             RunConfig config, GptSettings settings, ProvedSchedule proved, boolean evaluateOnly) {
-        var stages =
+        var ofOrder =
                 new GptStageFactory(
                                 settings,
                                 proved.budgets(),
                                 (_, _, _, _) -> {},
                                 ParameterSource.none())
                         .following(proved.passes());
+        GptStageFactory stages = config.pairsAtOnce() ? ofOrder.withPairsAtOnce() : ofOrder;
         boolean keepsSent =
                 ConfiguredDataPlane.keepsSentTensors(
                         config.dataPlane(), ConfiguredFaults.harmFrames(config));
@@ -205,7 +206,13 @@ record PlannedMemory(
         uses.add(
                 new MemoryUse(
                         MemoryUse.COLLECTIVES,
-                        BoundaryMemory.collectiveBytes(rank, plan, meeting, staged, library)));
+                        BoundaryMemory.collectiveBytes(
+                                rank,
+                                plan,
+                                meeting,
+                                staged,
+                                library,
+                                stages.runsPairsAtOnce(place))));
         uses.add(new MemoryUse(MemoryUse.MIRRORS, mirrors));
         uses.add(new MemoryUse(MemoryUse.KERNELS, kernels.ofRank(rank)));
         return uses;

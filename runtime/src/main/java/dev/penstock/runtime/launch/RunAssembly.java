@@ -168,12 +168,14 @@ public final class RunAssembly implements AutoCloseable {
     }
 
     private static GptStageFactory stages(RunParts parts) {
-        return new GptStageFactory(
-                        parts.model(),
-                        parts.schedule().budgets(),
-                        parts.data(),
-                        parts.start().parameters())
-                .following(parts.schedule().passes());
+        var stages =
+                new GptStageFactory(
+                                parts.model(),
+                                parts.schedule().budgets(),
+                                parts.data(),
+                                parts.start().parameters())
+                        .following(parts.schedule().passes());
+        return parts.config().pairsAtOnce() ? stages.withPairsAtOnce() : stages;
     }
 
     private Optional<Adaptation> adaptation() {

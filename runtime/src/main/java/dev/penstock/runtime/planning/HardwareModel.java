@@ -124,8 +124,9 @@ public final class HardwareModel {
                         schedule,
                         run.schedule().recompute().blocks(trained.layers()),
                         run.parallel().sequence() ? layout.tensor() : 1);
-        HardwareCosts costs =
+        HardwareCosts swapped =
                 run.device().swap().isPresent() ? resident.swapped(partition) : resident;
+        HardwareCosts costs = run.pairsAtOnce() ? swapped : swapped.oneOpAtATime();
         ChannelCodecs codecs = run.codecs();
         return costs.coded(channel -> bytesOfToken(codecs, channel, trained.width()));
     }

@@ -210,6 +210,19 @@ public record RunConfig(
                 : dataPlane.codecs();
     }
 
+    /**
+     * Whether both ops of a pair may run at a time, if stages can. A GPU runs one at a time,
+     * outputs that travel coded share one tensor, and so do ops that drop something or that have
+     * frozen weights.
+     */
+    public boolean pairsAtOnce() {
+        return schedule.pairsAtOnce()
+                && !device.kind().isCuda()
+                && model.dropout() == 0
+                && fineTune.method() == FineTuneSection.Method.FULL
+                && codecs().equals(ChannelCodecs.NONE);
+    }
+
     /** This configuration with another codec. */
     public RunConfig withCodec(DataPlaneSection.Codec codec) {
         return Keys.assemble(

@@ -37,6 +37,8 @@ import java.util.stream.Stream;
  * @param without ranks that take no part in a wired order
  * @param holdMore micro-batches that a rank of a wired order may hold beside those of 1F1B; empty:
  *     none where every replica does its own, else as many as a pipeline has ranks
+ * @param pairsAtOnce whether one op of a pair computes while the other waits for a sum of tensor
+ *     shards, where stages can
  */
 public record ScheduleSection(
         @Setting(is = "1f1b", doc = "the order's family") Kind kind,
@@ -124,7 +126,14 @@ public record ScheduleSection(
                                 "micro-batches that a rank of a wired order may hold beside those"
                                         + " of 1f1b; auto: 0 for a straight wiring, else"
                                         + " pipeline.stages")
-                Optional<Integer> holdMore) {
+                Optional<Integer> holdMore,
+        @Setting(
+                        is = "true",
+                        doc =
+                                "for pairs of ops (stp, dualpipe-v) with parallel.tensor above 1:"
+                                        + " one op computes while the other waits for a sum, in"
+                                        + " scratch of its own; false: one after the other")
+                boolean pairsAtOnce) {
 
     static final int COSTS_OF_RANK = 3;
 

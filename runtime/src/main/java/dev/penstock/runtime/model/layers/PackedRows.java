@@ -26,8 +26,17 @@ public final class PackedRows implements TokenPlaces {
     private int microBatch;
 
     public PackedRows(BatchShape batch) {
+        this(batch, new int[batch.tokensPerStep()]);
+    }
+
+    private PackedRows(BatchShape batch, int[] documents) {
         this.batch = batch;
-        documents = new int[batch.tokensPerStep()];
+        this.documents = documents;
+    }
+
+    /** Returns the same rows for somebody else, who is at a unit of their own. */
+    public PackedRows beside() {
+        return new PackedRows(batch, documents);
     }
 
     /**

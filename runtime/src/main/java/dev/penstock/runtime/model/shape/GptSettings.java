@@ -321,6 +321,25 @@ public record GptSettings(
                 offloadFolder);
     }
 
+    /**
+     * Returns whether a stage can run both ops of a pair at a time, so that one computes while the
+     * other waits for a sum of tensor shards. What ops share beside parameters and kept activations
+     * stands against it: the gathers of ZeRO, blocks that run again in one room, dropout's place in
+     * the data, rings of context parts, averages of replicas that take steps alone.
+     *
+     * @param place of the rank that holds the stage
+     */
+    public boolean runsPairsAtOnce(RankPlace place) {
+        return grid.shardsOf(place.pipeline()) > 1
+                && grid.context() == 1
+                && zero.equals(ZeroSettings.OFF)
+                && recomputedBlocks.isEmpty()
+                && fineTuning.equals(FineTuning.FULL)
+                && dropout == 0
+                && outer.isEmpty()
+                && !wired;
+    }
+
     /** Returns how many batches like this one make a step: one for each replica, or one for all. */
     public int batchesOfStep() {
         return wired ? 1 : grid.data();

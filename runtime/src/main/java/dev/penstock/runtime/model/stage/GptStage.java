@@ -128,8 +128,13 @@ public final class GptStage implements StageProgram {
     private final @Nullable OuterAverage outer;
     private CollectiveGroup replicas = SoloGroup.GROUP;
 
+    /** Where the second op of a pair runs; null if that is here. */
+    private @Nullable GptStage beside;
+
     /**
      * @param scopes hold {@code buffers}; closed with this stage
+     * @param main the stage of which this runs the second op of a pair: they have all in common
+     *     that lasts longer than an op; null for a stage
      */
     private GptStage(
             GptSettings settings,
@@ -139,7 +144,8 @@ public final class GptStage implements StageProgram {
             StageBuffers buffers,
             RankPools pools,
             RankPlace place,
-            BatchSource batches) {
+            BatchSource batches,
+            @Nullable GptStage main) {
         this.settings = settings;
         this.role = role;
         this.place = place;
@@ -179,7 +185,7 @@ public final class GptStage implements StageProgram {
         if (batches.unequal()) {
             requireWholeSequences(settings, "micro-batches are unequal");
         }
-        packed = batches.packed() ? packed(settings) : null;
+        packed = batches.packed() ? packed(settings, main) : null;
         layers =
                 new StageLayers(
                         compute,
@@ -196,17 +202,25 @@ public final class GptStage implements StageProgram {
             layers.endBackwardsIn(lowest);
         }
         data =
-                new StepData(
-                        buffers.shapes(),
-                        batches,
-                        settings,
-                        place,
-                        tokens,
-                        buffers.inputs(),
-                        buffers.ledger(),
-                        packed);
-        optimizer = new StageOptimizer(kernels, settings.optimizer(), parameters);
-        gradients = new StageGradients(kernels, parameters, sharding, settings, role, pools);
+                main != null
+                        ? main.data
+                        : new StepData(
+                                buffers.shapes(),
+                                batches,
+                                settings,
+                                place,
+                                tokens,
+                                buffers.inputs(),
+                                buffers.ledger(),
+                                packed);
+        optimizer =
+                main != null
+                        ? main.optimizer
+                        : new StageOptimizer(kernels, settings.optimizer(), parameters);
+        gradients =
+                main != null
+                        ? main.gradients
+                        : new StageGradients(kernels, parameters, sharding, settings, role, pools);
         normGradients =
                 buffers.normGradients() == null
                         ? null
@@ -220,9 +234,11 @@ public final class GptStage implements StageProgram {
                                 settings.outer().orElseThrow(), apart, place.data(), kernels);
     }
 
-    private static PackedRows packed(GptSettings settings) {
+    private static PackedRows packed(GptSettings settings, @Nullable GptStage main) {
         requireWholeSequences(settings, "documents share rows");
-        return new PackedRows(settings.batch());
+        return main == null
+                ? new PackedRows(settings.batch())
+                : requireNonNull(main.packed).beside();
     }
 
     private static void requireWholeSequences(GptSettings settings, String where) {
@@ -293,6 +309,7 @@ public final class GptStage implements StageProgram {
             List<StageBudget> budgets,
             List<RankProgram> programs,
             RankPlace place,
+            boolean pairsAtOnce,
             Device device,
             BatchSource batches,
             ParameterSource source) {
@@ -309,7 +326,8 @@ public final class GptStage implements StageProgram {
                                 source.swapped().isPresent()));
             }
             RankBuffers allocated =
-                    RankBuffers.allocate(scopes, settings, roles, place, budgets, programs);
+                    RankBuffers.allocate(
+                            scopes, settings, roles, place, budgets, programs, pairsAtOnce);
             var init = new ParameterInit(source, settings.seed(), settings.shape().layers());
             List<GptStage> stages = new ArrayList<>();
             for (int i = 0; i < roles.size(); i++) {
@@ -334,8 +352,22 @@ public final class GptStage implements StageProgram {
                                 buffers,
                                 allocated.pools(),
                                 place,
-                                batches);
+                                batches,
+                                null);
                 stages.add(stage);
+                if (pairsAtOnce) {
+                    stage.beside =
+                            new GptStage(
+                                    settings,
+                                    roles.get(i),
+                                    device.kernels(),
+                                    scopes.get(i),
+                                    allocated.beside().get(i),
+                                    allocated.pools(),
+                                    place,
+                                    batches,
+                                    stage);
+                }
                 stage.fill(source);
             }
             return stages;
@@ -376,7 +408,8 @@ public final class GptStage implements StageProgram {
                         List.of(role),
                         place,
                         List.of(budget),
-                        List.of());
+                        List.of(),
+                        false);
         return new GptStage(
                 settings,
                 role,
@@ -385,7 +418,8 @@ public final class GptStage implements StageProgram {
                 allocated.stages().getFirst(),
                 allocated.pools(),
                 place,
-                (_, _, _, _) -> {});
+                (_, _, _, _) -> {},
+                null);
     }
 
     /** Returns the bytes held on the device. */
@@ -436,6 +470,10 @@ public final class GptStage implements StageProgram {
     @Override
     public void connect(StageGroups newGroups) {
         shards.connect(newGroups);
+        if (beside != null) {
+            beside.shards.connect(requireNonNull(newGroups.beside(), "no groups of second ops"));
+            beside.replicas = newGroups.replicas();
+        }
         if (outer == null) {
             replicas = newGroups.replicas();
         } else {
@@ -461,6 +499,9 @@ public final class GptStage implements StageProgram {
     @Override
     public void scaleLoss(OptionalDouble scale) {
         lossScale = scale;
+        if (beside != null) {
+            beside.lossScale = scale;
+        }
         gradients.carry((float) scale.orElse(1));
     }
 
@@ -517,6 +558,10 @@ public final class GptStage implements StageProgram {
     private void beginPass(StepKind newKind, long step) {
         kind = newKind;
         guard.atStep(step, kind == StepKind.TRAIN && lossScale.isPresent());
+        if (beside != null) {
+            beside.kind = newKind;
+            beside.guard.atStep(step, kind == StepKind.TRAIN && lossScale.isPresent());
+        }
         stream.beginPass();
         buffers.stash().clear();
         if (dropout != null) {
@@ -559,6 +604,11 @@ public final class GptStage implements StageProgram {
         if (dropout != null) {
             dropout.at(unit.microBatch(), unit.slice());
         }
+    }
+
+    @Override
+    public StageProgram beside() {
+        return beside == null ? this : beside;
     }
 
     @Override
@@ -904,6 +954,7 @@ public final class GptStage implements StageProgram {
     private OptionalInt overflow(OptionalDouble loss, List<TensorNorm> norms) {
         boolean finite =
                 !guard.overflowed()
+                        && (beside == null || !beside.guard.overflowed())
                         && Double.isFinite(loss.orElse(0))
                         && norms.stream().allMatch(norm -> Double.isFinite(norm.squaredNorm()));
         return finite || lossScale.isEmpty() ? OptionalInt.empty() : OptionalInt.of(stage());

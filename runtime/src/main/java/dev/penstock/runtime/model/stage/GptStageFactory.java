@@ -19,6 +19,7 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageMemory;
 import dev.penstock.runtime.model.shape.StageRole;
+import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.RankProgram;
 import dev.penstock.schedules.ir.Schedule;
 import java.lang.foreign.MemorySegment;
@@ -33,6 +34,7 @@ public final class GptStageFactory implements StageBuilder {
     private final GptSettings settings;
     private final List<StageBudget> budgets;
     private final List<Schedule> passes;
+    private final boolean pairsAtOnce;
     private final BatchSource batches;
     private final ParameterSource source;
 
@@ -47,13 +49,14 @@ public final class GptStageFactory implements StageBuilder {
             List<StageBudget> budgets,
             BatchSource batches,
             ParameterSource source) {
-        this(settings, budgets, List.of(), batches, source);
+        this(settings, budgets, List.of(), false, batches, source);
     }
 
     private GptStageFactory(
             GptSettings settings,
             List<StageBudget> budgets,
             List<Schedule> passes,
+            boolean pairsAtOnce,
             BatchSource batches,
             ParameterSource source) {
         if (budgets.size() != settings.partition().stages()) {
@@ -64,6 +67,7 @@ public final class GptStageFactory implements StageBuilder {
         this.settings = settings;
         this.budgets = List.copyOf(budgets);
         this.passes = List.copyOf(passes);
+        this.pairsAtOnce = pairsAtOnce;
         this.batches = batches;
         this.source = source;
     }
@@ -76,7 +80,24 @@ public final class GptStageFactory implements StageBuilder {
      * @param order by kind of pass
      */
     public GptStageFactory following(List<Schedule> order) {
-        return new GptStageFactory(settings, budgets, order, batches, source);
+        return new GptStageFactory(settings, budgets, order, pairsAtOnce, batches, source);
+    }
+
+    /**
+     * Returns the same stages where both ops of a pair may run at a time, if the order has pairs
+     * and the settings {@linkplain GptSettings#runsPairsAtOnce allow} it.
+     */
+    public GptStageFactory withPairsAtOnce() {
+        return new GptStageFactory(settings, budgets, passes, true, batches, source);
+    }
+
+    /** Returns whether both ops of a rank's pairs may run at a time. */
+    public boolean runsPairsAtOnce(RankPlace place) {
+        return pairsAtOnce
+                && settings.runsPairsAtOnce(place)
+                && programs(place).stream()
+                        .flatMap(program -> program.ops().stream())
+                        .anyMatch(op -> op instanceof Op.Overlapped);
     }
 
     @Override
@@ -92,6 +113,7 @@ public final class GptStageFactory implements StageBuilder {
                 budgetsOf(stages),
                 programs(place),
                 place,
+                runsPairsAtOnce(place),
                 device,
                 batches,
                 source);
@@ -142,7 +164,7 @@ public final class GptStageFactory implements StageBuilder {
 
     /** Returns the same stages with other first values. */
     public GptStageFactory startingFrom(ParameterSource other) {
-        return new GptStageFactory(settings, budgets, passes, batches, other);
+        return new GptStageFactory(settings, budgets, passes, pairsAtOnce, batches, other);
     }
 
     /** Same as {@link #predictedMemory(List, RankPlace)} for a rank with one stage. */
@@ -160,7 +182,13 @@ public final class GptStageFactory implements StageBuilder {
                         .map(stage -> StageScopes.counting(settings, "stage " + stage))
                         .toList();
         RankBuffers.allocate(
-                scopes, settings, roles(stages, place), place, budgetsOf(stages), programs(place));
+                scopes,
+                settings,
+                roles(stages, place),
+                place,
+                budgetsOf(stages),
+                programs(place),
+                runsPairsAtOnce(place));
         return scopes.stream()
                 .map(StageScopes::memory)
                 .reduce(StageMemory.NOTHING, StageMemory::plus);

@@ -104,20 +104,8 @@ record StageBuffers(
         var shapes = new StepShapes(batch);
         StageStash stash =
                 new StageStash(shapes, scopes, settings, role, budget, recomputed, rooms);
-        Tensor dQueryKeyValue =
-                batch.sliced()
-                        ? null
-                        : scopes.scratch()
-                                .tensor(
-                                        "gradient of queries, keys and values",
-                                        DType.F32,
-                                        batch.microBatchRows(),
-                                        shape.queryKeyValueColumns());
-        Tensor logits =
-                role.last()
-                        ? LossHead.logitsScratch(
-                                scopes.scratch(), shape, LossHead.logitsRows(shape, batch))
-                        : null;
+        Tensor dQueryKeyValue = dQueryKeyValue(scopes, shape, batch);
+        Tensor logits = logits(scopes, shape, role, batch);
         int parts = settings.grid().context();
         DropoutKeys keys = dropoutKeys(scopes, settings, role, shapes);
         RingBuffers ring =
@@ -131,23 +119,13 @@ record StageBuffers(
                 stash,
                 workspace(scopes, settings, role),
                 dQueryKeyValue,
-                role.layers() == 0 || shape.stateColumns() == 0
-                        ? null
-                        : scopes.scratch()
-                                .tensor("states of a document", DType.F32, 2, shape.stateColumns()),
+                state(scopes, shape, role),
                 ring,
                 role.layers() == 0
                         ? null
                         : TurnTable.allocate(scopes.tables(), shape.model(), batch.context()),
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
-                shape.mesh().isThere()
-                        ? MeshShards.Rooms.allocate(
-                                scopes.scratch(),
-                                shape,
-                                role,
-                                batch,
-                                LossHead.logitsRows(shape, batch))
-                        : null,
+                mesh(scopes, shape, role, batch),
                 NormGradients.room(scopes.scratch(), shape, parameters),
                 keys,
                 streamDropout(scopes, settings, role, keys),
@@ -170,6 +148,72 @@ record StageBuffers(
                                                 role,
                                                 settings.grid().data()))
                         .orElse(null));
+    }
+
+    /**
+     * Allocates scratch for an op that runs at the same time as one that uses these, and returns it
+     * with all that both use. Only for settings that {@linkplain GptSettings#runsPairsAtOnce allow}
+     * that.
+     */
+    StageBuffers beside(StageScopes scopes, GptSettings settings, StageRole role) {
+        ShardShape shape = settings.shape(role);
+        BatchShape batch = settings.batchOfPart();
+        return new StageBuffers(
+                parameters,
+                shapes,
+                recomputed,
+                stash,
+                workspace(scopes, settings, role),
+                dQueryKeyValue(scopes, shape, batch),
+                state(scopes, shape, role),
+                null,
+                turns,
+                shape.sequence() ? allRows(scopes, shape, batch) : null,
+                mesh(scopes, shape, role, batch),
+                null,
+                null,
+                null,
+                null,
+                Compute.room(scopes.scratch(), settings.precision().multiply(), parameters),
+                projected(scopes, settings, role),
+                logits(scopes, shape, role, batch),
+                inputs,
+                ledger,
+                null);
+    }
+
+    private static @Nullable Tensor dQueryKeyValue(
+            StageScopes scopes, ShardShape shape, BatchShape batch) {
+        return batch.sliced()
+                ? null
+                : scopes.scratch()
+                        .tensor(
+                                "gradient of queries, keys and values",
+                                DType.F32,
+                                batch.microBatchRows(),
+                                shape.queryKeyValueColumns());
+    }
+
+    private static @Nullable Tensor state(StageScopes scopes, ShardShape shape, StageRole role) {
+        return role.layers() == 0 || shape.stateColumns() == 0
+                ? null
+                : scopes.scratch()
+                        .tensor("states of a document", DType.F32, 2, shape.stateColumns());
+    }
+
+    private static @Nullable Tensor logits(
+            StageScopes scopes, ShardShape shape, StageRole role, BatchShape batch) {
+        return role.last()
+                ? LossHead.logitsScratch(scopes.scratch(), shape, LossHead.logitsRows(shape, batch))
+                : null;
+    }
+
+    private static MeshShards.@Nullable Rooms mesh(
+            StageScopes scopes, ShardShape shape, StageRole role, BatchShape batch) {
+        return shape.mesh().isThere()
+                ? MeshShards.Rooms.allocate(
+                        scopes.scratch(), shape, role, batch, LossHead.logitsRows(shape, batch))
+                : null;
     }
 
     private static Tensor allRows(StageScopes scopes, ShardShape shape, BatchShape batch) {

@@ -107,7 +107,8 @@ class ConfigLoaderTest {
                                         ScheduleSection.Wiring.STRAIGHT,
                                         0,
                                         List.of(),
-                                        Optional.empty()),
+                                        Optional.empty(),
+                                        true),
                                 new OptimizerSection(
                                         6e-4,
                                         Optional.empty(),
@@ -223,7 +224,7 @@ class ConfigLoaderTest {
               activations = as-set
               recompute = [0, 3], offload = [1], reload-ahead = 2, file = corpus.txt, candidates = []
               costs = [1, 2, 3, 4, 5, 6, 7, 8, 9]
-              wiring = straight, wiring-seed = 0, without = [], hold-more = auto
+              wiring = straight, wiring-seed = 0, without = [], hold-more = auto, pairs-at-once = false
             }
             optimizer {
               learning-rate = 0.01, min-learning-rate = 1e-5, warmup-steps = 3
@@ -334,7 +335,8 @@ class ConfigLoaderTest {
                                         ScheduleSection.Wiring.STRAIGHT,
                                         0,
                                         List.of(),
-                                        Optional.empty()),
+                                        Optional.empty(),
+                                        false),
                                 new OptimizerSection(
                                         0.01,
                                         Optional.of(1e-5),

@@ -19,6 +19,8 @@ package dev.penstock.schedules.plan.work;
  * @param headWeight the product for the head's matrix itself; 0 if it is not trained
  * @param embedding of looking a token up
  * @param embeddingWeight of adding its gradient; 0 if that is not trained
+ * @param sums of one block's tensor shards, which are part of its forward, and again of its
+ *     backward's first half; a recomputed forward's come on top of that
  */
 public record BlockWork(
         long forward,
@@ -27,7 +29,8 @@ public record BlockWork(
         long head,
         long headWeight,
         long embedding,
-        long embeddingWeight) {
+        long embeddingWeight,
+        long sums) {
 
     /**
      * Computes the work of a slice.
@@ -73,7 +76,8 @@ public record BlockWork(
                 head,
                 model.trainsHead() ? head : 0,
                 embedding,
-                model.trainedOfEmbedding() > 0 ? embedding : 0);
+                model.trainedOfEmbedding() > 0 ? embedding : 0,
+                Math.round(reduced));
     }
 
     private static double longer(RankHardware hardware, double flops, double movedBytes) {

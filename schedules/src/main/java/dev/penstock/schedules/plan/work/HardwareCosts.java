@@ -43,6 +43,9 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
     /** Bytes of a token on its way; 0 where tensors travel as they are. */
     private final ToLongFunction<Channel> codedBytes;
 
+    /** Whether one op of a pair computes while the other waits for a sum of tensor shards. */
+    private final boolean pairsAtOnce;
+
     public HardwareCosts(
             PipelineWork work, Placement placement, StageTimes times, long[] reductions) {
         this(
@@ -53,7 +56,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 new long[placement.stages()],
                 new long[placement.stages()][work.slices()],
                 work.layout().boundaryParts(),
-                _ -> 0);
+                _ -> 0,
+                true);
     }
 
     private HardwareCosts(
@@ -64,8 +68,10 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             long[] gathers,
             long[][] moves,
             int boundaryParts,
-            ToLongFunction<Channel> codedBytes) {
+            ToLongFunction<Channel> codedBytes,
+            boolean pairsAtOnce) {
         this.work = work;
+        this.pairsAtOnce = pairsAtOnce;
         this.moves = moves;
         this.boundaryParts = boundaryParts;
         this.codedBytes = codedBytes;
@@ -102,7 +108,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 new long[placement.stages()],
                 moves(work, partition, placement, ofStages(Set.of(), partition)),
                 work.layout().boundaryParts(),
-                _ -> 0);
+                _ -> 0,
+                pairsAtOnce(choice));
     }
 
     /**
@@ -141,7 +148,8 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 StepTail.gathers(work, partition, placement),
                 moves(work, partition, placement, ofStages(rerun, partition)),
                 boundaryParts,
-                _ -> 0);
+                _ -> 0,
+                pairsAtOnce(choice) && rerun.isEmpty());
     }
 
     private static long[][] moves(
@@ -196,7 +204,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                                     / rate);
         }
         return new HardwareCosts(
-                work, placement, times, writes, loads, moves, boundaryParts, codedBytes);
+                work, placement, times, writes, loads, moves, boundaryParts, codedBytes, false);
     }
 
     /**
@@ -206,7 +214,34 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
      */
     public HardwareCosts coded(ToLongFunction<Channel> bytesOfToken) {
         return new HardwareCosts(
-                work, placement, times, reductions, gathers, moves, boundaryParts, bytesOfToken);
+                work,
+                placement,
+                times,
+                reductions,
+                gathers,
+                moves,
+                boundaryParts,
+                bytesOfToken,
+                pairsAtOnce);
+    }
+
+    /** The same where the ops of a pair run one after the other. */
+    public HardwareCosts oneOpAtATime() {
+        return new HardwareCosts(
+                work,
+                placement,
+                times,
+                reductions,
+                gathers,
+                moves,
+                boundaryParts,
+                codedBytes,
+                false);
+    }
+
+    /** Where stages need not gather parameters or run blocks again. */
+    private static boolean pairsAtOnce(PlanChoice choice) {
+        return choice.zero() == ZeroStage.NONE && !choice.recompute();
     }
 
     private static PipelineWork work(PlanRequest request, PlanChoice choice) {
@@ -240,8 +275,28 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
             case Op.Recompute(WorkUnit u) ->
                     work.recompute() ? 0 : times.forward(u.stage(), u.slice());
             case Op.Overlapped(Op.Forward f, Op.Compute p) ->
-                    nanos(rank, position, f) + nanos(rank, position, p);
+                    pair(nanos(rank, position, f), f, nanos(rank, position, p), p);
             case Op.Transfer _, Op.ActivationOp _, Op.ParameterOp _, Op.ReduceGradients _ -> 0;
+        };
+    }
+
+    /** Computations take turns while the other one's sums go on. */
+    private long pair(long forward, Op.Forward f, long partner, Op.Compute p) {
+        if (!pairsAtOnce) {
+            return forward + partner;
+        }
+        long computing = forward + partner - sums(f) - sums(p);
+        return Math.max(computing, Math.max(forward, partner));
+    }
+
+    /** Those that are part of a computation's time. */
+    private long sums(Op.Compute op) {
+        int stage = op.stage();
+        int slice = op.unit().slice();
+        return switch (op) {
+            case Op.Forward _, Op.BackwardInput _, Op.Backward _, Op.Recompute _ ->
+                    times.sums(stage, slice);
+            case Op.BackwardWeight _ -> 0;
         };
     }
 

@@ -39,6 +39,7 @@ public final class StageTimes {
     private final long[][] backward;
     private final long[][] backwardInput;
     private final long[][] backwardWeight;
+    private final long[][] sums;
     private final List<Integer> partition;
 
     public StageTimes(
@@ -55,6 +56,7 @@ public final class StageTimes {
         this.backward = new long[stages][slices];
         this.backwardInput = new long[stages][slices];
         this.backwardWeight = new long[stages][slices];
+        this.sums = new long[stages][slices];
         TrainingBytes bytes = work.request().bytes();
         int replicas = work.layout().data();
         for (int stage = 0; stage < stages; stage++) {
@@ -84,6 +86,7 @@ public final class StageTimes {
                         blocks * block.backwardWeight()
                                 + (first ? block.embeddingWeight() : 0)
                                 + (last ? block.headWeight() : 0);
+                sums[stage][slice] = blocks * block.sums();
                 forward[stage][slice] = Math.max(f, gather);
                 backward[stage][slice] = Math.max(i + w, gather + scatter);
                 backwardInput[stage][slice] = Math.max(i, gather);
@@ -120,5 +123,10 @@ public final class StageTimes {
 
     public long backwardWeight(int stage, int slice) {
         return backwardWeight[stage][slice];
+    }
+
+    /** What the sums of tensor shards are of a forward, and of a backward's first half. */
+    long sums(int stage, int slice) {
+        return sums[stage][slice];
     }
 }

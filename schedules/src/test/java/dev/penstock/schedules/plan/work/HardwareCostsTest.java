@@ -48,6 +48,42 @@ class HardwareCostsTest {
         return nanos;
     }
 
+    /**
+     * A pair takes what its ops take without their sums, if they find enough to hide behind; with
+     * one shard, ZeRO or recomputed blocks it takes what they take one after the other.
+     */
+    @Test
+    void aPairHidesItsSumsWhereStagesCanRunBothOps() {
+        var unit = new WorkUnit(1, 1, 0);
+        var forward = new Op.Forward(new WorkUnit(1, 2, 0));
+        List<Integer> whole = List.of(2_048);
+        for (Op.Compute partner :
+                List.of(new Op.Backward(unit), new Op.BackwardWeight(unit), new Op.Forward(unit))) {
+            var pair = new Op.Overlapped(forward, partner);
+            HardwareCosts alone = costs(choice(1, whole, false));
+            HardwareCosts eight = costs(choice(8, whole, false));
+            HardwareCosts again = costs(choice(8, whole, true));
+            int sums = partner instanceof Op.BackwardWeight ? 1 : 2;
+            double sum =
+                    2
+                            * 2
+                            * Collectives.allReduceNanos(
+                                    Clusters.a100(64).groups().getFirst().inside(),
+                                    8,
+                                    2.0 * 2_048 * 25_600);
+
+            assertThat(alone.nanos(1, 0, pair)).isEqualTo(apart(alone, pair));
+            assertThat(again.nanos(1, 0, pair)).isEqualTo(apart(again, pair));
+            assertThat(eight.oneOpAtATime().nanos(1, 0, pair)).isEqualTo(apart(eight, pair));
+            assertThat((double) apart(eight, pair) - eight.nanos(1, 0, pair))
+                    .isCloseTo(sums * sum, within(4.0));
+        }
+    }
+
+    private static long apart(HardwareCosts costs, Op.Overlapped pair) {
+        return costs.nanos(1, 0, pair.forward()) + costs.nanos(1, 0, pair.partner());
+    }
+
     /** Where stages have different numbers of shards, each shard gets all that it needs. */
     @Test
     void aSenderSendsACopyToEachShardOfTheNextStage() {
