@@ -239,7 +239,7 @@ public final class PlannedModel {
                 model.heads(),
                 model.vocabulary(),
                 model.context(),
-                model.tied(),
+                model.tied() || model.classifies(),
                 new BlockShape(
                         heads.keys(),
                         size,
@@ -249,7 +249,7 @@ public final class PlannedModel {
                         windows,
                         block.encoder() != null),
                 model.addedRows(),
-                model.headVectorParameters());
+                model.classifies() ? model.headParameters() : model.headVectorParameters());
     }
 
     private Optional<ModelShape> ofSizes(String text) {

@@ -4,6 +4,7 @@ import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.Family;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.EncoderDesign;
 import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.NormDesign;
@@ -87,7 +88,7 @@ final class ModelKeys {
                         activation(section.activation(), block),
                         section.hidden().orElse(block.hidden()),
                         windows(section.attention(), section.layers()),
-                        block.encoder());
+                        encoder(section, block.encoder()));
         return new ModelShape(
                 vocabulary,
                 section.context(),
@@ -95,7 +96,17 @@ final class ModelKeys {
                 section.layers(),
                 design,
                 positions(section, usual.positions()),
-                section.tied());
+                section.sharesTable());
+    }
+
+    private static @Nullable EncoderDesign encoder(
+            ModelSection section, @Nullable EncoderDesign usual) {
+        if (usual == null && !section.labels().isEmpty()) {
+            throw new IllegalArgumentException(
+                    "model.labels: expected none, as only bert and megatron-bert classify texts, got "
+                            + section.labels());
+        }
+        return usual == null ? null : usual.classifying(section.labels());
     }
 
     private static @Nullable RetentionDesign retention(ModelSection section, HeadDesign usual) {
@@ -199,7 +210,7 @@ final class ModelKeys {
         keys.put("model.width", shape.width());
         keys.put("model.layers", shape.layers());
         keys.put("model.heads", heads.queries());
-        keys.put("model.tied", shape.tied());
+        keys.put("model.tied", shape.tied() || shape.classifies());
         keys.put("model.key-heads", heads.keys());
         keys.put("model.head-size", heads.size());
         keys.put("model.hidden", block.hidden());
@@ -222,6 +233,10 @@ final class ModelKeys {
                             .orElse(List.of()));
         }
         keys.put("model.positions", shape.positions().most());
+        EncoderDesign encoder = block.encoder();
+        if (encoder != null && encoder.classifies()) {
+            keys.put("model.labels", encoder.labels());
+        }
         return keys;
     }
 

@@ -225,7 +225,7 @@ public final class GptStage implements StageProgram {
 
     private static PackedRows packed(GptSettings settings) {
         requireWholeSequences(settings, "documents share rows");
-        return new PackedRows(settings.batch());
+        return new PackedRows(settings.batch(), settings.shape().block().encoder() != null);
     }
 
     private static void requireWholeSequences(GptSettings settings, String where) {
@@ -254,9 +254,9 @@ public final class GptStage implements StageProgram {
         AttentionShape shape = ofShard.attention(role.firstLayer() + block);
         if (shape.bidirectional()) {
             requireWholeSequences(settings, "tokens see both ways");
-            if (packed != null || batch.sliced()) {
+            if (batch.sliced()) {
                 throw new IllegalArgumentException(
-                        "expected whole sequences of one document each, as a token needs the keys of later ones");
+                        "expected whole sequences, as a token needs the keys of later ones");
             }
         }
         DType multiply = settings.precision().multiply();
@@ -878,8 +878,9 @@ public final class GptStage implements StageProgram {
                 ledger == null || !settings.shape(role).countsLosses()
                         ? OptionalDouble.empty()
                         : OptionalDouble.of(ledger.mean());
+        OptionalDouble accuracy = loss.isEmpty() ? loss : requireNonNull(ledger).accuracy();
         if (kind == StepKind.EVALUATE) {
-            return new StepResult(loss, List.of());
+            return new StepResult(loss, List.of(), OptionalInt.empty(), accuracy);
         }
         if (replicas.size() == 1) {
             if (sharding.exact()) {
@@ -891,7 +892,7 @@ public final class GptStage implements StageProgram {
         gradients.complete();
         List<TensorNorm> norms = speaks() ? norms() : List.of();
         gradients.seal(begun);
-        return new StepResult(loss, norms, overflow(loss, norms));
+        return new StepResult(loss, norms, overflow(loss, norms), accuracy);
     }
 
     /** Returns this stage if the loss is scaled and something is not finite. */
