@@ -413,11 +413,19 @@ final class Consistency {
                 "model.labels",
                 "data.loss");
         require(
-                data.format() == DataSection.Format.TOKENS,
-                "tokens where data.loss = labels",
+                data.format() == DataSection.Format.TOKENS
+                        || data.format() == DataSection.Format.JSONL,
+                "jsonl or tokens where data.loss = labels",
                 data.format().name().toLowerCase(Locale.ROOT),
-                "make a file of texts with labels by penstock data prepare --label",
+                "give JSON lines, or make a file of them by penstock data prepare --label",
                 "data.format",
+                "data.loss");
+        require(
+                config.model().context() >= 4,
+                "4 or more where data.loss = labels: texts have tokens around them",
+                config.model().context(),
+                "",
+                "model.context",
                 "data.loss");
         require(
                 config.parallel().tensor() <= Math.max(2, labels.size()),

@@ -31,7 +31,8 @@ public record DataSection(
                         is = "text",
                         doc =
                                 "member of a JSON line (jsonl) or column (parquet) that holds the"
-                                        + " text")
+                                        + " text; where data.loss = labels also two members, such"
+                                        + " as \"premise, hypothesis\", beside the member label")
                 String field,
         @Setting(
                         is = "bytes",

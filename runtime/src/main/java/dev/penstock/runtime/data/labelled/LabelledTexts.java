@@ -3,6 +3,7 @@ package dev.penstock.runtime.data.labelled;
 import dev.penstock.actors.spi.StepKind;
 import dev.penstock.runtime.data.CountedTargets;
 import dev.penstock.runtime.data.DataException;
+import dev.penstock.runtime.data.DataFormat;
 import dev.penstock.runtime.data.DataProblem;
 import dev.penstock.runtime.data.DataSpec;
 import dev.penstock.runtime.data.TrainingData;
@@ -32,24 +33,15 @@ public final class LabelledTexts implements TrainingData {
     }
 
     /**
-     * Reads a file that {@link LabelledFile} wrote.
+     * Reads a file that {@link LabelledFile} wrote, or JSON lines whose texts are the members that
+     * {@code data.field} names, one or two with a comma between, and whose member {@code label} is
+     * the label.
      *
      * @param labels of the model
      * @throws DataException with all that does not fit the model
      */
     public static LabelledTexts open(DataSpec spec, List<String> labels) {
-        LabelledFile file;
-        try {
-            file = LabelledFile.read(spec.source());
-        } catch (StoredFileException e) {
-            throw new DataException(
-                    List.of(
-                            new DataProblem(
-                                    "data.source",
-                                    "texts with labels",
-                                    String.valueOf(e.getMessage()),
-                                    "make it with penstock data prepare --label")));
-        }
+        LabelledFile file = spec.format() == DataFormat.JSONL ? lines(spec, labels) : prepared(spec);
         List<DataProblem> problems = new ArrayList<>();
         if (!file.labels().equals(labels)) {
             problems.add(
@@ -92,6 +84,62 @@ public final class LabelledTexts implements TrainingData {
             throw new DataException(problems);
         }
         return texts;
+    }
+
+    private static LabelledFile prepared(DataSpec spec) {
+        try {
+            return LabelledFile.read(spec.source());
+        } catch (StoredFileException e) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.source",
+                                    "texts with labels",
+                                    String.valueOf(e.getMessage()),
+                                    "make it with penstock data prepare --label")));
+        }
+    }
+
+    private static LabelledFile lines(DataSpec spec, List<String> labels) {
+        List<String> fields =
+                Arrays.stream(spec.field().split(",")).map(String::strip).distinct().toList();
+        if (fields.size() > 2) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "data.field",
+                                    "one member or two that are texts",
+                                    spec.field(),
+                                    "such as \"premise, hypothesis\"")));
+        }
+        PairEncoder encoder = PairEncoder.of(spec.tokenizer());
+        List<LabelledLines.Line> read =
+                new LabelledLines(fields, "label").read(spec.source(), true);
+        List<String> others =
+                read.stream()
+                        .map(LabelledLines.Line::label)
+                        .filter(label -> !labels.contains(label))
+                        .distinct()
+                        .toList();
+        if (!others.isEmpty()) {
+            throw new DataException(
+                    List.of(
+                            new DataProblem(
+                                    "model.labels",
+                                    "all labels of %s, also %s".formatted(spec.source(), others),
+                                    labels.toString(),
+                                    "name them too")));
+        }
+        return new LabelledFile(
+                labels,
+                read.stream()
+                        .map(
+                                line ->
+                                        encoder.encode(
+                                                line.texts(),
+                                                labels.indexOf(line.label()),
+                                                spec.context()))
+                        .toList());
     }
 
     /**

@@ -640,6 +640,14 @@ public final class GptStage implements StageProgram {
         freeForwardOnly(unit);
     }
 
+    /**
+     * Returns where an evaluation's forward leaves the logits of the last chunk of rows, 0 in rows
+     * whose loss does not count; null on stages without a head.
+     */
+    @Nullable Tensor logits() {
+        return buffers.logits();
+    }
+
     private void freeForwardOnly(WorkUnit unit) {
         buffers.stash().freeUnit(unit);
         if (unit.slice() == lastSlice()) {
