@@ -261,8 +261,7 @@ final class DataPrepareCommand extends PenstockCommand {
         if (label != null) {
             if (Files.exists(output)) {
                 problems.add(
-                        Problem.atOption(
-                                "--output", "a new file", output + ", which exists", ""));
+                        Problem.atOption("--output", "a new file", output + ", which exists", ""));
             }
             return problems;
         }

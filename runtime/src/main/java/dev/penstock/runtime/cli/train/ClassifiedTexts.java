@@ -66,8 +66,7 @@ record ClassifiedTexts(
             return null;
         }
         Tokenizer tokenizer =
-                usage.tokenizerOf(
-                        model, model.tokenizer().or(model::tokenizerOfRun), problems);
+                usage.tokenizerOf(model, model.tokenizer().or(model::tokenizerOfRun), problems);
         PairEncoder pairs = PairEncoder.of(tokenizer);
         if (pairs.vocabulary() > model.shape().vocabulary()) {
             problems.add(
@@ -99,9 +98,7 @@ record ClassifiedTexts(
         int context = model.contextOfRun().orElse(model.shape().context());
         List<LabelledRow> rows = new ArrayList<>();
         for (LabelledLines.Line line : read) {
-            rows.add(
-                    pairs.encode(
-                            line.texts(), encoder.labels().indexOf(line.label()), context));
+            rows.add(pairs.encode(line.texts(), encoder.labels().indexOf(line.label()), context));
         }
         List<Text> texts = classify(model, usage, rows, context, encoder.labels());
         return new ClassifiedTexts(

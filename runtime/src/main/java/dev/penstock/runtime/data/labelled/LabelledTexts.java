@@ -41,7 +41,8 @@ public final class LabelledTexts implements TrainingData {
      * @throws DataException with all that does not fit the model
      */
     public static LabelledTexts open(DataSpec spec, List<String> labels) {
-        LabelledFile file = spec.format() == DataFormat.JSONL ? lines(spec, labels) : prepared(spec);
+        LabelledFile file =
+                spec.format() == DataFormat.JSONL ? lines(spec, labels) : prepared(spec);
         List<DataProblem> problems = new ArrayList<>();
         if (!file.labels().equals(labels)) {
             problems.add(

@@ -51,7 +51,11 @@ public final class TextClassifier implements AutoCloseable {
      * @param batches the texts as evaluations read them
      */
     public static TextClassifier build(
-            ModelShape shape, int texts, Device device, BatchSource batches, ParameterSource source) {
+            ModelShape shape,
+            int texts,
+            Device device,
+            BatchSource batches,
+            ParameterSource source) {
         int context = shape.context();
         var batch = new BatchShape(texts, 1, List.of(context), context);
         GptSettings settings =
