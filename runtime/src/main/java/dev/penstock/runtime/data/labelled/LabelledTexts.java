@@ -244,7 +244,7 @@ public final class LabelledTexts implements TrainingData {
     public int sequences(StepKind kind, long step, int full) {
         return kind == StepKind.TRAIN
                 ? full
-                : (int) Math.clamp(rows.size() - training - step * spec.sequences(), 1, full);
+                : Math.clamp(rows.size() - training - step * spec.sequences(), 1, full);
     }
 
     @Override
