@@ -136,6 +136,8 @@ final class KernelAllocations {
         Tensor gated = wide.columns(0, 2 * d);
         ops.put("swiGlu", () -> k.swiGlu(gated, y));
         ops.put("swiGluBackward", () -> k.swiGluBackward(gated, y, dWide.columns(0, 2 * d)));
+        ops.put("biasTanh", () -> k.biasTanh(x, row));
+        ops.put("tanhBackward", () -> k.tanhBackward(x, y));
         ops.put("geGlu", () -> k.geGlu(gated, y));
         ops.put("geGluBackward", () -> k.geGluBackward(gated, y, dWide.columns(0, 2 * d)));
         var retention = new RetentionShape(16, 32, List.of(0.9, 0.99), false);

@@ -9,6 +9,7 @@ import dev.penstock.cuda.device.RetentionShape;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.kernels.HostMatrix;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -255,6 +256,36 @@ class RetentionContractTest extends KernelContract {
             assertClose("dGated", dGated, gradient(in, v -> inner(geGlu(v), weights)), 1e-5);
             assertClose("dGated in place", gated, values(dGated), 0);
         }
+    }
+
+    @Test
+    void tanhMeetsItsFormulaAndItsGradientFiniteDifferences() {
+        for (int width : new int[] {1, 7, 16, 33}) {
+            Tensor y = normalsWithGaps(4, width);
+            HostMatrix.of(y).set(0, 0, 60f);
+            HostMatrix.of(y).set(1, 0, -60f);
+            Tensor bias = normals(1, width);
+            Tensor dy = normalsWithGaps(4, width);
+            double[][] in = values(y);
+            for (double[] row : in) {
+                for (int j = 0; j < width; j++) {
+                    row[j] += values(bias)[0][j];
+                }
+            }
+            double[][] weights = values(dy);
+
+            kernels.biasTanh(y, bias);
+            kernels.tanhBackward(y, dy);
+
+            assertClose("tanh", y, tanh(in), 1e-6);
+            assertClose("tanh'", dy, gradient(in, v -> inner(tanh(v), weights)), 1e-5);
+        }
+    }
+
+    private static double[][] tanh(double[][] x) {
+        return Arrays.stream(x)
+                .map(row -> Arrays.stream(row).map(Math::tanh).toArray())
+                .toArray(double[][]::new);
     }
 
     private static double[][] geGlu(double[][] gated) {

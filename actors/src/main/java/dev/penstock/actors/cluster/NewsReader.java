@@ -12,6 +12,7 @@ import dev.penstock.schedules.ir.ScheduleText;
 import dev.penstock.schedules.ir.ScheduleTextException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,7 +51,8 @@ public final class NewsReader {
             }
             case RunNews.StepOfRank part -> onPart(part);
             case RunNews.Overflowed(Overflow overflow) -> listener.onOverflow(overflow);
-            case RunNews.Evaluation(long after, double loss) -> listener.onEvaluation(after, loss);
+            case RunNews.Evaluation(long after, double loss, OptionalDouble accuracy) ->
+                    listener.onEvaluation(after, loss, accuracy);
             case RunNews.Checkpoint(long after, long bytes, long nanos) ->
                     listener.onCheckpoint(after, bytes, nanos);
             case RunNews.CheckpointFailed(long after, String reason) ->

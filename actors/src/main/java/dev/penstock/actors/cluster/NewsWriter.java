@@ -10,6 +10,7 @@ import dev.penstock.actors.spi.StepReport;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.ir.ScheduleText;
 import java.util.List;
+import java.util.OptionalDouble;
 import java.util.function.Consumer;
 
 /** Makes news of what a listener is told; {@link NewsReader} is its inverse. */
@@ -60,7 +61,12 @@ public final class NewsWriter implements RunListener {
 
     @Override
     public void onEvaluation(long step, double loss) {
-        news.accept(new RunNews.Evaluation(step, loss));
+        onEvaluation(step, loss, OptionalDouble.empty());
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
+        news.accept(new RunNews.Evaluation(step, loss, accuracy));
     }
 
     @Override

@@ -8,6 +8,7 @@ import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.RunMember;
 import dev.penstock.actors.spi.RunOutcome;
 import java.util.List;
+import java.util.OptionalDouble;
 
 /** What those who follow a run are told, in the order in which it happens. */
 public sealed interface RunNews extends WireMessage {
@@ -47,7 +48,7 @@ public sealed interface RunNews extends WireMessage {
     record Overflowed(Overflow overflow) implements RunNews {}
 
     /** See {@link dev.penstock.actors.spi.RunListener#onEvaluation}. */
-    record Evaluation(long step, double loss) implements RunNews {}
+    record Evaluation(long step, double loss, OptionalDouble accuracy) implements RunNews {}
 
     /** See {@link dev.penstock.actors.spi.RunListener#onCheckpoint}. */
     record Checkpoint(long step, long bytes, long nanos) implements RunNews {}

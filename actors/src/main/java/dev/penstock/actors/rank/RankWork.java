@@ -388,18 +388,20 @@ public final class RankWork implements AutoCloseable {
         var loss = OptionalDouble.empty();
         List<TensorNorm> norms = new ArrayList<>();
         var overflow = OptionalInt.empty();
+        var accuracy = OptionalDouble.empty();
         for (StageProgram stage : stages.values()) {
             StepResult part = stage.finishStep();
             moved.run();
             loss = part.loss().isPresent() ? part.loss() : loss;
             norms.addAll(part.norms());
             overflow = overflow.isPresent() ? overflow : part.overflow();
+            accuracy = part.accuracy().isPresent() ? part.accuracy() : accuracy;
         }
         if (kind == StepKind.TRAIN) {
             coding.note();
             faults.at(StepMoment.READY, step);
         }
-        return new StepResult(loss, norms, overflow);
+        return new StepResult(loss, norms, overflow, accuracy);
     }
 
     void update(RankCommand.Commit commit) {

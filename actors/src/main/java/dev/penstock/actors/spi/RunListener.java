@@ -3,6 +3,7 @@ package dev.penstock.actors.spi;
 import dev.penstock.actors.precision.Overflow;
 import dev.penstock.schedules.ir.Schedule;
 import java.util.List;
+import java.util.OptionalDouble;
 
 /**
  * Watches a run. Called from one thread at a time, in the order of events; must never throw. It has
@@ -33,6 +34,15 @@ public interface RunListener {
 
     /** Held-out loss after {@code step} training steps: the mean over all evaluation batches. */
     default void onEvaluation(long step, double loss) {}
+
+    /**
+     * Same as {@link #onEvaluation(long, double)}, which is told by this unless it is overridden.
+     *
+     * @param accuracy share of the texts whose class was found; empty unless the model classifies
+     */
+    default void onEvaluation(long step, double loss, OptionalDouble accuracy) {
+        onEvaluation(step, loss);
+    }
 
     /** A checkpoint was published. */
     default void onCheckpoint(long step, long bytes, long nanos) {}

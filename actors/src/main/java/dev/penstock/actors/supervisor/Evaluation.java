@@ -1,10 +1,11 @@
 package dev.penstock.actors.supervisor;
 
 import java.util.List;
+import java.util.OptionalDouble;
 
 /**
- * The mean loss over the targets that count of a number of held-out batches, added in the order of
- * batches.
+ * The mean loss, and accuracy where there is one, over the targets that count of a number of
+ * held-out batches, added in the order of batches.
  */
 final class Evaluation {
     private final int batches;
@@ -12,6 +13,7 @@ final class Evaluation {
     private final List<Double> lastShares;
     private double sum;
     private double weight;
+    private OptionalDouble right = OptionalDouble.empty();
 
     /**
      * @param lastShares what the last batches count of a full one; those before are full
@@ -21,12 +23,16 @@ final class Evaluation {
         this.lastShares = lastShares;
     }
 
-    void add(double loss) {
+    /**
+     * @param accuracy empty unless the model classifies
+     */
+    void add(double loss, OptionalDouble accuracy) {
         int ofLast = lastShares.size() - (batches - done);
         double share = ofLast < 0 ? 1 : lastShares.get(ofLast);
         done++;
         sum += share * loss;
         weight += share;
+        accuracy.ifPresent(a -> right = OptionalDouble.of(right.orElse(0) + share * a));
     }
 
     int batchesDone() {
@@ -39,5 +45,9 @@ final class Evaluation {
 
     double meanLoss() {
         return sum / weight;
+    }
+
+    OptionalDouble meanAccuracy() {
+        return right.isEmpty() ? right : OptionalDouble.of(right.getAsDouble() / weight);
     }
 }

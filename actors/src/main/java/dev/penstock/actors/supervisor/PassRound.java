@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.OptionalInt;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -73,18 +74,28 @@ final class PassRound {
 
     /** The mean of what the last stages of all replicas reported, added in rank order. */
     double loss() {
+        return mean(StepResult::loss)
+                .orElseThrow(
+                        () ->
+                                new IllegalStateException(
+                                        "pass %d: no rank reported a loss".formatted(pass)));
+    }
+
+    /** The same of accuracies; empty unless the model classifies. */
+    OptionalDouble accuracy() {
+        return mean(StepResult::accuracy);
+    }
+
+    private OptionalDouble mean(Function<StepResult, OptionalDouble> reported) {
         double sum = 0;
         int count = 0;
         for (StepResult result : results) {
-            if (result != null && result.loss().isPresent()) {
-                sum += result.loss().getAsDouble();
+            if (result != null && reported.apply(result).isPresent()) {
+                sum += reported.apply(result).getAsDouble();
                 count++;
             }
         }
-        if (count == 0) {
-            throw new IllegalStateException("pass %d: no rank reported a loss".formatted(pass));
-        }
-        return sum / count;
+        return count == 0 ? OptionalDouble.empty() : OptionalDouble.of(sum / count);
     }
 
     /** The lowest rank that met a number that is not finite, if the loss is scaled. */

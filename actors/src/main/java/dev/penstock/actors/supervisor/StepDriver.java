@@ -434,7 +434,7 @@ final class StepDriver {
 
     private NextAction onEvaluated(PassRound round, long now) {
         Evaluation under = Objects.requireNonNull(evaluation);
-        under.add(round.loss());
+        under.add(round.loss(), round.accuracy());
         if (!under.isComplete() && !interrupted) {
             beginPass(StepKind.EVALUATE, under.batchesDone(), now);
             return NextAction.GO_ON;
@@ -443,7 +443,9 @@ final class StepDriver {
         if (under.isComplete()) { // else a resumed run evaluates after this step again
             long step = completed;
             evaluatedAfter = step;
-            out.notify(listener -> listener.onEvaluation(step, under.meanLoss()));
+            out.notify(
+                    listener ->
+                            listener.onEvaluation(step, under.meanLoss(), under.meanAccuracy()));
         }
         return proceed(now);
     }

@@ -30,6 +30,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.OptionalDouble;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
@@ -92,6 +93,7 @@ class NewsTest {
         writer.onStep(STEP);
         writer.onOverflow(OVERFLOW);
         writer.onEvaluation(3, 1.5);
+        writer.onEvaluation(4, 1.25, OptionalDouble.of(0.75));
         writer.onCheckpoint(3, 4, 5);
         writer.onCheckpointFailed(3, "disk full");
         writer.onRecovering(2, "rank 1 died");
@@ -108,7 +110,8 @@ class NewsTest {
                         "onPlaced[[0, 0, 2]]",
                         "onStep[" + STEP + "]",
                         "onOverflow[" + OVERFLOW + "]",
-                        "onEvaluation[3, 1.5]",
+                        "onEvaluation[3, 1.5, OptionalDouble.empty]",
+                        "onEvaluation[4, 1.25, OptionalDouble[0.75]]",
                         "onCheckpoint[3, 4, 5]",
                         "onCheckpointFailed[3, disk full]",
                         "onRecovering[2, rank 1 died]",

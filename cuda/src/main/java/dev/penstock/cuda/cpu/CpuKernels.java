@@ -559,6 +559,19 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
+    public void biasTanh(Tensor y, Tensor bias) {
+        long at = y.address();
+        long biasAt = bias.address();
+        int n = y.columns();
+        split.rows(y.rows(), n, i -> gelus.biasTanh(row(y, at, i), biasAt, n));
+    }
+
+    @Override
+    public void tanhBackward(Tensor y, Tensor dy) {
+        split.runs(y, dy, (_, t, gradient, n) -> gelus.tanhBackward(t, gradient, n));
+    }
+
+    @Override
     public void geGlu(Tensor gated, Tensor z) {
         long from = gated.address();
         long to = z.address();

@@ -9,7 +9,8 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.VectorMask;
 
 /**
- * GELU, tanh form: {@code x/2 (1 + tanh(u))}, {@code u = sqrt(2/pi) (x + 0.044715 x^3)}.
+ * GELU, tanh form: {@code x/2 (1 + tanh(u))}, {@code u = sqrt(2/pi) (x + 0.044715 x^3)}; and tanh
+ * by itself.
  *
  * <p>Every method that takes vectors is called by a loop itself and calls none of its kind. The
  * compiler inlines by how often a call was seen, which it knows for calls in the loop; of calls one
@@ -74,6 +75,50 @@ final class GeluKernels {
         FloatVector square = x.mul(x);
         FloatVector t = VectorMath.tanhOf(VectorMath.exp(twiceInner(x, square)));
         lanes.store(lanes.load(dy, rest).mul(slope(x, square, t)), dy, rest);
+    }
+
+    /** {@code y = tanh(y + bias)} for a row. */
+    void biasTanh(long y, long bias, int n) {
+        int step = lanes.count();
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
+            long at = 4L * i;
+            FloatVector x = lanes.load(y + at).add(lanes.load(bias + at));
+            FloatVector t = VectorMath.tanhOf(VectorMath.exp(x.add(x)));
+            t.intoMemorySegment(Addresses.ALL, y + at, Lanes.ORDER);
+        }
+        if (whole < n) {
+            biasTanhRest(y + 4L * whole, bias + 4L * whole, n - whole);
+        }
+    }
+
+    private void biasTanhRest(long y, long bias, int n) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector x = lanes.load(y, rest).add(lanes.load(bias, rest));
+        lanes.store(VectorMath.tanhOf(VectorMath.exp(x.add(x))), y, rest);
+    }
+
+    /** {@code dy *= 1 - y^2}. */
+    void tanhBackward(long y, long dy, int n) {
+        int step = lanes.count();
+        int whole = lanes.whole(n);
+        for (int i = 0; i < whole; i += step) {
+            long at = 4L * i;
+            FloatVector gradient = lanes.load(dy + at);
+            FloatVector t = lanes.load(y + at);
+            gradient.sub(t.mul(t).mul(gradient))
+                    .intoMemorySegment(Addresses.ALL, dy + at, Lanes.ORDER);
+        }
+        if (whole < n) {
+            tanhBackwardRest(y + 4L * whole, dy + 4L * whole, n - whole);
+        }
+    }
+
+    private void tanhBackwardRest(long y, long dy, int n) {
+        VectorMask<Float> rest = lanes.first(n);
+        FloatVector gradient = lanes.load(dy, rest);
+        FloatVector t = lanes.load(y, rest);
+        lanes.store(gradient.sub(t.mul(t).mul(gradient)), dy, rest);
     }
 
     /** {@code 2u}. */

@@ -310,6 +310,20 @@ public interface Kernels {
         throw isNotThere("geGluBackward");
     }
 
+    /** {@code y = tanh(y + bias)}, in place. */
+    default void biasTanh(Tensor y, Tensor bias) {
+        throw isNotThere("biasTanh");
+    }
+
+    /**
+     * {@code dy *= 1 - y^2} in place, the backward of {@link #biasTanh}.
+     *
+     * @param y what it returned
+     */
+    default void tanhBackward(Tensor y, Tensor dy) {
+        throw isNotThere("tanhBackward");
+    }
+
     private static DeviceException isNotThere(String op) {
         return new DeviceException(op + ": expected a CPU, which has this op, got another device");
     }

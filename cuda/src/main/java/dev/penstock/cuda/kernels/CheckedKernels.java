@@ -385,6 +385,20 @@ public final class CheckedKernels implements Kernels {
     }
 
     @Override
+    public void biasTanh(Tensor y, Tensor bias) {
+        type("biasTanh", "y", y, DType.F32);
+        vector("biasTanh", "bias", bias, y.columns());
+        kernels.biasTanh(y, bias);
+    }
+
+    @Override
+    public void tanhBackward(Tensor y, Tensor dy) {
+        type("tanhBackward", "y", y, DType.F32);
+        matrix("tanhBackward", "dy", dy, y.rows(), y.columns());
+        kernels.tanhBackward(y, dy);
+    }
+
+    @Override
     public void geGlu(Tensor gated, Tensor z) {
         matrix("geGlu", "gated", gated, z.rows(), 2 * z.columns());
         matrix("geGlu", "z", z, z.rows(), z.columns());

@@ -281,6 +281,33 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
+    public void biasTanh(Tensor y, Tensor bias) {
+        addBias(y, bias);
+        HostMatrix all = HostMatrix.of(y);
+        for (int i = 0; i < y.rows(); i++) {
+            float[] row = all.row(i);
+            for (int j = 0; j < row.length; j++) {
+                row[j] = (float) StrictMath.tanh(row[j]);
+            }
+            all.setRow(i, row);
+        }
+    }
+
+    @Override
+    public void tanhBackward(Tensor y, Tensor dy) {
+        HostMatrix out = HostMatrix.of(y);
+        HostMatrix gradient = HostMatrix.of(dy);
+        for (int i = 0; i < dy.rows(); i++) {
+            float[] t = out.row(i);
+            float[] row = gradient.row(i);
+            for (int j = 0; j < row.length; j++) {
+                row[j] = (float) (row[j] * (1 - (double) t[j] * t[j]));
+            }
+            gradient.setRow(i, row);
+        }
+    }
+
+    @Override
     public void geGlu(Tensor gated, Tensor z) {
         ReferenceGate.geGlu(gated, z);
     }

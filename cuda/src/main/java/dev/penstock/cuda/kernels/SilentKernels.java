@@ -150,6 +150,12 @@ public class SilentKernels implements CountedKernels {
     public void swiGluBackward(Tensor gated, Tensor dz, Tensor dGated) {}
 
     @Override
+    public void biasTanh(Tensor y, Tensor bias) {}
+
+    @Override
+    public void tanhBackward(Tensor y, Tensor dy) {}
+
+    @Override
     public void geGlu(Tensor gated, Tensor z) {}
 
     @Override

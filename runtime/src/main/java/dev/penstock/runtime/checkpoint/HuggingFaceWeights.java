@@ -83,7 +83,17 @@ public final class HuggingFaceWeights implements ModelTensors {
         if (config.isPresent() && !config.get().family().equals(Families.GPT2)) {
             Map<String, List<MappedTensor.Part>> parts = new LinkedHashMap<>();
             Map<String, Integer> wanted = new TreeMap<>();
-            for (StoredPart part : parts(config.get())) {
+            Map<String, List<Integer>> shapes = new LinkedHashMap<>(config.get().parameters());
+            List<StoredPart> known = new ArrayList<>(parts(config.get()));
+            for (StoredPart spare : config.get().family().spareParts(config.get().shape())) {
+                known.add(spare);
+                shapes.put(
+                        spare.parameter(),
+                        spare.shape().size() == 1
+                                ? spare.shape()
+                                : List.of(spare.rows(), spare.columns()));
+            }
+            for (StoredPart part : known) {
                 wanted.merge(part.parameter(), 1, Integer::sum);
                 StoredTensor found = stored.get(bare(config.get(), part));
                 if (found != null && found.shape().equals(part.shape())) {
@@ -92,7 +102,6 @@ public final class HuggingFaceWeights implements ModelTensors {
                             .add(new MappedTensor.Part(part, found));
                 }
             }
-            Map<String, List<Integer>> shapes = config.get().parameters();
             parts.forEach(
                     (name, found) -> {
                         List<Integer> shape = shapes.get(name);
@@ -141,8 +150,15 @@ public final class HuggingFaceWeights implements ModelTensors {
         if (family.equals(Families.GPT2)) {
             ModelTensors.super.requireParameters(model);
         } else {
-            new ModelFit(this).parts(model, stored).check();
+            new ModelFit(this).parts(model, stored, headIsNew(model)).check();
         }
+    }
+
+    /** What was trained on another task has no head for this one. */
+    private boolean headIsNew(ModelConfig model) {
+        return model.shape().classifies()
+                && config.isPresent()
+                && !config.get().shape().classifies();
     }
 
     @Override

@@ -46,15 +46,35 @@ final class ModelFit {
         return this;
     }
 
+    /** Compares the parameters of both models that are of no head. */
+    ModelFit body(ModelConfig model, ModelConfig own) {
+        Map<String, List<Integer>> wanted = model.parameters();
+        wanted.keySet().removeIf(model::isOfHead);
+        wanted.forEach(this::compare);
+        own.parameters()
+                .forEach(
+                        (name, shape) -> {
+                            if (!wanted.containsKey(name) && !own.isOfHead(name)) {
+                                problems.add("%s: expected none, got %s".formatted(name, shape));
+                            }
+                        });
+        return this;
+    }
+
     /**
      * Compares the tensors of a file of another family.
      *
      * @param file by bare name
+     * @param headIsNew whether the file may lack what the model's head consists of
      */
-    ModelFit parts(ModelConfig model, Map<String, StoredTensor> file) {
+    ModelFit parts(ModelConfig model, Map<String, StoredTensor> file, boolean headIsNew) {
         Map<String, StoredTensor> left = new LinkedHashMap<>(file);
         for (StoredPart part : model.family().parts(model.shape())) {
-            StoredTensor found = left.remove(model.family().bareName(part.name()));
+            String bare = model.family().bareName(part.name());
+            StoredTensor found = left.remove(bare);
+            if (found == null && headIsNew && model.family().isOfHead(bare)) {
+                continue;
+            }
             String got =
                     found == null
                             ? "nothing"
@@ -69,7 +89,8 @@ final class ModelFit {
         }
         left.forEach(
                 (name, tensor) -> {
-                    if (!model.shape().tied() || !name.equals(HEAD)) {
+                    boolean ofHead = model.family().isOfHead(name);
+                    if (!ofHead && (!model.shape().tied() || !name.equals(HEAD))) {
                         problems.add("%s: expected none, got %s".formatted(name, tensor.shape()));
                     }
                 });

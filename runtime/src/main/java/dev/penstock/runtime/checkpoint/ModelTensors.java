@@ -83,6 +83,16 @@ public interface ModelTensors extends AutoCloseable {
     }
 
     /**
+     * Compares all parameters but those of the head with a model that gets a new one.
+     *
+     * @param own the model whose parameters these are
+     * @throws StoredFileException as of {@link #requireParameters}
+     */
+    default void requireBody(ModelConfig model, ModelConfig own) {
+        new ModelFit(this).body(model, own).check();
+    }
+
+    /**
      * Looks whether what was read so far is what the files held when they were opened.
      *
      * @throws StoredFileException if a file has become shorter since; reading on may fail with an

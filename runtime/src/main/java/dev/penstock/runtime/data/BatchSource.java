@@ -15,6 +15,9 @@ public interface BatchSource {
     /** Mark of a token that the loss does not count as a target. */
     byte UNCOUNTED = 2;
 
+    /** Mark of a token of the second of two texts. */
+    byte SECOND = 4;
+
     /**
      * Fills one micro-batch.
      *
@@ -91,8 +94,8 @@ public interface BatchSource {
      * Fills in what is to be known of a micro-batch's tokens besides.
      *
      * @param kind as of {@link #read}, and so are the others
-     * @param marks receives a sum of {@link #BEGINS} and {@link #UNCOUNTED} for each token; all are
-     *     0 unless the source is {@link #packed} or {@link #masked}
+     * @param marks receives a sum of {@link #BEGINS}, {@link #UNCOUNTED} and {@link #SECOND} for
+     *     each token; all are 0 unless the source is {@link #packed} or {@link #masked}
      */
     default void marks(StepKind kind, long step, int microBatch, byte[] marks) {
         Arrays.fill(marks, (byte) 0);

@@ -107,8 +107,12 @@ public final class TensorBoardEvents {
             }
             case SkippedMetrics skipped ->
                     scalars.put("optimizer/skipped_at_loss_scale", skipped.overflow().scale());
-            case EvaluationMetrics evaluation ->
-                    scalars.put("loss/validation", evaluation.validationLoss());
+            case EvaluationMetrics evaluation -> {
+                scalars.put("loss/validation", evaluation.validationLoss());
+                evaluation
+                        .validationAccuracy()
+                        .ifPresent(share -> scalars.put("accuracy/validation", share));
+            }
             case TaskMetrics task ->
                     task.measures()
                             .forEach(

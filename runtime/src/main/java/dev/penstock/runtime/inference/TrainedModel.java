@@ -56,8 +56,12 @@ public record TrainedModel(
             model.close();
             throw new StoredFileException(
                     path,
-                    "expected a model that predicts the next token, got a %s, whose tokens see those behind them"
-                            .formatted(model.config().family().word()));
+                    "expected a model that predicts the next token, got a %s, whose tokens see those behind them%s"
+                            .formatted(
+                                    model.config().family().word(),
+                                    model.shape().classifies()
+                                            ? "; try penstock evaluate with --data and --texts"
+                                            : ""));
         }
         return model;
     }

@@ -16,6 +16,7 @@ import dev.penstock.runtime.data.DataSpec;
 import dev.penstock.runtime.data.GivenTokens;
 import dev.penstock.runtime.data.Marking;
 import dev.penstock.runtime.data.TrainingData;
+import dev.penstock.runtime.data.labelled.LabelledTexts;
 import dev.penstock.runtime.data.rows.Arrangement;
 import dev.penstock.runtime.data.rows.Masking;
 import dev.penstock.runtime.data.rows.RowsApart;
@@ -50,6 +51,9 @@ final class ConfiguredData {
         LoadedConfig loaded = draft.draft();
         try {
             DataSpec spec = spec(draft, loaded.config());
+            if (loaded.config().data().loss() == DataSection.Loss.LABELS) {
+                return LabelledTexts.open(spec, loaded.config().model().labels());
+            }
             boolean apart = loaded.config().data().packing().apart();
             return TrainingData.open(
                     apart ? spec.apart(rows(draft, loaded.config(), schedule)) : spec, given);

@@ -211,6 +211,8 @@ public final class StartingPoint implements AutoCloseable {
                     if (own.fineTuning().adapters().isPresent()) {
                         requireSameAdapters(checkpoint.path(), own, model);
                         reader.requireParameters(model);
+                    } else if (model.shape().classifies() && !own.shape().classifies()) {
+                        reader.requireBody(model.base(), own);
                     } else {
                         reader.requireParameters(model.base());
                     }

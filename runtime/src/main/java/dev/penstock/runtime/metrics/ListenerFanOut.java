@@ -10,6 +10,7 @@ import dev.penstock.schedules.ir.Schedule;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
@@ -47,6 +48,11 @@ public final class ListenerFanOut implements RunListener {
     @Override
     public void onEvaluation(long step, double loss) {
         each(listener -> listener.onEvaluation(step, loss));
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
+        each(listener -> listener.onEvaluation(step, loss, accuracy));
     }
 
     @Override

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 
 /**
  * Both directions of the line format. Numbers that JSON does not have (NaN, infinities) become
@@ -40,6 +41,9 @@ final class MetricsJson {
                 begin(object, "evaluation", evaluation);
                 put(object, "validationLoss", evaluation.validationLoss());
                 object.put("validationLossBits", bits(evaluation.validationLoss()));
+                evaluation
+                        .validationAccuracy()
+                        .ifPresent(share -> put(object, "validationAccuracy", share));
             }
             case TaskMetrics task -> writeTask(object, task);
             case RecoveryMetrics recovery -> writeRecovery(object, recovery);
@@ -60,7 +64,12 @@ final class MetricsJson {
                                 new EvaluationMetrics(
                                         object.path("step").asLong(),
                                         time,
-                                        exact(object, "validationLoss")));
+                                        exact(object, "validationLoss"),
+                                        object.has("validationAccuracy")
+                                                ? OptionalDouble.of(
+                                                        object.path("validationAccuracy")
+                                                                .asDouble())
+                                                : OptionalDouble.empty()));
                 case "task" -> Optional.of(readTask(object, time));
                 case "recovery" -> Optional.of(readRecovery(object, time));
                 default -> Optional.empty();

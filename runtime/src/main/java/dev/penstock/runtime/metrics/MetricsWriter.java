@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -120,9 +121,14 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
 
     @Override
     public void onEvaluation(long step, double loss) {
+        onEvaluation(step, loss, OptionalDouble.empty());
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
         if (step > lastEvaluation) {
             lastEvaluation = step;
-            write(new EvaluationMetrics(step, clock.instant(), loss));
+            write(new EvaluationMetrics(step, clock.instant(), loss, accuracy));
         }
     }
 

@@ -5,6 +5,7 @@ import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.StepReport;
 import java.io.PrintStream;
 import java.time.Duration;
+import java.util.OptionalDouble;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 
@@ -49,7 +50,12 @@ final class ProgressBarListener implements ProgressListener {
 
     @Override
     public void onEvaluation(long step, double loss) {
-        figures.onEvaluation(loss);
+        onEvaluation(step, loss, OptionalDouble.empty());
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
+        figures.onEvaluation(loss, accuracy);
         tell();
     }
 

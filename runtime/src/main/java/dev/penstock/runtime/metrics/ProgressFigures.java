@@ -3,6 +3,7 @@ package dev.penstock.runtime.metrics;
 import dev.penstock.actors.spi.StepReport;
 import dev.penstock.actors.spi.StepTokens;
 import java.time.Duration;
+import java.util.OptionalDouble;
 import java.util.function.LongSupplier;
 
 /** The numbers that progress reports show. Not thread-safe. */
@@ -24,6 +25,7 @@ final class ProgressFigures {
     private long firstMeasuredNanos;
     private double loss = Double.NaN;
     private double validationLoss = Double.NaN;
+    private OptionalDouble accuracy = OptionalDouble.empty();
     private double stepNanos = Double.NaN;
     private double stepTokens;
     private double bubbleMeasured = Double.NaN;
@@ -66,8 +68,9 @@ final class ProgressFigures {
         firstMeasuredStep = 0;
     }
 
-    void onEvaluation(double heldOutLoss) {
+    void onEvaluation(double heldOutLoss, OptionalDouble heldOutAccuracy) {
         validationLoss = heldOutLoss;
+        accuracy = heldOutAccuracy;
     }
 
     long nowNanos() {
@@ -91,10 +94,7 @@ final class ProgressFigures {
      * %)}.
      */
     String figures() {
-        String validation =
-                Double.isNaN(validationLoss)
-                        ? ""
-                        : "  validation " + Quantities.loss(validationLoss);
+        String validation = Double.isNaN(validationLoss) ? "" : "  validation " + heldOut();
         return "loss %s%s  %s tokens/s  bubble %s (predicted %s)"
                 .formatted(
                         Quantities.loss(loss),
@@ -111,7 +111,14 @@ final class ProgressFigures {
                 Quantities.count(stepTokens / stepNanos * 1e9),
                 Quantities.percent(bubbleMeasured),
                 Quantities.percent(bubblePredicted),
-                Double.isNaN(validationLoss) ? "" : Quantities.loss(validationLoss));
+                Double.isNaN(validationLoss) ? "" : heldOut());
+    }
+
+    private String heldOut() {
+        String loss = Quantities.loss(validationLoss);
+        return accuracy.isEmpty()
+                ? loss
+                : loss + " accuracy " + Quantities.percent(accuracy.getAsDouble());
     }
 
     /** Returns whether there were steps after the first, which is slow. */

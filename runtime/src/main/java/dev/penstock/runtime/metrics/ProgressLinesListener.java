@@ -4,6 +4,7 @@ import dev.penstock.actors.precision.Overflow;
 import dev.penstock.actors.spi.RecoveryReport;
 import dev.penstock.actors.spi.StepReport;
 import java.io.PrintWriter;
+import java.util.OptionalDouble;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -39,7 +40,12 @@ final class ProgressLinesListener implements ProgressListener {
 
     @Override
     public void onEvaluation(long step, double loss) {
-        figures.onEvaluation(loss);
+        onEvaluation(step, loss, OptionalDouble.empty());
+    }
+
+    @Override
+    public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
+        figures.onEvaluation(loss, accuracy);
         told = false;
     }
 

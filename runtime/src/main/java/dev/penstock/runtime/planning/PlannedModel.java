@@ -235,7 +235,7 @@ public final class PlannedModel {
                 model.heads(),
                 model.vocabulary(),
                 model.context(),
-                model.tied(),
+                model.tied() || model.classifies(),
                 new BlockShape(
                         heads.keys(),
                         size,
@@ -245,7 +245,7 @@ public final class PlannedModel {
                         windows,
                         block.encoder() != null),
                 model.addedRows(),
-                model.headVectorParameters());
+                model.classifies() ? model.headParameters() : model.headVectorParameters());
     }
 
     private static int meanSize(ModelShape model) {

@@ -60,7 +60,8 @@ final class RunCurves {
         BUBBLE_PREDICTED,
         EFFICIENCY,
         EVALUATION_STEP,
-        VALIDATION_LOSS
+        VALIDATION_LOSS,
+        VALIDATION_ACCURACY
     }
 
     private RunCurves() {
@@ -181,6 +182,9 @@ final class RunCurves {
             case EvaluationMetrics evaluation -> {
                 add(Curve.EVALUATION_STEP, evaluation.step());
                 add(Curve.VALIDATION_LOSS, evaluation.validationLoss());
+                evaluation
+                        .validationAccuracy()
+                        .ifPresent(share -> add(Curve.VALIDATION_ACCURACY, share));
             }
             case TaskMetrics task -> tasks.add(task);
             case SkippedMetrics _ -> {} // told among the run's events

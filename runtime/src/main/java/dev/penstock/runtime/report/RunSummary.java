@@ -100,11 +100,18 @@ final class RunSummary {
                                 .formatted(
                                         Quantities.loss(curves.last(Curve.VALIDATION_LOSS)),
                                         Quantities.loss(curves.lowest(Curve.VALIDATION_LOSS)));
-        return "%s at the end, %s smoothed%s"
+        String accuracy =
+                curves.values(Curve.VALIDATION_ACCURACY).length == 0
+                        ? ""
+                        : ", accuracy %s of the texts held out"
+                                .formatted(
+                                        Quantities.percent(curves.last(Curve.VALIDATION_ACCURACY)));
+        return "%s at the end, %s smoothed%s%s"
                 .formatted(
                         Quantities.loss(curves.last(Curve.LOSS)),
                         Quantities.loss(smoothed[smoothed.length - 1]),
-                        validation);
+                        validation,
+                        accuracy);
     }
 
     private static String speed(RunCurves curves) {

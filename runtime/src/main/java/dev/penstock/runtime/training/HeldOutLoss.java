@@ -1,5 +1,6 @@
 package dev.penstock.runtime.training;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.RunOutcome;
 import dev.penstock.runtime.checkpoint.CheckpointReader;
@@ -20,6 +21,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** The loss of a run's checkpoint on what the run holds out, in the run's own pipeline. */
 public final class HeldOutLoss {
@@ -32,6 +34,7 @@ public final class HeldOutLoss {
      * @param tokens of them whose loss was measured
      * @param bytes that these tokens stand for; 0 where they stand for none, as hidden words
      * @param bitsPerByte 0 where there are no bytes
+     * @param accuracy share of the texts whose class was found; null unless the model classifies
      */
     public record Answer(
             String checkpoint,
@@ -45,9 +48,14 @@ public final class HeldOutLoss {
             double loss,
             double perplexity,
             double bitsPerToken,
-            double bitsPerByte) {
+            double bitsPerByte,
+            @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable Double accuracy) {
         /** One line for people. */
         public String forPeople() {
+            if (accuracy != null) {
+                return "step %d: held-out loss %.4f, accuracy %.1f %% of %d texts"
+                        .formatted(step, loss, 100 * accuracy, tokens);
+            }
             if (bytes == 0) {
                 return "step %d: held-out loss %.4f, perplexity %.2f, %.3f bits per token (%d tokens, %d batches) in %d rows"
                         .formatted(step, loss, perplexity, bitsPerToken, tokens, batches, rows);
@@ -86,14 +94,13 @@ public final class HeldOutLoss {
             Optional<Path> read = Optional.ofNullable(held).map(HeldCheckpoint::path);
             RunStart start = RunStart.evaluationOf(read).with(tokens);
             RunParts parts = RunParts.prepare(draft, start, problems);
-            OptionalDouble loss = loss(parts, start, saved.orElseThrow(), onInterrupt);
-            return loss.isEmpty()
-                    ? Optional.empty()
-                    : Optional.of(answer(saved.orElseThrow(), parts, loss.getAsDouble()));
+            return measured(parts, start, saved.orElseThrow(), onInterrupt)
+                    .map(measured -> answer(saved.orElseThrow(), parts, measured));
         }
     }
 
-    private static Answer answer(SavedCheckpoint saved, RunParts parts, double loss) {
+    private static Answer answer(SavedCheckpoint saved, RunParts parts, Measured measured) {
+        double loss = measured.loss();
         RunConfig config = parts.config();
         int batches = Math.min(config.evaluation().batches(), parts.data().heldOutBatches());
         long rows = parts.data().heldOutRows(batches);
@@ -111,14 +118,17 @@ public final class HeldOutLoss {
                 loss,
                 Math.exp(loss),
                 loss / Math.log(2),
-                bytes == 0 ? 0 : loss * tokens / (Math.log(2) * bytes));
+                bytes == 0 ? 0 : loss * tokens / (Math.log(2) * bytes),
+                measured.accuracy().isEmpty() ? null : measured.accuracy().getAsDouble());
     }
+
+    private record Measured(double loss, OptionalDouble accuracy) {}
 
     /**
      * The loss; empty if the user interrupted. What processes need to start is not written into the
      * run's directory: the run may be under way, and start processes of its own from there.
      */
-    private static OptionalDouble loss(
+    private static Optional<Measured> measured(
             RunParts parts, RunStart start, SavedCheckpoint saved, Consumer<Runnable> onInterrupt) {
         var found = new LossListener();
         String name = parts.config().run().name();
@@ -130,10 +140,11 @@ public final class HeldOutLoss {
         if (outcome instanceof RunOutcome.Failed(_, String reason)) {
             throw new RunFailedException(reason.contains("not finite") ? notFinite(saved) : reason);
         }
-        if (found.loss.isPresent() && !Double.isFinite(found.loss.getAsDouble())) {
+        Optional<Measured> measured = found.measured;
+        if (measured.isPresent() && !Double.isFinite(measured.get().loss())) {
             throw new RunFailedException(notFinite(saved));
         }
-        return found.loss;
+        return measured;
     }
 
     /** A run would be told to learn more slowly; here nothing learns. */
@@ -147,13 +158,13 @@ public final class HeldOutLoss {
         }
     }
 
-    /** Waits for the one number that matters. */
+    /** Waits for what is measured. */
     private static final class LossListener implements RunListener {
-        private volatile OptionalDouble loss = OptionalDouble.empty();
+        private volatile Optional<Measured> measured = Optional.empty();
 
         @Override
-        public void onEvaluation(long step, double newLoss) {
-            loss = OptionalDouble.of(newLoss);
+        public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
+            measured = Optional.of(new Measured(loss, accuracy));
         }
     }
 }

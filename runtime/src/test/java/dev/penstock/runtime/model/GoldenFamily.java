@@ -222,6 +222,11 @@ public final class GoldenFamily {
         return tensors("grad1.safetensors");
     }
 
+    /** Of cases whose final weights are here. */
+    Map<String, double[]> finalWeights() {
+        return tensors("final.safetensors");
+    }
+
     /** Takes tensors as the files have them out of parameters. */
     public Map<String, double[]> asPublished(Map<String, float[]> parameters) {
         Map<String, double[]> all = new LinkedHashMap<>();

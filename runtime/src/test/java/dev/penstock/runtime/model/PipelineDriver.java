@@ -66,6 +66,7 @@ public final class PipelineDriver implements AutoCloseable {
     private double clipNorm;
     private double lossScale = 1;
     private double gradientNorm;
+    private double accuracy = Double.NaN;
     private Map<String, float[]> gradients = Map.of();
 
     public PipelineDriver(
@@ -253,6 +254,11 @@ public final class PipelineDriver implements AutoCloseable {
                         .map(p -> new RankProgram(p.rank(), p.ops().subList(0, ops)))
                         .toList());
         sums.clear();
+    }
+
+    /** Share of the last step's texts whose class was found. */
+    double accuracy() {
+        return accuracy;
     }
 
     double gradientNorm() {
@@ -445,6 +451,13 @@ public final class PipelineDriver implements AutoCloseable {
     }
 
     private double loss(List<StepResult> results) {
+        accuracy =
+                results.stream()
+                        .map(StepResult::accuracy)
+                        .filter(OptionalDouble::isPresent)
+                        .mapToDouble(OptionalDouble::getAsDouble)
+                        .findFirst()
+                        .orElse(Double.NaN);
         List<OptionalDouble> losses =
                 results.stream().map(StepResult::loss).filter(OptionalDouble::isPresent).toList();
         if (losses.size() != (speaks ? 1 : 0)) {

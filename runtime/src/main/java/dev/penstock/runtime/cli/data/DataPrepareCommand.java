@@ -10,6 +10,11 @@ import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.data.Corpus;
 import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.data.DataPreparation;
+import dev.penstock.runtime.data.DataProblem;
+import dev.penstock.runtime.data.labelled.LabelledFile;
+import dev.penstock.runtime.data.labelled.LabelledLines;
+import dev.penstock.runtime.data.labelled.LabelledRow;
+import dev.penstock.runtime.data.labelled.PairEncoder;
 import dev.penstock.runtime.tokenizer.Tokenizer;
 import dev.penstock.runtime.tokenizer.TokenizerFileException;
 import dev.penstock.runtime.training.RunFailedException;
@@ -19,6 +24,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -36,6 +42,8 @@ import picocli.CommandLine.Option;
             "  penstock data prepare --tokenizer gpt2 --output tokens my-texts",
             "  penstock train my.conf --set data.source=tokens \\",
             "      --set data.format=tokens --set data.tokenizer=gpt2",
+            "  penstock data prepare --tokenizer my-bert --label label \\",
+            "      --texts premise,hypothesis --output pairs.safetensors train.jsonl",
         })
 final class DataPrepareCommand extends PenstockCommand {
     private static final int MOST_SHARD = 1 << 30;
@@ -67,9 +75,38 @@ final class DataPrepareCommand extends PenstockCommand {
             names = "--output",
             required = true,
             paramLabel = "DIR",
-            description = "The folder for the tokens; new, empty, or of the same preparation.")
+            description =
+                    "The folder for the tokens; new, empty, or of the same preparation. With"
+                            + " --label a new file, such as pairs.safetensors.")
     @SuppressWarnings("NullAway.Init") // required: set by picocli
     private Path output;
+
+    @Option(
+            names = "--label",
+            paramLabel = "MEMBER",
+            description =
+                    "For a classifier: member of the JSON lines that is the label. The output is"
+                            + " one file then, of texts with labels.")
+    private @Nullable String label;
+
+    @Option(
+            names = "--texts",
+            paramLabel = "MEMBER",
+            split = ",",
+            description =
+                    "With --label: members that are the text, or the two texts, such as"
+                            + " premise,hypothesis (default: text).")
+    private List<String> members = new ArrayList<>();
+
+    @Option(
+            names = "--context",
+            paramLabel = "N",
+            defaultValue = "512",
+            description =
+                    "With --label: tokens of a row; longer texts lose their ends (default:"
+                            + " ${DEFAULT-VALUE}).")
+    @WholeNumber(from = 4)
+    private int context;
 
     @Mixin private TextArguments texts = new TextArguments();
 
@@ -95,6 +132,9 @@ final class DataPrepareCommand extends PenstockCommand {
             throw new ConfigException(problems);
         }
         Corpus corpus = found.orElseThrow();
+        if (label != null) {
+            return prepareLabelled(corpus, opened.orElseThrow(), label);
+        }
         try (WorkBar bar = WorkBar.ofBytes("tokens", corpus.bytes())) {
             var preparation =
                     new DataPreparation(corpus, opened.orElseThrow(), output, shardTokens);
@@ -107,6 +147,83 @@ final class DataPrepareCommand extends PenstockCommand {
                     "cannot write into %s: %s; the same command continues where this one ended"
                             .formatted(output, e.getMessage()));
         }
+    }
+
+    private int prepareLabelled(Corpus corpus, Tokenizer opened, String member) {
+        PairEncoder encoder = PairEncoder.of(opened);
+        var lines = new LabelledLines(members.isEmpty() ? List.of("text") : members, member);
+        List<LabelledLines.Line> read = new ArrayList<>();
+        List<Problem> problems = new ArrayList<>();
+        for (Path file : corpus.files()) {
+            try {
+                read.addAll(lines.read(file, true));
+            } catch (DataException e) {
+                e.problems().forEach(problem -> problems.add(told(problem)));
+            }
+        }
+        List<String> labels =
+                read.stream().map(LabelledLines.Line::label).distinct().sorted().toList();
+        if (labels.size() < 2 && problems.isEmpty()) {
+            problems.add(
+                    Problem.atOption(
+                            "--label", "two labels or more", labels.toString(), "add lines"));
+        }
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+        List<LabelledRow> rows =
+                read.stream()
+                        .map(
+                                line ->
+                                        encoder.encode(
+                                                line.texts(),
+                                                labels.indexOf(line.label()),
+                                                context))
+                        .toList();
+        try {
+            new LabelledFile(labels, rows).write(output);
+        } catch (IOException e) {
+            throw new RunFailedException("cannot write %s: %s".formatted(output, e.getMessage()));
+        }
+        print(new LabelledAnswer(output.toString(), tokenizer, rows.size(), labels, encoder));
+        return ExitCode.OK;
+    }
+
+    private static Problem told(DataProblem problem) {
+        String option =
+                switch (problem.key()) {
+                    case "data.field" -> "--texts";
+                    case "label" -> "--label";
+                    default -> "FILE";
+                };
+        return Problem.atOption(option, problem.expected(), problem.got(), problem.advice());
+    }
+
+    /** The answer for programs, of texts with labels. */
+    record LabelledAnswer(
+            String output, String tokenizer, int texts, List<String> labels, int vocabulary) {
+        LabelledAnswer(
+                String output,
+                String tokenizer,
+                int texts,
+                List<String> labels,
+                PairEncoder encoder) {
+            this(output, tokenizer, texts, labels, encoder.vocabulary());
+        }
+    }
+
+    private void print(LabelledAnswer answer) {
+        if (json) {
+            printJson(answer);
+            return;
+        }
+        out().printf("%s: %,d texts, labels %s%n", output, answer.texts(), answer.labels());
+        out().printf(
+                        "use them with data { source = \"%s\", format = tokens, loss = labels, tokenizer = \"%s\" }%n",
+                        output, tokenizer);
+        out().printf(
+                        "and model { labels = %s, vocabulary = %d or more }%n",
+                        answer.labels(), answer.vocabulary());
     }
 
     private Optional<Tokenizer> open(List<Problem> problems) {
@@ -132,6 +249,21 @@ final class DataPrepareCommand extends PenstockCommand {
         if (shardTokens < 1 || shardTokens > MOST_SHARD) {
             problems.add(
                     Problem.atOption("--shard-tokens", "1 to " + MOST_SHARD, "" + shardTokens, ""));
+        }
+        if (members.size() > 2 || (label == null && !members.isEmpty())) {
+            problems.add(
+                    Problem.atOption(
+                            "--texts",
+                            "one member or two, with --label",
+                            String.join(",", members) + (label == null ? ", without it" : ""),
+                            "such as --texts premise,hypothesis --label label"));
+        }
+        if (label != null) {
+            if (Files.exists(output)) {
+                problems.add(
+                        Problem.atOption("--output", "a new file", output + ", which exists", ""));
+            }
+            return problems;
         }
         if (Files.exists(output) && !Files.isDirectory(output)) {
             problems.add(Problem.atOption("--output", "a folder", output + ", a file", ""));

@@ -16,6 +16,7 @@ import dev.penstock.runtime.config.run.DraftConfig;
 import dev.penstock.runtime.config.run.ExposedDataPlane;
 import dev.penstock.runtime.data.DataException;
 import dev.penstock.runtime.data.DataProblem;
+import dev.penstock.runtime.data.labelled.LabelledLines;
 import dev.penstock.runtime.evaluation.PreparedTask;
 import dev.penstock.runtime.evaluation.Protocol;
 import dev.penstock.runtime.evaluation.Score;
@@ -61,6 +62,8 @@ import picocli.CommandLine.Parameters;
             "  penstock evaluate gpt --task wikitext --protocol megatron --stride 32 \\",
             "      --data wiki.test.tokens",
             "  penstock evaluate gpt --task lambada --protocol lm-eval --data lambada.jsonl",
+            "  penstock evaluate runs/pairs-1 --data lines.jsonl \\",
+            "      --texts premise,hypothesis",
             "  penstock evaluate runs/quickstart-1 --set evaluation.batches=50 \\",
             "      --set pipeline.stages=1",
         })
@@ -88,6 +91,25 @@ public final class EvaluateCommand extends PenstockCommand {
                             + " .parquet), WikiText as it comes, or JSON lines of the task;"
                             + " default: what the run held out, as far as evaluation.batches say.")
     private @Nullable String data;
+
+    @Option(
+            names = "--texts",
+            paramLabel = "MEMBER",
+            split = ",",
+            description =
+                    "Of a model that classifies: members of the JSON lines of --data that are the"
+                            + " text, or the two texts. Prints the probability of every class for"
+                            + " each line.")
+    private List<String> members = new ArrayList<>();
+
+    @Option(
+            names = "--label",
+            paramLabel = "MEMBER",
+            defaultValue = "label",
+            description =
+                    "With --texts: the member that is the label; where every line has one, the"
+                            + " accuracy follows (default: ${DEFAULT-VALUE}).")
+    private String label = "label";
 
     @Option(
             names = "--task",
@@ -144,7 +166,60 @@ public final class EvaluateCommand extends PenstockCommand {
         Optional<TaskRequest> request =
                 TaskRequest.read(task, protocol, stride, name -> "--" + name, wrong);
         wrong.forEach(problem -> problems.add(told(problem)));
+        if (!members.isEmpty()) {
+            return classify(problems);
+        }
         return data == null ? heldOut(problems) : measure(data, request, problems);
+    }
+
+    /** The classes of the lines of a file. */
+    private int classify(List<Problem> problems) {
+        if (data == null || members.size() > 2) {
+            problems.add(
+                    Problem.atOption(
+                            "--texts",
+                            "one member or two, of the lines of --data",
+                            data == null ? "no --data" : String.join(",", members),
+                            "such as --data lines.jsonl --texts premise,hypothesis"));
+        }
+        if (task != null || protocol != null || stride != null || byFile || context != null) {
+            problems.add(
+                    Problem.atOption(
+                            "--texts",
+                            "no --task, --protocol, --stride, --context and --by-file with it",
+                            "some of them",
+                            "leave them out"));
+        }
+        if (!problems.isEmpty()) {
+            throw new ConfigException(problems);
+        }
+        Path from = checkpoint == null ? path : checkpoint;
+        try (TrainedModel model = TrainedModel.open(from, this::note)) {
+            ClassifiedTexts answer =
+                    ClassifiedTexts.of(
+                            model,
+                            usage,
+                            Path.of(String.valueOf(data)),
+                            new LabelledLines(members, label),
+                            problems);
+            if (answer == null) {
+                throw new ConfigException(problems);
+            }
+            if (json) {
+                printJson(answer);
+            } else {
+                answer.lines().forEach(out()::println);
+            }
+            return ExitCode.OK;
+        } catch (StoredFileException e) {
+            problems.add(
+                    Problem.atOption(
+                            "RUN",
+                            "a run, a checkpoint or weights",
+                            String.valueOf(e.getMessage()),
+                            ""));
+            throw new ConfigException(problems);
+        }
     }
 
     private static Problem told(DataProblem problem) {

@@ -89,7 +89,7 @@ public record ConfiguredSchedule(
                 config.fineTune().method() == FineTuneSection.Method.FULL
                         && config.fineTune().freeze().stream()
                                 .noneMatch(pattern -> FineTuning.matches(pattern, "wte.weight"));
-        return config.model().tied() && trained;
+        return config.model().sharesTable() && trained;
     }
 
     /** The computations of a training step: the order without what nothing trained needs. */

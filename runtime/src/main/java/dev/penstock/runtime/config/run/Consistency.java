@@ -333,6 +333,11 @@ final class Consistency {
     private void hiddenWordsHaveAMask() {
         DataSection data = config.data();
         boolean masked = data.loss() == DataSection.Loss.MASKED;
+        boolean classifies = data.loss() == DataSection.Loss.LABELS;
+        if (classifies || !config.model().labels().isEmpty()) {
+            classesAreKnown();
+            return;
+        }
         require(
                 masked == seesBothWays(),
                 seesBothWays()
@@ -374,6 +379,62 @@ final class Consistency {
                 "model.vocabulary");
     }
 
+    /** A head that classifies, and the texts from which it learns. */
+    private void classesAreKnown() {
+        DataSection data = config.data();
+        List<String> labels = config.model().labels();
+        require(
+                seesBothWays() || labels.isEmpty(),
+                "bert or megatron-bert where model.labels is set",
+                config.model().family(),
+                "leave model.labels out",
+                MODEL_FAMILY,
+                "model.labels");
+        require(
+                data.loss() == DataSection.Loss.LABELS,
+                "labels where model.labels is set",
+                data.loss().word(),
+                "set data.loss = labels",
+                "data.loss",
+                "model.labels");
+        require(
+                labels.size() > 1 && labels.stream().distinct().count() == labels.size(),
+                "the names of two classes or more where data.loss = labels",
+                labels,
+                "name them as the data does, which penstock data prepare prints",
+                "model.labels",
+                "data.loss");
+        require(
+                data.format() == DataSection.Format.TOKENS
+                        || data.format() == DataSection.Format.JSONL,
+                "jsonl or tokens where data.loss = labels",
+                data.format().name().toLowerCase(Locale.ROOT),
+                "give JSON lines, or make a file of them by penstock data prepare --label",
+                "data.format",
+                "data.loss");
+        require(
+                config.model().context() >= 4,
+                "4 or more where data.loss = labels: texts have tokens around them",
+                config.model().context(),
+                "",
+                "model.context",
+                "data.loss");
+        require(
+                config.parallel().tensor() <= Math.max(2, labels.size()),
+                "at most %d, as every tensor shard has a class".formatted(labels.size()),
+                config.parallel().tensor(),
+                "use fewer shards",
+                "parallel.tensor",
+                "model.labels");
+        require(
+                config.batch().last() == BatchSection.Last.FULL,
+                "full where data.loss = labels: epochs follow each other without a border",
+                "smaller",
+                "leave it out",
+                "batch.last",
+                "data.loss");
+    }
+
     /** Which rows do not exist is said by their places in the step, and these are sorted. */
     private void rowsOfDocumentsAreAllThere() {
         require(
@@ -399,7 +460,8 @@ final class Consistency {
                 config.data().loss() == DataSection.Loss.ALL
                         || config.data().format() == DataSection.Format.CHAT
                         || config.data().format() == DataSection.Format.TOKENS
-                        || config.data().loss() == DataSection.Loss.MASKED,
+                        || config.data().loss() == DataSection.Loss.MASKED
+                        || config.data().loss() == DataSection.Loss.LABELS,
                 "all, unless data.format is chat, or tokens with targets",
                 "answers",
                 "try data.loss = all",

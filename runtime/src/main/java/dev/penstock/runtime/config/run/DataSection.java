@@ -31,7 +31,8 @@ public record DataSection(
                         is = "text",
                         doc =
                                 "member of a JSON line (jsonl) or column (parquet) that holds the"
-                                        + " text")
+                                        + " text; where data.loss = labels also two members, such"
+                                        + " as \"premise, hypothesis\", beside the member label")
                 String field,
         @Setting(
                         is = "bytes",
@@ -62,7 +63,8 @@ public record DataSection(
                                         + " chat says (of a file of tokens, those that are not"
                                         + " -100); masked: words that are hidden, of bert and"
                                         + " megatron-bert (of a file of tokens with labels, those"
-                                        + " that are not -100)")
+                                        + " that are not -100); labels: the class of a text, of"
+                                        + " a model with model.labels")
                 Loss loss,
         @Setting(
                         is = "tokenizer",
@@ -150,7 +152,8 @@ public record DataSection(
     public enum Loss {
         ALL,
         ANSWERS,
-        MASKED;
+        MASKED,
+        LABELS;
 
         /** Returns the name as a configuration has it. */
         public String word() {

@@ -5,6 +5,7 @@ import dev.penstock.runtime.model.family.Families;
 import dev.penstock.runtime.model.family.Family;
 import dev.penstock.runtime.model.family.ModelConfig;
 import dev.penstock.runtime.model.shape.BlockDesign;
+import dev.penstock.runtime.model.shape.EncoderDesign;
 import dev.penstock.runtime.model.shape.HeadDesign;
 import dev.penstock.runtime.model.shape.ModelShape;
 import dev.penstock.runtime.model.shape.NormDesign;
@@ -84,7 +85,7 @@ final class ModelKeys {
                         activation(section.activation(), block),
                         section.hidden().orElse(block.hidden()),
                         windows(section, heads.retention() != null),
-                        block.encoder());
+                        encoder(section, block.encoder()));
         return new ModelShape(
                 vocabulary,
                 section.context(),
@@ -92,7 +93,17 @@ final class ModelKeys {
                 section.layers().count(),
                 design,
                 positions(section, usual.positions()),
-                section.tied());
+                section.sharesTable());
+    }
+
+    private static @Nullable EncoderDesign encoder(
+            ModelSection section, @Nullable EncoderDesign usual) {
+        if (usual == null && !section.labels().isEmpty()) {
+            throw new IllegalArgumentException(
+                    "model.labels: expected none, as only bert and megatron-bert classify texts, got "
+                            + section.labels());
+        }
+        return usual == null ? null : usual.classifying(section.labels());
     }
 
     private static @Nullable RetentionDesign retention(ModelSection section, HeadDesign usual) {
@@ -239,7 +250,7 @@ final class ModelKeys {
         boolean unlike = heads.retention() != null && !block.windows().isEmpty();
         keys.put("model.layers", unlike ? kinds(shape) : shape.layers());
         keys.put("model.heads", heads.queries());
-        keys.put("model.tied", shape.tied());
+        keys.put("model.tied", shape.tied() || shape.classifies());
         keys.put("model.key-heads", heads.keys());
         keys.put("model.head-size", heads.size());
         keys.put("model.hidden", block.hidden());
@@ -262,6 +273,10 @@ final class ModelKeys {
                             .orElse(List.of()));
         }
         keys.put("model.positions", shape.positions().most());
+        EncoderDesign encoder = block.encoder();
+        if (encoder != null && encoder.classifies()) {
+            keys.put("model.labels", encoder.labels());
+        }
         return keys;
     }
 

@@ -39,6 +39,7 @@ import java.util.Optional;
  * @param valueSize columns of a retention head's values
  * @param gate whether a gate opens what leaves the heads of a retention
  * @param decay how these heads forget
+ * @param labels names of the classes to which texts belong; empty: the model predicts words
  */
 public record ModelSection(
         @Setting(is = "256", range = "[1, 16777216]", doc = "tokens of a sequence") int context,
@@ -160,7 +161,14 @@ public record ModelSection(
                         doc =
                                 "of retnet: how heads forget; usual: 1 - 2^(-5-head), large: as"
                                         + " the paper's large models, none: not at all")
-                ModelKeys.DecayWord decay) {
+                ModelKeys.DecayWord decay,
+        @Setting(
+                        is = "[]",
+                        doc =
+                                "of bert and megatron-bert: names of the classes of texts, of"
+                                        + " which the head says the likeliest; empty: it predicts"
+                                        + " hidden words")
+                List<String> labels) {
 
     /** A GPT-2 with nothing unusual. */
     public ModelSection(
@@ -192,7 +200,13 @@ public record ModelSection(
                 0,
                 Optional.empty(),
                 true,
-                ModelKeys.DecayWord.USUAL);
+                ModelKeys.DecayWord.USUAL,
+                List.of());
+    }
+
+    /** Returns whether the head's matrix is the token table. */
+    public boolean sharesTable() {
+        return tied && labels.isEmpty();
     }
 
     /** Rows of the token embedding when the tokenizer has {@code tokens} tokens. */

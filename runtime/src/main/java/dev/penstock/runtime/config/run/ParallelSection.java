@@ -521,7 +521,7 @@ public record ParallelSection(
                             "try parallel.sequence = false",
                             "parallel.sequence"));
         }
-        if (config.model().tied() && !counts.getFirst().equals(counts.getLast())) {
+        if (config.model().sharesTable() && !counts.getFirst().equals(counts.getLast())) {
             conflicts.add(
                     uneven(
                             "the same number for the first and the last rank where model.tied = true: both have the token table",

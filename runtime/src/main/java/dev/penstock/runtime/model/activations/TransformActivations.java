@@ -8,7 +8,7 @@ import dev.penstock.runtime.model.shape.ShardShape;
  * The activations of a unit that a head with a layer of its own keeps, all {@code [n', d]}, n' of
  * {@link ShardShape#ownRows}.
  *
- * @param hidden before the activation
+ * @param hidden before the activation; in a head that classifies the same as {@code activated}
  * @param activated input of the norm
  * @param normed input of the logits
  */
@@ -17,9 +17,10 @@ public record TransformActivations(
     static TransformActivations carve(Carver carver, ShardShape shape, int rows) {
         int own = shape.ownRows(rows);
         int width = shape.width();
+        Tensor activated = carver.matrix(own, width);
         return new TransformActivations(
-                carver.matrix(own, width),
-                carver.matrix(own, width),
+                shape.model().classifies() ? activated : carver.matrix(own, width),
+                activated,
                 carver.factor(shape.kept(), own, width),
                 RowMoments.carve(carver, shape.model().block().norm(), own));
     }

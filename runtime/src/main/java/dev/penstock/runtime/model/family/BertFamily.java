@@ -1,5 +1,6 @@
 package dev.penstock.runtime.model.family;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.BlockDesign.Activation;
@@ -15,17 +16,17 @@ import java.util.List;
 /**
  * BERT, which predicts hidden words from both sides (Devlin et al., arXiv 1810.04805), and
  * Megatron's form of it, whose norms stand before the branches (arXiv 1909.08053, section 3):
- * {@code BertForMaskedLM} and {@code MegatronBertForMaskedLM}. Poolers and the prediction of the
- * next sentence are not read.
+ * {@code BertForMaskedLM} and {@code MegatronBertForMaskedLM}, and {@code
+ * BertForSequenceClassification} and Megatron's. The prediction of the next sentence is not read.
  *
  * <p>Matrices are stored as {@code [out, in]}; queries, keys and values apart. A norm behind a
  * branch is Penstock's norm before the next one, see {@link EncoderDesign}.
  */
 enum BertFamily implements Family {
     /** Norms of the sums. */
-    POST("bert", "BertForMaskedLM"),
+    POST("bert", "Bert"),
     /** Norms before the branches. */
-    PRE("megatron-bert", "MegatronBertForMaskedLM");
+    PRE("megatron-bert", "MegatronBert");
 
     private static final String PREFIX = "bert.";
     private static final double EPSILON = 1e-12;
@@ -34,6 +35,10 @@ enum BertFamily implements Family {
 
     /** Names of the other activation. */
     private static final List<String> TANH = List.of("gelu_new", "gelu_pytorch_tanh");
+
+    private static final String ONE_CLASS = "single_label_classification";
+    private static final String CLASSIFIES = "ForSequenceClassification";
+    private static final List<String> HEADS = List.of("cls.", "pooler.", "classifier.");
 
     private final String word;
     private final String architecture;
@@ -83,7 +88,10 @@ enum BertFamily implements Family {
                         exact ? Activation.GELU : Activation.GELU_TANH,
                         config.size("intermediate_size"),
                         List.of(),
-                        new EncoderDesign(config.sizeOr("type_vocab_size", TYPES), this == POST));
+                        new EncoderDesign(
+                                config.sizeOr("type_vocab_size", TYPES),
+                                this == POST,
+                                labels(config)));
         int positions = config.size("max_position_embeddings");
         return new ModelShape(
                 config.size("vocab_size"),
@@ -92,7 +100,30 @@ enum BertFamily implements Family {
                 layers,
                 block,
                 new Positions.Learned(positions),
-                true);
+                block.encoder() == null || !block.encoder().classifies());
+    }
+
+    /** Where nothing is said, a classifier has two classes, as in transformers. */
+    private static List<String> labels(ConfigJson config) {
+        boolean classifies = false;
+        for (JsonNode name : config.value("architectures")) {
+            classifies |= name.asText().endsWith(CLASSIFIES);
+        }
+        if (!classifies) {
+            return List.of();
+        }
+        config.wordOr("problem_type", ONE_CLASS, List.of(ONE_CLASS));
+        JsonNode names = config.value("id2label");
+        int count = names.isObject() ? names.size() : config.sizeOr("num_labels", 2);
+        List<String> labels = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            labels.add(names.path(String.valueOf(i)).asText("LABEL_" + i));
+        }
+        if (labels.stream().distinct().count() < Math.max(2, count)) {
+            config.refuse("id2label", "the names of two classes or more");
+            return List.of();
+        }
+        return labels;
     }
 
     @Override
@@ -121,7 +152,9 @@ enum BertFamily implements Family {
     public void describe(ModelShape shape, ObjectNode config) {
         BlockDesign block = shape.block();
         EncoderDesign encoder = block.encoder();
-        config.putArray("architectures").add(architecture);
+        boolean classifies = encoder != null && encoder.classifies();
+        config.putArray("architectures")
+                .add(architecture + (classifies ? CLASSIFIES : "ForMaskedLM"));
         config.put("model_type", word);
         config.put("vocab_size", shape.vocabulary());
         config.put("max_position_embeddings", shape.positions().most());
@@ -138,6 +171,15 @@ enum BertFamily implements Family {
         config.put("attention_probs_dropout_prob", 0.0);
         config.put("tie_word_embeddings", true);
         config.put("torch_dtype", "float32");
+        if (encoder != null && classifies) {
+            config.put("problem_type", ONE_CLASS);
+            ObjectNode names = config.putObject("id2label");
+            ObjectNode numbers = config.putObject("label2id");
+            for (int i = 0; i < encoder.labels().size(); i++) {
+                names.put(String.valueOf(i), encoder.labels().get(i));
+                numbers.put(encoder.labels().get(i), i);
+            }
+        }
     }
 
     @Override
@@ -186,10 +228,27 @@ enum BertFamily implements Family {
         if (this == PRE) {
             norm(parts, PREFIX + "encoder.ln", "ln_f", d);
         }
+        if (encoder != null && encoder.classifies()) {
+            int classes = shape.outputs();
+            linear(parts, PREFIX + "pooler.dense", "pooler", d, 0, d);
+            parts.add(table("classifier", "classifier", classes, d));
+            parts.add(StoredPart.whole("classifier.bias", "classifier.bias", classes));
+            return parts;
+        }
         String head = "cls.predictions.";
         linear(parts, head + "transform.dense", "head.dense", d, 0, d);
         norm(parts, head + "transform.LayerNorm", "head.norm", d);
         parts.add(StoredPart.whole(head + "bias", "head.bias", shape.vocabulary()));
+        return parts;
+    }
+
+    /** The pooler that comes with an encoder, from which a classifier starts. */
+    @Override
+    public List<StoredPart> spareParts(ModelShape shape) {
+        List<StoredPart> parts = new ArrayList<>();
+        if (!shape.classifies()) {
+            linear(parts, PREFIX + "pooler.dense", "pooler", shape.width(), 0, shape.width());
+        }
         return parts;
     }
 
@@ -218,12 +277,15 @@ enum BertFamily implements Family {
         return PREFIX;
     }
 
-    /** What is computed from other tensors or repeats them, and what other tasks have. */
+    @Override
+    public boolean isOfHead(String bareName) {
+        return HEADS.stream().anyMatch(bareName::startsWith);
+    }
+
+    /** What is computed from other tensors or repeats them. */
     @Override
     public boolean isConstant(String bareName) {
         return bareName.equals("embeddings.position_ids")
-                || bareName.startsWith("pooler.")
-                || bareName.startsWith("cls.seq_relationship.")
                 || bareName.startsWith("cls.predictions.decoder.");
     }
 }

@@ -36,12 +36,25 @@ public interface Family {
     /** Returns all tensors of a model, named and in the order in which they are published. */
     List<StoredPart> parts(ModelShape shape);
 
+    /** Returns tensors of a head that a file may have though its model does not use them. */
+    default List<StoredPart> spareParts(ModelShape shape) {
+        return List.of();
+    }
+
     /** Returns what some files have in front of most names and others do not. */
     String prefix();
 
     /** Returns a tensor's name without the {@link #prefix}, so that both forms are found. */
     default String bareName(String stored) {
         return stored.startsWith(prefix()) ? stored.substring(prefix().length()) : stored;
+    }
+
+    /**
+     * Returns whether a tensor is of a head: files of other tasks may have it or lack it, and a
+     * model that starts from such a file gets new ones.
+     */
+    default boolean isOfHead(String bareName) {
+        return false;
     }
 
     /** Returns whether a file may have a tensor that is no parameter. */

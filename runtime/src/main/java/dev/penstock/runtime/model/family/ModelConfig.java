@@ -289,6 +289,9 @@ public final class ModelConfig {
                 mine.heads().scaledByLayer(),
                 theirs.heads().scaledByLayer());
         differ(found, "token types", types(mine), types(theirs));
+        if (!labels(mine).isEmpty()) { // otherwise the head is a new one
+            differ(found, "model.labels", labels(mine), labels(theirs));
+        }
         differ(found, "model.gate and model.decay", retention(mine), retention(theirs));
         differ(found, "model.epsilon", mine.norm().epsilon(), theirs.norm().epsilon());
         differ(found, "model.activation", word(mine), word(theirs));
@@ -316,6 +319,18 @@ public final class ModelConfig {
     private static int types(BlockDesign block) {
         EncoderDesign encoder = block.encoder();
         return encoder == null ? 0 : encoder.tokenTypes();
+    }
+
+    private static List<String> labels(BlockDesign block) {
+        EncoderDesign encoder = block.encoder();
+        return encoder == null ? List.of() : encoder.labels();
+    }
+
+    /** Returns whether a parameter is of the head, see {@link Family#isOfHead}. */
+    public boolean isOfHead(String parameter) {
+        return family.parts(shape).stream()
+                .filter(part -> part.parameter().equals(parameter))
+                .anyMatch(part -> family.isOfHead(family.bareName(part.name())));
     }
 
     private static String word(BlockDesign block) {

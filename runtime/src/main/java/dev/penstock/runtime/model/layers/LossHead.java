@@ -64,7 +64,7 @@ public final class LossHead {
         long fitting =
                 batch.logits().bytes()
                         / Float.BYTES
-                        / Math.ceilDiv(shape.model().vocabulary(), shape.parts());
+                        / Math.ceilDiv(shape.model().outputs(), shape.parts());
         int most = (int) Math.min(batch.largestRows(), fitting / batch.grid() * batch.grid());
         return Math.max(batch.grid(), most);
     }
@@ -74,10 +74,10 @@ public final class LossHead {
      */
     public static Tensor logitsScratch(DeviceScope scope, ShardShape shape, int rows) {
         if (shape.mesh().isThere()) { // shards send each other whole tensors, without gaps
-            return scope.tensor("logits", DType.F32, rows, shape.tokens());
+            return scope.tensor("logits", DType.F32, rows, shape.outputs());
         }
-        int stride = (shape.tokens() + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
-        return scope.tensor("logits", DType.F32, rows, stride).columns(0, shape.tokens());
+        int stride = (shape.outputs() + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+        return scope.tensor("logits", DType.F32, rows, stride).columns(0, shape.outputs());
     }
 
     void normalise(Tensor x, HeadActivations a) {

@@ -13,6 +13,7 @@ import dev.penstock.runtime.model.shape.StepShapes;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.BitSet;
+import java.util.OptionalDouble;
 
 /**
  * Targets and losses of every token of a step, in the order (micro-batch, sequence, token) whatever
@@ -37,6 +38,11 @@ public final class LossLedger {
     /** Those of the targets that do not count. */
     private final BitSet uncounted = new BitSet();
 
+    /** Those of the targets that were the likeliest; empty unless heads classify. */
+    private final BitSet right = new BitSet();
+
+    private final boolean classifies;
+
     /** The micro-batches whose losses are here. */
     private final BitSet computed = new BitSet();
 
@@ -59,7 +65,8 @@ public final class LossLedger {
         this.shapes = shapes;
         exact = sum == GradientSum.FIXED_POINT;
         BatchShape batch = shapes.whole();
-        range = shape.range();
+        classifies = shape.model().classifies();
+        range = shape.outputRange();
         shard = shape.part();
         ofMicroBatch = batch.sequences() * shape.mesh().sequenceParts();
         firstSequence = shape.mesh().innerSequencePart(shape.index()) * batch.sequences();
@@ -92,6 +99,7 @@ public final class LossLedger {
         sequences = here;
         counted = tokens;
         computed.clear();
+        right.clear();
     }
 
     private boolean isHere(int microBatch, HeadChunk chunk, int b) {
@@ -150,6 +158,9 @@ public final class LossLedger {
                 chunk,
                 (first, index, rows, counted) -> {
                     Tensor ofRun = losses.columns(index, rows);
+                    if (counted && classifies) {
+                        compare(ofChunk, first, index, rows);
+                    }
                     if (!counted) {
                         compute.kernels().zero(ofRun);
                         compute.kernels().zero(logits.rows(first, rows));
@@ -167,6 +178,21 @@ public final class LossLedger {
                     compute.guard().check(ofRun, PLACE);
                 });
         return logits;
+    }
+
+    /** Notes which targets no class is likelier than. */
+    private void compare(Tensor ofChunk, int first, int index, int rows) {
+        MemorySegment numbers = ofChunk.contents();
+        for (int row = 0; row < rows; row++) {
+            float largest = Float.NEGATIVE_INFINITY;
+            float target = 0; // one shard has it, and the others say 0
+            for (int each = 0; each < ofChunk.rows(); each++) {
+                long at = (long) each * ofChunk.columns() + 3L * (first + row);
+                largest = Math.max(largest, numbers.getAtIndex(ValueLayout.JAVA_FLOAT, at));
+                target += numbers.getAtIndex(ValueLayout.JAVA_FLOAT, at + 2);
+            }
+            right.set(index + row, target >= largest);
+        }
     }
 
     /** Of a shard that has the whole vocabulary, on a device that does it in one pass. */
@@ -263,6 +289,22 @@ public final class LossLedger {
             shares += Math.rint(sum / counted * ONE);
         }
         return exact ? shares / ONE * ledgers : sum / ((double) counted / ledgers);
+    }
+
+    /**
+     * Returns the share of the targets that count which no class is likelier than, see {@link
+     * #share}; empty unless heads classify.
+     */
+    public OptionalDouble accuracy() {
+        if (!classifies) {
+            return OptionalDouble.empty();
+        }
+        long sum = 0;
+        for (int m = computed.nextSetBit(0); m >= 0; m = computed.nextSetBit(m + 1)) {
+            int first = index(m, 0, 0);
+            sum += right.get(first, first + shapes.of(m).microBatchRows()).cardinality();
+        }
+        return OptionalDouble.of(sum / ((double) counted / ledgers));
     }
 
     private int index(int microBatch, int sequence, int token) {

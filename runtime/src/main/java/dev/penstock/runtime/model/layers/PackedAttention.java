@@ -33,6 +33,19 @@ public record PackedAttention(
     public void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
         for (PackedRows.Piece piece : rows.pieces(blocks)) {
+            if (shape.bidirectional()) {
+                kernels.wholeAttentionBackward(
+                        multiply,
+                        ofDocument(qkv, piece),
+                        ofUnit(a.attended(), piece),
+                        ofUnit(a.logSumExp(), piece),
+                        ofUnit(dAttended, piece),
+                        ofDocument(dQkv, piece),
+                        shape,
+                        piece.seen(),
+                        blocks(piece));
+                continue;
+            }
             kernels.attentionBackward(
                     multiply,
                     ofDocument(qkv, piece),

@@ -23,20 +23,34 @@ public final class PackedRows implements TokenPlaces {
     /** Of every token of the step, the token of its row with which its document begins. */
     private final int[] documents;
 
+    /** Of every token of the step, its type. */
+    private final byte[] types;
+
+    private final boolean whole;
     private int microBatch;
 
-    public PackedRows(BatchShape batch) {
-        this(batch, new int[batch.tokensPerStep()]);
+    /**
+     * @param whole whether tokens see the later ones of their documents, which are not cut then;
+     *     these tokens have types
+     */
+    public PackedRows(BatchShape batch, boolean whole) {
+        this(
+                batch,
+                whole,
+                new int[batch.tokensPerStep()],
+                new byte[whole ? batch.tokensPerStep() : 0]);
     }
 
-    private PackedRows(BatchShape batch, int[] documents) {
+    private PackedRows(BatchShape batch, boolean whole, int[] documents, byte[] types) {
         this.batch = batch;
+        this.whole = whole;
         this.documents = documents;
+        this.types = types;
     }
 
     /** Returns the same rows for somebody else, who is at a unit of their own. */
     public PackedRows beside() {
-        return new PackedRows(batch, documents);
+        return new PackedRows(batch, whole, documents, types);
     }
 
     /**
@@ -50,6 +64,17 @@ public final class PackedRows implements TokenPlaces {
         for (int token = 0; token < batch.context(); token++) {
             document = begins.test(token) ? token : document;
             documents[row + token] = document;
+        }
+    }
+
+    /**
+     * Takes the types of a row's tokens.
+     *
+     * @param second whether a token of the row has the second one; otherwise it has the first
+     */
+    public void types(int ofMicroBatch, int sequence, IntPredicate second) {
+        for (int token = 0; whole && token < batch.context(); token++) {
+            types[row(ofMicroBatch, sequence) + token] = (byte) (second.test(token) ? 1 : 0);
         }
     }
 
@@ -73,14 +98,20 @@ public final class PackedRows implements TokenPlaces {
     }
 
     /**
-     * Cuts a unit at the borders of documents and at the lines of its grid, in the order of
-     * summation: pieces and their order are the same whatever the slices, if those end on the grid.
+     * Cuts a unit at the borders of documents and, unless they stay whole, at the lines of its
+     * grid, in the order of summation: pieces and their order are the same whatever the slices, if
+     * those end on the grid.
      */
     List<Piece> pieces(TokenBlocks unit) {
+        TokenBlocks grid =
+                whole
+                        ? new TokenBlocks(
+                                unit.sequences(), unit.tokens(), unit.firstToken(), batch.context())
+                        : unit;
         List<Piece> pieces = new ArrayList<>();
-        for (int block = 0; block < unit.count(); block++) {
-            int row = unit.firstRow(block);
-            int end = row + unit.rowsOf(block);
+        for (int block = 0; block < grid.count(); block++) {
+            int row = grid.firstRow(block);
+            int end = row + grid.rowsOf(block);
             int sequence = row / unit.tokens();
             int ofStep = row(microBatch, sequence) + unit.firstToken() - sequence * unit.tokens();
             while (row < end) {
@@ -102,6 +133,31 @@ public final class PackedRows implements TokenPlaces {
         return pieces(unit).stream()
                 .map(piece -> new Run(piece.firstRow(), piece.place(), piece.tokens()))
                 .toList();
+    }
+
+    @Override
+    public boolean typed() {
+        return whole;
+    }
+
+    @Override
+    public List<Run> ofType(TokenBlocks unit, int type) {
+        if (!whole) {
+            return TokenPlaces.super.ofType(unit, type);
+        }
+        List<Run> runs = new ArrayList<>();
+        int first = row(microBatch, 0); // sequences are not cut
+        for (int row = 0; row < unit.rows(); ) {
+            int to = row;
+            while (to < unit.rows() && types[first + to] == type) {
+                to++;
+            }
+            if (to > row) {
+                runs.add(new Run(row, 0, to - row));
+            }
+            row = to + 1;
+        }
+        return runs;
     }
 
     private int row(int ofMicroBatch, int sequence) {

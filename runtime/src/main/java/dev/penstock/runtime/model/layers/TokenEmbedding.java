@@ -11,12 +11,13 @@ import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.shape.PartTokens.Run;
 import dev.penstock.runtime.model.shape.ShardShape;
 import dev.penstock.runtime.model.shape.TokenPlaces;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Embeds tokens: their rows of the token table, of which every shard has some, plus the rows of
- * their positions where those are learned, and the first row of types where tokens have such.
- * Dropout is of the sum.
+ * their positions where those are learned, and those of their types where tokens have such. Dropout
+ * is of the sum.
  */
 final class TokenEmbedding {
     private final Kernels kernels;
@@ -66,15 +67,31 @@ final class TokenEmbedding {
         if (positions != null) {
             Tensor learned = positions.weight();
             eachRun(
-                    blocks,
+                    held.ofUnit(blocks),
                     shape.firstOwnRow(blocks.rows()),
                     y,
                     (first, rows) -> kernels.add(learned.rows(first, rows.rows()), rows));
         }
         if (types != null) {
-            kernels.addBias(y, types.weight().rows(0, 1));
+            addTypes(types.weight(), y, blocks);
         }
         drop(y);
+    }
+
+    private void addTypes(Tensor weight, Tensor y, TokenBlocks blocks) {
+        if (!held.typed()) {
+            kernels.addBias(y, weight.rows(0, 1));
+            return;
+        }
+        int firstRow = shape.firstOwnRow(blocks.rows());
+        for (int type = 0; type < weight.rows(); type++) {
+            Tensor row = weight.rows(type, 1);
+            eachRun(
+                    held.ofType(blocks, type),
+                    firstRow,
+                    y,
+                    (_, rows) -> kernels.addBias(rows, row));
+        }
     }
 
     private void drop(Tensor rows) {
@@ -104,13 +121,30 @@ final class TokenEmbedding {
         if (positions != null && placesLearn) {
             Tensor gradient = positions.gradient();
             eachRun(
-                    blocks,
+                    held.ofUnit(blocks),
                     0,
                     all,
                     (first, rows) -> kernels.add(rows, gradient.rows(first, rows.rows())));
         }
         if (types != null && typesLearn) {
-            kernels.biasGradient(all, types.gradient().rows(0, 1), blocks);
+            typeGradients(types.gradient(), all, blocks);
+        }
+    }
+
+    private void typeGradients(Tensor gradient, Tensor all, TokenBlocks blocks) {
+        if (!held.typed()) {
+            kernels.biasGradient(all, gradient.rows(0, 1), blocks);
+            return;
+        }
+        for (int type = 0; type < gradient.rows(); type++) {
+            Tensor row = gradient.rows(type, 1);
+            eachRun(
+                    held.ofType(blocks, type),
+                    0,
+                    all,
+                    (_, rows) ->
+                            kernels.biasGradient(
+                                    rows, row, new TokenBlocks(1, rows.rows(), 0, blocks.grid())));
         }
     }
 
@@ -123,12 +157,12 @@ final class TokenEmbedding {
     }
 
     /**
-     * Passes on the rows of tokens that are consecutive in a sequence.
+     * Passes on the rows of each run.
      *
      * @param rows those of the unit from {@code firstRow} on
      */
-    private void eachRun(TokenBlocks blocks, int firstRow, Tensor rows, RunWork work) {
-        for (Run run : held.ofUnit(blocks)) {
+    private static void eachRun(List<Run> runs, int firstRow, Tensor rows, RunWork work) {
+        for (Run run : runs) {
             int start = run.firstHere() - firstRow;
             int from = Math.max(0, start);
             int to = Math.min(rows.rows(), start + run.tokens());

@@ -80,24 +80,28 @@ public record LayerParameters(
                         : null);
     }
 
-    /** The layer of a head that predicts hidden words. */
+    /** The layer of a head that predicts hidden words, or of one that classifies. */
     static TransformParameters transform(ParameterAllocator allocator, ShardShape shape) {
         int width = shape.width();
         boolean counts = shape.countsCommon();
         TensorPiece square = TensorPiece.all(List.of(width, width));
         TensorPiece row = TensorPiece.all(List.of(width));
+        boolean classifies = shape.model().classifies();
+        String name = classifies ? "pooler" : "head.dense";
         var dense =
                 new LinearParameters(
                         allocator.allocate(
-                                ParameterSpec.matrix("head.dense.weight", square, Initial.NORMAL)
+                                ParameterSpec.matrix(name + ".weight", square, Initial.NORMAL)
                                         .countedIf(counts)),
                         allocator.allocate(
-                                ParameterSpec.bias("head.dense.bias", row).countedIf(counts)),
+                                ParameterSpec.bias(name + ".bias", row).countedIf(counts)),
                         List.of());
         return new TransformParameters(
                 dense,
-                norm(allocator, "head.norm", shape),
-                allocator.allocate(ParameterSpec.bias("head.bias", shape.tokenColumns())));
+                classifies ? null : norm(allocator, "head.norm", shape),
+                allocator.allocate(
+                        ParameterSpec.bias(
+                                classifies ? "classifier.bias" : "head.bias", shape.outputBias())));
     }
 
     /** The norms of heads, which all shards hold. */

@@ -142,7 +142,7 @@ public record StageParameters(
         }
         ParameterSpec spec =
                 ParameterSpec.matrix(
-                        tied ? TOKEN_TABLE : HEAD_MATRIX, shape.tokenRows(), Initial.NORMAL);
+                        shape.model().headMatrix(), shape.outputRows(), Initial.NORMAL);
         Parameter matrix =
                 allocator.head(
                         tied ? ParameterAllocator.TOKENS : "lm_head",

@@ -105,6 +105,11 @@ public record GptSettings(
                     "every tensor shard holds tokens: expected a vocabulary of %d or more, got %d"
                             .formatted(tensorShards, shape.vocabulary()));
         }
+        if (shape.outputs() < tensorShards) {
+            throw new IllegalArgumentException(
+                    "every tensor shard holds logits: expected %d classes or more, got %d"
+                            .formatted(tensorShards, shape.outputs()));
+        }
     }
 
     private static void requireMesh(ModelShape shape, BatchShape batch, TensorMesh mesh) {

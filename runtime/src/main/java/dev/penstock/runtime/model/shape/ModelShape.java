@@ -26,6 +26,10 @@ public record ModelShape(
                     "a model needs sizes of 1 or more, got vocabulary %d, context %d, width %d, layers %d"
                             .formatted(vocabulary, context, width, layers));
         }
+        EncoderDesign encoder = block.encoder();
+        if (tied && encoder != null && encoder.classifies()) {
+            throw new IllegalArgumentException("a head that classifies has a matrix of its own");
+        }
         if (context > positions.most()) {
             throw new IllegalArgumentException(
                     "the model has places for %d tokens, but sequences have %d"
@@ -98,6 +102,23 @@ public record ModelShape(
         return divisor;
     }
 
+    /** Returns whether the head says to which class a text belongs. */
+    public boolean classifies() {
+        EncoderDesign encoder = block.encoder();
+        return encoder != null && encoder.classifies();
+    }
+
+    /** Returns the number of logits: of classes, or else of the vocabulary. */
+    public int outputs() {
+        EncoderDesign encoder = block.encoder();
+        return encoder != null && encoder.classifies() ? encoder.labels().size() : vocabulary;
+    }
+
+    /** Returns the name of the matrix of the logits. */
+    public String headMatrix() {
+        return classifies() ? "classifier.weight" : tied ? "wte.weight" : "lm_head.weight";
+    }
+
     /** Returns the number of heads of queries. */
     public int heads() {
         return block.heads().queries();
@@ -138,7 +159,7 @@ public record ModelShape(
      * when untied, of the head's own matrix.
      */
     public long headParameters() {
-        return headVectorParameters() + (tied ? 0 : (long) vocabulary * width);
+        return headVectorParameters() + (tied ? 0 : (long) outputs() * width);
     }
 
     /** Same as {@link #headParameters} without the matrix of the logits. */
@@ -195,7 +216,7 @@ public record ModelShape(
     /** Returns the FLOPs of one token in the head, forward and backward. */
     public long headFlopsPerToken() {
         long ofLayer = block.encoder() == null ? 0 : 6L * width * width;
-        return 6L * vocabulary * width + ofLayer;
+        return 6L * outputs() * width + ofLayer;
     }
 
     /** Returns the FLOPs of one token in the whole model, forward and backward. */

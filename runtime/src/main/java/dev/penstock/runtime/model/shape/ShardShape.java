@@ -196,7 +196,21 @@ public record ShardShape(
     }
 
     private int firstTokenOf(int shard) {
-        return Math.toIntExact((long) model.vocabulary() * shard / parts());
+        return firstOf(model.vocabulary(), shard);
+    }
+
+    private int firstOf(int all, int shard) {
+        return Math.toIntExact((long) all * shard / parts());
+    }
+
+    /** Returns how many columns of the logits this shard has: of its tokens, or of its classes. */
+    public int outputs() {
+        return firstOf(model.outputs(), part() + 1) - firstOf(model.outputs(), part());
+    }
+
+    /** Returns the range of these columns among all. */
+    public TokenRange outputRange() {
+        return new TokenRange(firstOf(model.outputs(), part()), model.outputs());
     }
 
     /** Returns whether this shard reports its columns of vectors of the stream's width. */
@@ -280,10 +294,18 @@ public record ShardShape(
                 : rows(model.vocabulary(), model.width(), firstToken(), tokens());
     }
 
-    /** Returns this shard's part of a vector of tokens. */
-    public TensorPiece tokenColumns() {
+    /** Returns this shard's rows of the matrix of the logits. */
+    public TensorPiece outputRows() {
+        return mesh.isThere()
+                ? block(model.outputs())
+                : rows(model.outputs(), model.width(), firstOf(model.outputs(), part()), outputs());
+    }
+
+    /** Returns this shard's part of the bias of the logits. */
+    public TensorPiece outputBias() {
         return TensorPiece.strips(
-                List.of(model.vocabulary()), List.of(new Strip(0, 1, firstToken(), tokens())));
+                List.of(model.outputs()),
+                List.of(new Strip(0, 1, firstOf(model.outputs(), part()), outputs())));
     }
 
     private static TensorPiece rows(int rows, int columns, int first, int count) {

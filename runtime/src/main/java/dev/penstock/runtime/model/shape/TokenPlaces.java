@@ -11,4 +11,14 @@ public interface TokenPlaces {
      * order in which gradients of places are added up.
      */
     List<PartTokens.Run> ofUnit(TokenBlocks unit);
+
+    /** Returns whether tokens have a type; otherwise all have the first. */
+    default boolean typed() {
+        return false;
+    }
+
+    /** Returns the runs of a unit's rows whose tokens have a type, counted as {@link #ofUnit}. */
+    default List<PartTokens.Run> ofType(TokenBlocks unit, int type) {
+        return type == 0 ? ofUnit(unit) : List.of();
+    }
 }

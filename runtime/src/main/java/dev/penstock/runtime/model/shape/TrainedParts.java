@@ -84,13 +84,15 @@ public record TrainedParts(ModelShape shape, FineTuning tuning) {
     }
 
     private boolean transform() {
-        return norm("head.norm")
-                || any(Stream.of("head.dense.weight", "head.dense.bias", "head.bias"));
+        return shape.classifies()
+                ? any(Stream.of("pooler.weight", "pooler.bias", "classifier.bias"))
+                : norm("head.norm")
+                        || any(Stream.of("head.dense.weight", "head.dense.bias", "head.bias"));
     }
 
     /** Returns whether the head's matrix is trained. */
     public boolean headMatrix() {
-        return tuning.trains(shape.tied() ? TOKEN_TABLE : "lm_head.weight");
+        return tuning.trains(shape.headMatrix());
     }
 
     /** Returns whether anything of a stage is trained. */

@@ -237,7 +237,7 @@ public final class GptStage implements StageProgram {
     private static PackedRows packed(GptSettings settings, @Nullable GptStage main) {
         requireWholeSequences(settings, "documents share rows");
         return main == null
-                ? new PackedRows(settings.batch())
+                ? new PackedRows(settings.batch(), settings.shape().block().encoder() != null)
                 : requireNonNull(main.packed).beside();
     }
 
@@ -273,9 +273,9 @@ public final class GptStage implements StageProgram {
         AttentionShape shape = ofShard.attention(layer);
         if (shape.bidirectional()) {
             requireWholeSequences(settings, "tokens see both ways");
-            if (packed != null || batch.sliced()) {
+            if (batch.sliced()) {
                 throw new IllegalArgumentException(
-                        "expected whole sequences of one document each, as a token needs the keys of later ones");
+                        "expected whole sequences, as a token needs the keys of later ones");
             }
         }
         DType multiply = settings.precision().multiply();
@@ -693,6 +693,14 @@ public final class GptStage implements StageProgram {
         freeForwardOnly(unit);
     }
 
+    /**
+     * Returns where an evaluation's forward leaves the logits of the last chunk of rows, 0 in rows
+     * whose loss does not count; null on stages without a head.
+     */
+    @Nullable Tensor logits() {
+        return buffers.logits();
+    }
+
     private void freeForwardOnly(WorkUnit unit) {
         buffers.stash().freeUnit(unit);
         if (unit.slice() == lastSlice()) {
@@ -934,8 +942,9 @@ public final class GptStage implements StageProgram {
                 ledger == null || !settings.shape(role).countsLosses()
                         ? OptionalDouble.empty()
                         : OptionalDouble.of(ledger.mean());
+        OptionalDouble accuracy = loss.isEmpty() ? loss : requireNonNull(ledger).accuracy();
         if (kind == StepKind.EVALUATE) {
-            return new StepResult(loss, List.of());
+            return new StepResult(loss, List.of(), OptionalInt.empty(), accuracy);
         }
         if (replicas.size() == 1) {
             if (sharding.exact()) {
@@ -947,7 +956,7 @@ public final class GptStage implements StageProgram {
         gradients.complete();
         List<TensorNorm> norms = speaks() ? norms() : List.of();
         gradients.seal(begun);
-        return new StepResult(loss, norms, overflow(loss, norms));
+        return new StepResult(loss, norms, overflow(loss, norms), accuracy);
     }
 
     /** Returns this stage if the loss is scaled and something is not finite. */

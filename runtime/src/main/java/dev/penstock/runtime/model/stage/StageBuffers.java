@@ -224,7 +224,8 @@ record StageBuffers(
     /** Returns null where nothing is ever dropped. */
     private static @Nullable DropoutKeys dropoutKeys(
             StageScopes scopes, GptSettings settings, StageRole role, StepShapes shapes) {
-        boolean ofStream = settings.dropout() > 0 && (role.first() || role.layers() > 0);
+        boolean ofHead = role.last() && settings.shape().classifies();
+        boolean ofStream = settings.dropout() > 0 && (role.first() || role.layers() > 0 || ofHead);
         boolean ofAdapters =
                 role.layers() > 0
                         && settings.fineTuning()

@@ -111,6 +111,7 @@ final class StepData {
                 for (int b = 0; b < batch.sequences(); b++) {
                     int row = b * (context + 1);
                     packed.fill(m, b, token -> (marks[row + token] & BatchSource.BEGINS) != 0);
+                    packed.types(m, b, token -> (marks[row + token] & BatchSource.SECOND) != 0);
                 }
             }
             if (inputs == null && ledger == null) {
