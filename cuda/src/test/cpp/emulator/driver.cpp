@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "capture.h"
+#include "check.h"
 #include "library.h"
 #include "machine.h"
 #include "settings.h"
@@ -37,6 +38,17 @@ static thread_local Context* bound = nullptr;
     }
 
 static int deviceCount = -1;
+
+// What went wrong in the kernel that failed last; with a text, remembers it.
+static std::string lastFailure(const std::string* now = nullptr) {
+    static std::mutex lock;
+    static std::string last;
+    std::lock_guard guard(lock);
+    if (now) {
+        last = *now;
+    }
+    return last;
+}
 
 // Calls that gave devices something to do.
 static std::atomic<long> launches{0};
@@ -227,7 +239,10 @@ DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, si
 DRIVER cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stream* stream) {
     REQUIRE_CONTEXT
     REQUIRE_DEVICE_MEMORY(address, bytes)
-    return give(stream, [=] { memset(reinterpret_cast<void*>(address), value, bytes); });
+    return give(stream, [=] {
+        count("zero", 0, static_cast<long>(bytes), 0);
+        memset(reinterpret_cast<void*>(address), value, bytes);
+    });
 }
 
 // Copies to and from pageable memory return after the copy, those of pinned memory before. A device that is lost meanwhile
@@ -477,7 +492,7 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
     if (stream && stream->owner != bound) {
         return INVALID_HANDLE;
     }
-    auto grid = std::make_shared<Grid>(Grid{bound->device, function->kernel, blocks, threads, dynamicSharedBytes, {}});
+    auto grid = std::make_shared<Grid>(Grid{bound->device, asWatched(function->kernel), blocks, threads, dynamicSharedBytes, {}});
     // the caller may reuse the memory of its parameters at once
     for (size_t i = 0; i < function->kernel->parameterBytes.size(); i++) {
         const char* bytes = static_cast<const char*>(parameters[i]);
@@ -491,6 +506,7 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
         std::string failure = run(*grid);
         if (!failure.empty()) {
             fprintf(stderr, "emulator: %s\n", failure.c_str());
+            lastFailure(&failure);
             context->failed = LAUNCH_FAILED;
         }
     };
@@ -555,6 +571,20 @@ extern "C" __attribute__((visibility("default"))) long penstockEmulatorLive() {
 // How often devices were given something: a graph counts once, what is recorded does not.
 extern "C" __attribute__((visibility("default"))) long penstockEmulatorLaunches() { return launches; }
 
+static long tell(const std::string& text, char* to, long bytes) {
+    snprintf(to, bytes, "%s", text.c_str());
+    return static_cast<long>(text.size());
+}
+
+// What check.h counts; returns how many bytes of text there are.
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorCounted(char* to, long bytes) {
+    return tell(counted(), to, bytes);
+}
+
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorFailure(char* to, long bytes) {
+    return tell(lastFailure(), to, bytes);
+}
+
 // ---- libraries beside the driver -----------------------------------------------------------------------------------
 
 #define FOR_LIBRARIES extern "C" __attribute__((visibility("default")))
@@ -572,6 +602,10 @@ FOR_LIBRARIES int penstockEmulatorLaunch(void* stream, std::function<void()> wor
         }
     };
     return give(static_cast<Stream*>(stream), guarded, true);
+}
+
+FOR_LIBRARIES void penstockEmulatorCount(const char* name, long read, long written, double operations) {
+    count(name, read, written, operations);
 }
 
 static const std::map<int, const char*>& names() {

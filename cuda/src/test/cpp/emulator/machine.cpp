@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -261,6 +262,19 @@ bool Memory::unpin(void* address) {
     }
     ::free(address);
     return true;
+}
+
+std::vector<std::pair<uint64_t, uint64_t>> Memory::ranges() {
+    std::lock_guard guard(lock);
+    std::vector<std::pair<uint64_t, uint64_t>> all;
+    for (auto& [address, allocation] : allocations) {
+        all.emplace_back(address, address + allocation.bytes);
+    }
+    for (auto& [address, bytes] : pinned) {
+        all.emplace_back(address, address + bytes);
+    }
+    std::sort(all.begin(), all.end());
+    return all;
 }
 
 long Memory::live() {

@@ -12,6 +12,8 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "grid.h"
 
@@ -168,6 +170,9 @@ class Memory {
     void* pin(size_t bytes);
     bool unpin(void* address);
     bool isPinned(const void* address, size_t bytes);
+
+    // Where blocks of all devices and pinned ones lie, in order.
+    std::vector<std::pair<uint64_t, uint64_t>> ranges();
 
     // Blocks that nobody has freed.
     long live();

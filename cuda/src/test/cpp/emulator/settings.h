@@ -11,6 +11,7 @@ namespace emulator {
 // LOSE_AT_COPY: device:n, it is lost while the n-th copy of its streams between devices runs; LOSE_AT_HOST_COPY: the same of
 // copies to and from the host; NO_PEERS: no device sees another's memory;
 // SAME_GPU: all devices are one, as if each were seen by a process of its own;
+// CHECKED: libpenstock-checked.so, whose kernels say what they read and write (check.h);
 // CAPABILITY: the major number of theirs.
 std::string setting(const char* name, const char* otherwise);
 
