@@ -22,7 +22,7 @@ static thread_local Context* bound = nullptr;
     if (!bound) {                      \
         return INVALID_CONTEXT;        \
     }                                  \
-    if (bound->failed) {               \
+    if (bound->countCall()) {          \
         return bound->failed;          \
     }
 
@@ -50,8 +50,8 @@ static std::string lastFailure(const std::string* now = nullptr) {
     return last;
 }
 
-// Calls that gave devices something to do.
-static std::atomic<long> launches{0};
+// Calls that gave devices something to do, and those that waited until it was done.
+static std::atomic<long> launches{0}, waits{0};
 
 static int start(Stream* stream, const Node& node) {
     if (node.isLaunch) {
@@ -96,7 +96,7 @@ DRIVER cuInit(unsigned) {
 }
 
 DRIVER cuDriverGetVersion(int* version) {
-    *version = 13000;
+    *version = static_cast<int>(number("DRIVER", 13000));
     return SUCCESS;
 }
 
@@ -183,6 +183,7 @@ DRIVER cuCtxGetCurrent(Context** context) {
 DRIVER cuCtxSynchronize() {
     REQUIRE_CONTEXT
     REQUIRE_NO_CAPTURE
+    waits++;
     bound->synchronize();
     return bound->failed;
 }
@@ -248,8 +249,8 @@ DRIVER cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stre
 // Copies to and from pageable memory return after the copy, those of pinned memory before. A device that is lost meanwhile
 // leaves half of it.
 static int copy(void* to, const void* from, size_t bytes, const void* host, Stream* stream) {
-    bool waits = host && !Memory::ofAll().isPinned(host, bytes);
-    if (int refused = waits ? refuseCaptured(stream) : SUCCESS) {
+    bool isWaitedFor = host && !Memory::ofAll().isPinned(host, bytes);
+    if (int refused = isWaitedFor ? refuseCaptured(stream) : SUCCESS) {
         return refused;
     }
     bool isLost = bound->isLostAtCopy(host);
@@ -264,7 +265,8 @@ static int copy(void* to, const void* from, size_t bytes, const void* host, Stre
             context->failed = DEVICE_UNAVAILABLE;
         }
     });
-    if (waits && given == SUCCESS) {
+    if (isWaitedFor && given == SUCCESS) {
+        waits++;
         stream->synchronize();
     }
     return given;
@@ -358,6 +360,7 @@ DRIVER cuStreamSynchronize(Stream* stream) {
     if (int refused = refuseCaptured(stream)) {
         return refused;
     }
+    waits++;
     stream->synchronize();
     return bound->failed;
 }
@@ -415,6 +418,7 @@ DRIVER cuEventSynchronize(CapturableEvent* event) {
     if (!event->inCapture.capture.expired()) {
         return CAPTURED_EVENT;
     }
+    waits++;
     event->await(event->lastRecord());
     return event->owner->failed;
 }
@@ -442,6 +446,9 @@ DRIVER cuModuleLoadData(Module** module, const void* image) {
     REQUIRE_CONTEXT
     REQUIRE_NO_CAPTURE
     std::string problem;
+    if (number("REFUSE_PTX", 0)) {
+        return INVALID_PTX;
+    }
     auto read = readPtx(static_cast<const char*>(image), problem);
     if (!read) {
         fprintf(stderr, "emulator: %s\n", problem.c_str());
@@ -463,7 +470,7 @@ DRIVER cuModuleUnload(Module* module) {
 DRIVER cuModuleGetFunction(Function** function, Module* module, const char* name) {
     REQUIRE_CONTEXT
     auto found = module->functions.find(name);
-    if (found == module->functions.end()) {
+    if (found == module->functions.end() || setting("MISSING", "") == name) {
         return NOT_FOUND;
     }
     *function = &found->second;
@@ -499,9 +506,13 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
         grid->parameters.emplace_back(bytes, bytes + function->kernel->parameterBytes[i]);
     }
     Context* context = bound;
-    auto work = [grid, context] {
+    bool hangs = bound->hangsAtLaunch();
+    auto work = [grid, context, hangs] {
         if (context->failed) {
             return;
+        }
+        while (hangs) {
+            std::this_thread::sleep_for(std::chrono::seconds(1));
         }
         std::string failure = run(*grid);
         if (!failure.empty()) {
@@ -575,6 +586,9 @@ static long tell(const std::string& text, char* to, long bytes) {
     snprintf(to, bytes, "%s", text.c_str());
     return static_cast<long>(text.size());
 }
+
+// How often the program waited for a device.
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorWaits() { return waits; }
 
 // What check.h counts; returns how many bytes of text there are.
 extern "C" __attribute__((visibility("default"))) long penstockEmulatorCounted(char* to, long bytes) {

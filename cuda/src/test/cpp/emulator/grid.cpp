@@ -1,11 +1,13 @@
 #include "grid.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "check.h"
 #include "settings.h"
@@ -261,7 +263,11 @@ std::string run(const Grid& grid) {
     std::vector<int> blocks(grid.blocks.volume());
     order.arrange(blocks);
     BlockRunner::mine().begin(grid);
+    std::chrono::milliseconds pause(number("BLOCK_MILLIS", 0));
     for (int i : blocks) {
+        if (pause.count()) {
+            std::this_thread::sleep_for(pause);
+        }
         unsigned index = static_cast<unsigned>(i), x = grid.blocks.x, y = grid.blocks.y;
         std::string failure = BlockRunner::mine().run(grid, {index % x, index / x % y, index / x / y}, order);
         if (!failure.empty()) {

@@ -119,6 +119,19 @@ int Context::countLaunch() {
     return failed;
 }
 
+int Context::countCall() {
+    std::lock_guard guard(lock);
+    if (isDue("LOSE_AT_CALL", towardsLostCall, lostCallSetting)) {
+        failed = DEVICE_UNAVAILABLE;
+    }
+    return failed;
+}
+
+bool Context::hangsAtLaunch() {
+    std::lock_guard guard(lock);
+    return isDue("HANG", towardsHang, hangSetting);
+}
+
 bool Context::isLostAtCopy(bool withHost) {
     std::lock_guard guard(lock);
     return withHost ? isDue("LOSE_AT_HOST_COPY", towardsLostHostCopy, lostHostCopySetting)

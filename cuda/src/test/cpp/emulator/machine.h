@@ -103,6 +103,12 @@ class Context {
     // The status of a launch: SUCCESS, or what the settings want to happen at this one.
     int countLaunch();
 
+    // What is wrong after this call, at which the settings may want the device to be lost.
+    int countCall();
+
+    // Whether this launch is to run for ever.
+    bool hangsAtLaunch();
+
     // Whether the device is to be lost while this copy runs.
     bool isLostAtCopy(bool withHost);
 
@@ -118,8 +124,8 @@ class Context {
     std::mutex lock;
     std::set<Stream*> streams;
     std::set<Context*> peers;
-    long towardsFailure = 0, towardsLoss = 0, towardsLostCopy = 0, towardsLostHostCopy = 0;
-    std::string failureSetting, lossSetting, lostCopySetting, lostHostCopySetting;
+    long towardsFailure = 0, towardsLoss = 0, towardsLostCopy = 0, towardsLostHostCopy = 0, towardsLostCall = 0, towardsHang = 0;
+    std::string failureSetting, lossSetting, lostCopySetting, lostHostCopySetting, lostCallSetting, hangSetting;
 };
 
 // Streams that have it before them share it with the program, which may give it back before they are there.
