@@ -231,6 +231,11 @@ public final class EmulatedGpus {
         return ask("penstockEmulatorLaunches");
     }
 
+    /** How often the program waited for emulated GPUs. */
+    public static long waits() {
+        return ask("penstockEmulatorWaits");
+    }
+
     private static long ask(String function) {
         try {
             return (long)
