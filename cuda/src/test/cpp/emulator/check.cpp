@@ -218,26 +218,54 @@ static bool isBefore(const Access& earlier, const Access& later, bool inGlobal) 
            earlier.warpTime <= watch.known[warp][later.thread % LANES][earlier.thread % LANES];
 }
 
+// A View of kernels: rows of F32, or of halves.
+struct Rows {
+    uint64_t data;
+    long long stride;
+};
+
+// Whether an address is among the last four columns of a row of one of the kernel's views; its last parameter says how many
+// columns there are.
+static bool isAtEndOfRow(uint64_t address) {
+    int columns = 0;
+    if (watch.parameters->back().size() == sizeof columns) {
+        memcpy(&columns, watch.parameters->back().data(), sizeof columns);
+    }
+    for (const std::vector<char>& parameter : *watch.parameters) {
+        Rows rows;
+        if (parameter.size() != sizeof rows) {
+            continue;
+        }
+        memcpy(&rows, parameter.data(), sizeof rows);
+        for (int bytes : {2, 4}) {
+            long long column = rows.stride > 0 && address >= rows.data ? (address - rows.data) / bytes % rows.stride : -1;
+            if (column >= columns - 4 && column < columns) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 // Races that change nothing: flags that threads set without asking each other, all to the same number; and what a thread
-// without columns loads in place of them and does not use, the last column or the first four of a row, while their thread goes on.
+// without columns loads in place of them and does not use, the last ones of a row or the first four, while their thread goes on.
 static bool isHarmless(const Access& earlier, const Access& now, bool inGlobal, uint64_t address) {
     const std::string& kernel = watch.kernel->name;
     if (kernel.starts_with("findNonFinite") || kernel == "foldGradient") {
         return earlier.writes && now.writes;
     }
-    if (!inGlobal || earlier.block != now.block) {
+    if (!inGlobal || earlier.writes == now.writes) {
         return false;
     }
     if (kernel.starts_with("crossEntropyOfRows")) {
-        struct {
-            uint64_t data;
-            long long stride;
-        } logits;
+        Rows logits;
         memcpy(&logits, watch.parameters->front().data(), sizeof logits);
         return address - (logits.data + now.block * logits.stride * sizeof(float)) < 4 * sizeof(float);
     }
-    return kernel.starts_with("layerNormBackward") && !earlier.writes && now.writes &&
-           earlier.thread / LANES == now.thread / LANES;
+    if (kernel.starts_with("layerNormBackward")) {
+        return earlier.block == now.block && earlier.thread / LANES == now.thread / LANES;
+    }
+    return isAtEndOfRow(address);
 }
 
 [[noreturn]] static void report(const Access& now, const Access& earlier, bool inGlobal, uint64_t address) {
