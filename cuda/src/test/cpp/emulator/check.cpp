@@ -238,8 +238,10 @@ static bool isAtEndOfRow(uint64_t address) {
         }
         memcpy(&rows, parameter.data(), sizeof rows);
         for (int bytes : {2, 4}) {
-            long long column = rows.stride > 0 && address >= rows.data ? (address - rows.data) / bytes % rows.stride : -1;
-            if (column >= columns - 4 && column < columns) {
+            long long at = static_cast<long long>(address - rows.data) / bytes;
+            // a tensor without gaps comes as one row
+            long long column = rows.stride >= columns ? at % rows.stride : at;
+            if (address >= rows.data && column >= columns - 4 && column < columns) {
                 return true;
             }
         }
