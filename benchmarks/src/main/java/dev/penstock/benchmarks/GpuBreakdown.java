@@ -101,8 +101,7 @@ public final class GpuBreakdown {
                         kernel(parts[0]),
                         each,
                         (a, b) ->
-                                new Measured(
-                                        a.launches() + b.launches(), a.millis() + b.millis()));
+                                new Measured(a.launches() + b.launches(), a.millis() + b.millis()));
             }
             return found;
         } finally {

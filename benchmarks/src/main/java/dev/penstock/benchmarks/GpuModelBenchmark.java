@@ -62,7 +62,7 @@ public final class GpuModelBenchmark {
     static Gpt2Step step(String row) {
         String[] parts = row.split(":", -1);
         boolean known =
-                (parts.length == 2 || parts.length == 3 && parts[2].equals("f32"))
+                (parts.length == 2 || (parts.length == 3 && parts[2].equals("f32")))
                         && parts[1].matches("[1-9][0-9]{0,3}");
         int sequences = known ? Integer.parseInt(parts[1]) : 0;
         boolean bf16 = parts.length == 2;
@@ -84,9 +84,7 @@ public final class GpuModelBenchmark {
     }
 
     private static double leastMillis(Gpt2Step step, Card card) {
-        return step.works().stream()
-                        .mapToDouble(each -> card.leastSeconds(each, step.bf16()))
-                        .sum()
+        return step.works().stream().mapToDouble(each -> card.leastSeconds(each, step.bf16())).sum()
                 * 1e3;
     }
 

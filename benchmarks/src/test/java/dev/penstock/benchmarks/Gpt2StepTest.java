@@ -69,8 +69,8 @@ class Gpt2StepTest {
     }
 
     /**
-     * Bytes within 3 %, or what parameters that are not counted singly may take; operations exactly,
-     * where there are tensor cores.
+     * Bytes within 3 %, or what parameters that are not counted singly may take; operations
+     * exactly, where there are tensor cores.
      */
     private static void compare(Work work, Count count, List<String> differences) {
         boolean near =

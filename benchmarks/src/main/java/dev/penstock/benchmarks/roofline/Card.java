@@ -27,8 +27,7 @@ public record Card(String name, double bytesPerSecond, double halfFlops, double 
      */
     public double leastSeconds(Work work, boolean bf16) {
         return Math.max(
-                work.bytes() / bytesPerSecond,
-                work.operations() / (bf16 ? halfFlops : floatFlops));
+                work.bytes() / bytesPerSecond, work.operations() / (bf16 ? halfFlops : floatFlops));
     }
 
     /**

@@ -138,10 +138,7 @@ public record Gpt2Step(
         double result = bf16 ? halves(3 * width) : floats(3 * width);
         to.add(
                 Work.elements(
-                        bf16 ? "addBiasRounded" : "addBias",
-                        1,
-                        floats(3 * width) + bias,
-                        result));
+                        bf16 ? "addBiasRounded" : "addBias", 1, floats(3 * width) + bias, result));
         to.add(
                 new Work(
                         bf16 ? "attentionOfKeptHalves64" : "attention64",
@@ -163,8 +160,8 @@ public record Gpt2Step(
     }
 
     /**
-     * Products of a query's column and a key's, of all heads: rows of 16 queries meet keys by tiles,
-     * the last of which is masked in part.
+     * Products of a query's column and a key's, of all heads: rows of 16 queries meet keys by
+     * tiles, the last of which is masked in part.
      */
     private double scores(int tile) {
         double seen = 0;
@@ -228,10 +225,7 @@ public record Gpt2Step(
             to.add(Work.elements("softmaxPart", runs, logits + targets, logits + parts));
             to.add(
                     Work.elements(
-                            "crossEntropy",
-                            runs,
-                            logits + parts + targets,
-                            logits + floats(1)));
+                            "crossEntropy", runs, logits + parts + targets, logits + floats(1)));
         }
         to.add(Work.elements("findNonFinite", runs, floats(1), 0));
         to.add(Work.elements("zero", 1, 0, floats(width)));
@@ -286,9 +280,7 @@ public record Gpt2Step(
         productsBackward(to, width, width);
         double rounded = bf16 ? halves(width) : 0;
         double known = 2 * floats(heads);
-        to.add(
-                Work.elements(
-                        "attentionDelta", 1, 2 * floats(width), floats(heads) + rounded));
+        to.add(Work.elements("attentionDelta", 1, 2 * floats(width), floats(heads) + rounded));
         double read = factors(3 * width) + factors(width) + known;
         int tile = bf16 ? 16 : 32;
         to.add(
