@@ -55,7 +55,13 @@ struct Enlisted;
 // Makes a kernel known by its name, with the sizes of its parameters.
 template <class... A, void (*FUNCTION)(A...)>
 struct Enlisted<FUNCTION> {
-    explicit Enlisted(const char* name) { enlist({name, &call, {sizeof(A)...}}); }
+    explicit Enlisted(const char* name) {
+#ifdef __SANITIZE_THREAD__
+        enlistWatched({name, &call, {sizeof(A)...}, true});
+#else
+        enlist({name, &call, {sizeof(A)...}});
+#endif
+    }
     static void call(void** parameters) { spread(parameters, std::index_sequence_for<A...>{}); }
     template <size_t... I>
     static void spread(void** parameters, std::index_sequence<I...>) {
@@ -72,7 +78,7 @@ Mailboxes exchange(unsigned mask, const T& value) {
     Barrier& barrier = warpBarrier(mask);
     Mailboxes boxes = barrier.mailbox[barrier.generation & 1];
     memcpy(boxes[current->lane], &value, sizeof(T));
-    synchronizeWarp(barrier);
+    synchronizeWarp(barrier, false);
     return boxes;
 }
 
@@ -86,7 +92,7 @@ T received(Mailboxes boxes, int lane) {
 }  // namespace emulator
 
 inline void __syncthreads() { emulator::synchronizeBlock(); }
-inline void __syncwarp(unsigned mask = ~0u) { emulator::synchronizeWarp(emulator::warpBarrier(mask)); }
+inline void __syncwarp(unsigned mask = ~0u) { emulator::synchronizeWarp(emulator::warpBarrier(mask), true); }
 
 template <class T>
 T __shfl_sync(unsigned mask, T value, int lane) {
@@ -154,6 +160,9 @@ struct Fragments {
 inline void multiplyTiles(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     using emulator::Fragments;
     int lane = emulator::current->lane, group = lane >> 2, inGroup = lane & 3;
+#ifdef __SANITIZE_THREAD__
+    emulator::watchOperations(2.0 * 16 * 8 * 16 / 32);
+#endif
     auto boxes = emulator::exchange(~0u, Fragments{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}});
     for (int i = 0; i < 4; i++) {
         int row = group + (i & 2 ? 8 : 0), column = inGroup * 2 + (i & 1);
@@ -168,24 +177,9 @@ inline void multiplyTiles(float (&d)[4], const unsigned (&a)[4], const unsigned 
     }
 }
 
-// cp.async of 16 bytes: what lies there is lost at once, and what comes instead arrives when the thread waits
-constexpr size_t COPY_BYTES = 16;
-
-inline void beginCopy(void* to, const void* from, bool isThere) {
-    memset(to, 0xff, COPY_BYTES);
-    emulator::current->copies.push_back({to, from, isThere});
-}
-
-inline void finishCopies() {
-    for (const emulator::Copy& copy : emulator::current->copies) {
-        if (copy.isThere) {
-            memcpy(copy.to, copy.from, COPY_BYTES);
-        } else {
-            memset(copy.to, 0, COPY_BYTES);
-        }
-    }
-    emulator::current->copies.clear();
-}
+// cp.async of 16 bytes
+inline void beginCopy(void* to, const void* from, bool isThere) { emulator::beginCopyOf16(to, from, isThere); }
+inline void finishCopies() { emulator::finishCopiesOf16(); }
 
 inline int onlyHere(int number) { return number; }
 

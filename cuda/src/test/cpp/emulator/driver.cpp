@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "capture.h"
+#include "check.h"
 #include "library.h"
 #include "machine.h"
 #include "settings.h"
@@ -21,7 +22,7 @@ static thread_local Context* bound = nullptr;
     if (!bound) {                      \
         return INVALID_CONTEXT;        \
     }                                  \
-    if (bound->failed) {               \
+    if (bound->countCall()) {          \
         return bound->failed;          \
     }
 
@@ -38,8 +39,19 @@ static thread_local Context* bound = nullptr;
 
 static int deviceCount = -1;
 
-// Calls that gave devices something to do.
-static std::atomic<long> launches{0};
+// What went wrong in the kernel that failed last; with a text, remembers it.
+static std::string lastFailure(const std::string* now = nullptr) {
+    static std::mutex lock;
+    static std::string last;
+    std::lock_guard guard(lock);
+    if (now) {
+        last = *now;
+    }
+    return last;
+}
+
+// Calls that gave devices something to do, and those that waited until it was done.
+static std::atomic<long> launches{0}, waits{0};
 
 static int start(Stream* stream, const Node& node) {
     if (node.isLaunch) {
@@ -84,7 +96,7 @@ DRIVER cuInit(unsigned) {
 }
 
 DRIVER cuDriverGetVersion(int* version) {
-    *version = 13000;
+    *version = static_cast<int>(number("DRIVER", 13000));
     return SUCCESS;
 }
 
@@ -171,6 +183,7 @@ DRIVER cuCtxGetCurrent(Context** context) {
 DRIVER cuCtxSynchronize() {
     REQUIRE_CONTEXT
     REQUIRE_NO_CAPTURE
+    waits++;
     bound->synchronize();
     return bound->failed;
 }
@@ -227,14 +240,17 @@ DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, si
 DRIVER cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stream* stream) {
     REQUIRE_CONTEXT
     REQUIRE_DEVICE_MEMORY(address, bytes)
-    return give(stream, [=] { memset(reinterpret_cast<void*>(address), value, bytes); });
+    return give(stream, [=] {
+        count("zero", 0, static_cast<long>(bytes), 0);
+        memset(reinterpret_cast<void*>(address), value, bytes);
+    });
 }
 
 // Copies to and from pageable memory return after the copy, those of pinned memory before. A device that is lost meanwhile
 // leaves half of it.
 static int copy(void* to, const void* from, size_t bytes, const void* host, Stream* stream) {
-    bool waits = host && !Memory::ofAll().isPinned(host, bytes);
-    if (int refused = waits ? refuseCaptured(stream) : SUCCESS) {
+    bool isWaitedFor = host && !Memory::ofAll().isPinned(host, bytes);
+    if (int refused = isWaitedFor ? refuseCaptured(stream) : SUCCESS) {
         return refused;
     }
     bool isLost = bound->isLostAtCopy(host);
@@ -249,7 +265,8 @@ static int copy(void* to, const void* from, size_t bytes, const void* host, Stre
             context->failed = DEVICE_UNAVAILABLE;
         }
     });
-    if (waits && given == SUCCESS) {
+    if (isWaitedFor && given == SUCCESS) {
+        waits++;
         stream->synchronize();
     }
     return given;
@@ -343,6 +360,7 @@ DRIVER cuStreamSynchronize(Stream* stream) {
     if (int refused = refuseCaptured(stream)) {
         return refused;
     }
+    waits++;
     stream->synchronize();
     return bound->failed;
 }
@@ -400,6 +418,7 @@ DRIVER cuEventSynchronize(CapturableEvent* event) {
     if (!event->inCapture.capture.expired()) {
         return CAPTURED_EVENT;
     }
+    waits++;
     event->await(event->lastRecord());
     return event->owner->failed;
 }
@@ -427,6 +446,9 @@ DRIVER cuModuleLoadData(Module** module, const void* image) {
     REQUIRE_CONTEXT
     REQUIRE_NO_CAPTURE
     std::string problem;
+    if (number("REFUSE_PTX", 0)) {
+        return INVALID_PTX;
+    }
     auto read = readPtx(static_cast<const char*>(image), problem);
     if (!read) {
         fprintf(stderr, "emulator: %s\n", problem.c_str());
@@ -448,7 +470,7 @@ DRIVER cuModuleUnload(Module* module) {
 DRIVER cuModuleGetFunction(Function** function, Module* module, const char* name) {
     REQUIRE_CONTEXT
     auto found = module->functions.find(name);
-    if (found == module->functions.end()) {
+    if (found == module->functions.end() || setting("MISSING", "") == name) {
         return NOT_FOUND;
     }
     *function = &found->second;
@@ -477,20 +499,25 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
     if (stream && stream->owner != bound) {
         return INVALID_HANDLE;
     }
-    auto grid = std::make_shared<Grid>(Grid{bound->device, function->kernel, blocks, threads, dynamicSharedBytes, {}});
+    auto grid = std::make_shared<Grid>(Grid{bound->device, asWatched(function->kernel), blocks, threads, dynamicSharedBytes, {}});
     // the caller may reuse the memory of its parameters at once
     for (size_t i = 0; i < function->kernel->parameterBytes.size(); i++) {
         const char* bytes = static_cast<const char*>(parameters[i]);
         grid->parameters.emplace_back(bytes, bytes + function->kernel->parameterBytes[i]);
     }
     Context* context = bound;
-    auto work = [grid, context] {
+    bool hangs = bound->hangsAtLaunch();
+    auto work = [grid, context, hangs] {
         if (context->failed) {
             return;
+        }
+        while (hangs) {
+            std::this_thread::sleep_for(std::chrono::seconds(1));
         }
         std::string failure = run(*grid);
         if (!failure.empty()) {
             fprintf(stderr, "emulator: %s\n", failure.c_str());
+            lastFailure(&failure);
             context->failed = LAUNCH_FAILED;
         }
     };
@@ -555,6 +582,23 @@ extern "C" __attribute__((visibility("default"))) long penstockEmulatorLive() {
 // How often devices were given something: a graph counts once, what is recorded does not.
 extern "C" __attribute__((visibility("default"))) long penstockEmulatorLaunches() { return launches; }
 
+static long tell(const std::string& text, char* to, long bytes) {
+    snprintf(to, bytes, "%s", text.c_str());
+    return static_cast<long>(text.size());
+}
+
+// How often the program waited for a device.
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorWaits() { return waits; }
+
+// What check.h counts; returns how many bytes of text there are.
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorCounted(char* to, long bytes) {
+    return tell(counted(), to, bytes);
+}
+
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorFailure(char* to, long bytes) {
+    return tell(lastFailure(), to, bytes);
+}
+
 // ---- libraries beside the driver -----------------------------------------------------------------------------------
 
 #define FOR_LIBRARIES extern "C" __attribute__((visibility("default")))
@@ -572,6 +616,10 @@ FOR_LIBRARIES int penstockEmulatorLaunch(void* stream, std::function<void()> wor
         }
     };
     return give(static_cast<Stream*>(stream), guarded, true);
+}
+
+FOR_LIBRARIES void penstockEmulatorCount(const char* name, long read, long written, double operations) {
+    count(name, read, written, operations);
 }
 
 static const std::map<int, const char*>& names() {

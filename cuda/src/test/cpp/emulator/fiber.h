@@ -1,6 +1,7 @@
 // Fibers: many threads of control on one OS thread, switched by hand. A CUDA thread is one.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #if !defined(__x86_64__)
@@ -21,6 +22,12 @@ struct Resume {
 // Saves where the caller is and goes on elsewhere.
 void switchTo(Resume& saved, Resume& next);
 
+struct Range {
+    const void* from;
+    size_t bytes;
+    bool holds(uint64_t address) const { return address - reinterpret_cast<uint64_t>(from) < bytes; }
+};
+
 // Stacks with a guard page below each, so that an overflow is a fault and not a wrong result.
 class Stacks {
   public:
@@ -33,6 +40,10 @@ class Stacks {
 
     // Makes a fiber on the i-th stack that begins in entry, which must never return.
     Resume begin(int i, void (*entry)());
+
+  public:
+    // Where they all lie.
+    Range range() const { return {base, BYTES * count}; }
 
   private:
     char* base;

@@ -1,12 +1,15 @@
 #include "grid.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <thread>
 
+#include "check.h"
 #include "settings.h"
 
 namespace emulator {
@@ -57,6 +60,13 @@ class Order {
 class BlockRunner {
   public:
     static constexpr int THREADS = 1024;
+
+    // Before its blocks.
+    void begin(const Grid& g) {
+        watchGrid(g, stacks.range(), {warps.data(), warps.size() * sizeof(Warp)}, {threads.data(), threads.size() * sizeof(Thread)});
+    }
+
+    int numberOf(const Warp& warp) const { return static_cast<int>(&warp - warps.data()); }
 
     std::string run(const Grid& g, uint3 blockIndex, Order& order) {
         grid = &g;
@@ -111,6 +121,8 @@ class BlockRunner {
         shared.assign(grid->dynamicSharedBytes + 16, static_cast<char>(0xff));
         auto aligned = (reinterpret_cast<uintptr_t>(shared.data()) + 15) & ~uintptr_t{15};
         block = {grid->blocks, grid->threads, blockIndex, reinterpret_cast<char*>(aligned), count, 0, 0};
+        watchBlock(blockIndex.x + static_cast<unsigned long>(grid->blocks.x) * (blockIndex.y + grid->blocks.y * blockIndex.z),
+                   {shared.data(), shared.size()});
         for (int i = 0; i * 32 < count; i++) {
             warps[i].barriers = 0;
             warps[i].alive = count - i * 32 >= 32 ? ~0u : (1u << (count - i * 32)) - 1;
@@ -144,6 +156,9 @@ class BlockRunner {
 
 static void moveOnIfAllArrived(Barrier& barrier, const Warp& warp) {
     if (barrier.arrived > 0 && barrier.arrived >= __builtin_popcount(barrier.mask & warp.alive)) {
+        if (barrier.ordersMemory) {
+            watchMeeting(BlockRunner::mine().numberOf(warp), barrier.mask & warp.alive);
+        }
         barrier.arrived = 0;
         barrier.generation++;
     }
@@ -204,8 +219,9 @@ Barrier& warpBarrier(unsigned mask) {
     return fresh;
 }
 
-void synchronizeWarp(Barrier& barrier) {
+void synchronizeWarp(Barrier& barrier, bool ordersMemory) {
     unsigned generation = barrier.generation;
+    barrier.ordersMemory = ordersMemory;
     barrier.arrived++;
     moveOnIfAllArrived(barrier, *current->warp);
     if (barrier.generation == generation) {
@@ -213,6 +229,28 @@ void synchronizeWarp(Barrier& barrier) {
         current->generation = generation;
         BlockRunner::mine().suspend();
     }
+}
+
+static constexpr size_t COPY_BYTES = 16;
+
+// What lies there is lost at once, and what comes instead arrives when the thread waits.
+void beginCopyOf16(void* to, const void* from, bool isThere) {
+    watchAccess(to, COPY_BYTES, true);
+    memset(to, 0xff, COPY_BYTES);
+    current->copies.push_back({to, from, isThere});
+}
+
+void finishCopiesOf16() {
+    for (const Copy& copy : current->copies) {
+        watchAccess(copy.to, COPY_BYTES, true);
+        if (copy.isThere) {
+            watchAccess(copy.from, COPY_BYTES, false);
+            memcpy(copy.to, copy.from, COPY_BYTES);
+        } else {
+            memset(copy.to, 0, COPY_BYTES);
+        }
+    }
+    current->copies.clear();
 }
 
 void trap(const std::string& why) {
@@ -224,13 +262,20 @@ std::string run(const Grid& grid) {
     Order order(grid.device);
     std::vector<int> blocks(grid.blocks.volume());
     order.arrange(blocks);
+    BlockRunner::mine().begin(grid);
+    std::chrono::milliseconds pause(number("BLOCK_MILLIS", 0));
     for (int i : blocks) {
+        if (pause.count()) {
+            std::this_thread::sleep_for(pause);
+        }
         unsigned index = static_cast<unsigned>(i), x = grid.blocks.x, y = grid.blocks.y;
         std::string failure = BlockRunner::mine().run(grid, {index % x, index / x % y, index / x / y}, order);
         if (!failure.empty()) {
+            endWatch();
             return "kernel " + grid.kernel->name + ": " + failure;
         }
     }
+    endWatch();
     return "";
 }
 

@@ -17,14 +17,20 @@ struct dim3 {
 
 namespace emulator {
 
+// What the library of checked kernels finds here.
+#define FOR_KERNELS __attribute__((visibility("default")))
+
 // A kernel of the sources, as g++ compiled it.
 struct Kernel {
     std::string name;
     void (*call)(void** parameters);
     std::vector<size_t> parameterBytes;
+    bool isWatched = false;
 };
 
-void enlist(const Kernel& kernel);
+FOR_KERNELS void enlist(const Kernel& kernel);
+// Of a kernel that is compiled for check.h.
+FOR_KERNELS void enlistWatched(const Kernel& kernel);
 // Null if there is none of this name.
 const Kernel* findKernel(const std::string& name);
 
@@ -46,6 +52,7 @@ struct Barrier {
     unsigned mask = 0;
     int arrived = 0;
     unsigned generation = 0;
+    bool ordersMemory = false;
     alignas(16) unsigned char mailbox[2][32][64];
 };
 
@@ -84,12 +91,18 @@ struct Thread {
     std::vector<Copy> copies;
 };
 
-extern thread_local Thread* current;
+extern FOR_KERNELS thread_local Thread* current;
 
-void synchronizeBlock();
-Barrier& warpBarrier(unsigned mask);
-void synchronizeWarp(Barrier& barrier);
+FOR_KERNELS void synchronizeBlock();
+FOR_KERNELS Barrier& warpBarrier(unsigned mask);
+// What lanes exchange passes between them; only a barrier says that other memory does too.
+FOR_KERNELS void synchronizeWarp(Barrier& barrier, bool ordersMemory);
+// Copies of 16 bytes into shared memory: begun, and waited for by the thread that began them.
+FOR_KERNELS void beginCopyOf16(void* to, const void* from, bool isThere);
+FOR_KERNELS void finishCopiesOf16();
+// A lane's share of what tensor cores compute.
+FOR_KERNELS void watchOperations(double operations);
 // Ends the grid with an error.
-[[noreturn]] void trap(const std::string& why);
+[[noreturn]] FOR_KERNELS void trap(const std::string& why);
 
 }  // namespace emulator

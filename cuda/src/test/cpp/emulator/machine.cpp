@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -116,6 +117,19 @@ int Context::countLaunch() {
         failed = LAUNCH_FAILED;
     }
     return failed;
+}
+
+int Context::countCall() {
+    std::lock_guard guard(lock);
+    if (isDue("LOSE_AT_CALL", towardsLostCall, lostCallSetting)) {
+        failed = DEVICE_UNAVAILABLE;
+    }
+    return failed;
+}
+
+bool Context::hangsAtLaunch() {
+    std::lock_guard guard(lock);
+    return isDue("HANG", towardsHang, hangSetting);
 }
 
 bool Context::isLostAtCopy(bool withHost) {
@@ -261,6 +275,19 @@ bool Memory::unpin(void* address) {
     }
     ::free(address);
     return true;
+}
+
+std::vector<std::pair<uint64_t, uint64_t>> Memory::ranges() {
+    std::lock_guard guard(lock);
+    std::vector<std::pair<uint64_t, uint64_t>> all;
+    for (auto& [address, allocation] : allocations) {
+        all.emplace_back(address, address + allocation.bytes);
+    }
+    for (auto& [address, bytes] : pinned) {
+        all.emplace_back(address, address + bytes);
+    }
+    std::sort(all.begin(), all.end());
+    return all;
 }
 
 long Memory::live() {

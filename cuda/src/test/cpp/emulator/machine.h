@@ -12,6 +12,8 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "grid.h"
 
@@ -101,6 +103,12 @@ class Context {
     // The status of a launch: SUCCESS, or what the settings want to happen at this one.
     int countLaunch();
 
+    // What is wrong after this call, at which the settings may want the device to be lost.
+    int countCall();
+
+    // Whether this launch is to run for ever.
+    bool hangsAtLaunch();
+
     // Whether the device is to be lost while this copy runs.
     bool isLostAtCopy(bool withHost);
 
@@ -116,8 +124,8 @@ class Context {
     std::mutex lock;
     std::set<Stream*> streams;
     std::set<Context*> peers;
-    long towardsFailure = 0, towardsLoss = 0, towardsLostCopy = 0, towardsLostHostCopy = 0;
-    std::string failureSetting, lossSetting, lostCopySetting, lostHostCopySetting;
+    long towardsFailure = 0, towardsLoss = 0, towardsLostCopy = 0, towardsLostHostCopy = 0, towardsLostCall = 0, towardsHang = 0;
+    std::string failureSetting, lossSetting, lostCopySetting, lostHostCopySetting, lostCallSetting, hangSetting;
 };
 
 // Streams that have it before them share it with the program, which may give it back before they are there.
@@ -168,6 +176,9 @@ class Memory {
     void* pin(size_t bytes);
     bool unpin(void* address);
     bool isPinned(const void* address, size_t bytes);
+
+    // Where blocks of all devices and pinned ones lie, in order.
+    std::vector<std::pair<uint64_t, uint64_t>> ranges();
 
     // Blocks that nobody has freed.
     long live();

@@ -165,6 +165,9 @@ CUBLAS cublasGemmEx(Handle* handle, int opA, int opB, int m, int n, int k, const
     Handle now = *handle;
     int launched = penstockEmulatorLaunch(handle->stream, [=] {
         scribble(now);
+        long factors = (static_cast<long>(m) * k + static_cast<long>(k) * n) * static_cast<long>(bytesOf(typeA));
+        long sums = static_cast<long>(m) * n * static_cast<long>(bytesOf(typeC));
+        penstockEmulatorCount("product", factors + (keep == 0 ? 0 : sums), sums, 2.0 * m * n * k);
         std::vector<float> x = left.gathered(opA == TRANSPOSED, m, k), y = right.gathered(opB == NORMAL, n, k);
         for (int j = 0; j < n; j++) {
             for (int i = 0; i < m; i++) {

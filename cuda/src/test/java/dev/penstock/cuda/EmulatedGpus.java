@@ -11,11 +11,15 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
@@ -30,6 +34,8 @@ public final class EmulatedGpus {
     /** Each GPU runs the threads of a block in a different order. */
     private static final List<String> THREAD_ORDERS = List.of("forward", "reverse", "shuffled:20");
 
+    private static final long TEXT_BYTES = 1 << 16;
+
     private static final boolean REAL = "real".equals(System.getProperty("penstock.gpu"));
     private static final String PROBLEM = REAL ? noRealGpu() : load();
 
@@ -43,24 +49,30 @@ public final class EmulatedGpus {
         };
     }
 
-    private static String load() {
+    /** Runs the emulator's build; returns where the library is, or nothing if there is no g++. */
+    private static String built(String... arguments) throws IOException, InterruptedException {
         Path script = Path.of("../cuda/src/test/cpp/emulator/build.sh").toAbsolutePath();
+        List<String> command = new ArrayList<>(List.of("bash", script.toString()));
+        command.addAll(List.of(arguments));
+        Process build =
+                new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        String library = new String(build.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        int exit = build.waitFor();
+        if (exit != 0 && exit != 3) {
+            throw new IllegalStateException("building the emulator of GPUs: exit code " + exit);
+        }
+        return library.strip();
+    }
+
+    private static String load() {
         try {
-            Process build =
-                    new ProcessBuilder("bash", script.toString())
-                            .redirectError(ProcessBuilder.Redirect.INHERIT)
-                            .start();
-            String library =
-                    new String(build.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            int exit = build.waitFor();
-            if (exit != 0) {
-                return exit == 3
-                        ? "the emulator of GPUs needs g++, which is not on the PATH"
-                        : failed("building the emulator of GPUs: exit code " + exit);
+            String library = built();
+            if (library.isEmpty()) {
+                return "the emulator of GPUs needs g++, which is not on the PATH";
             }
-            System.load(library.strip());
+            System.load(library);
             // those beside it, not others that the machine may have
-            String folder = String.valueOf(Path.of(library.strip()).getParent());
+            String folder = String.valueOf(Path.of(library).getParent());
             System.setProperty("penstock.cublas", folder);
             System.setProperty("penstock.nccl", folder);
             change("THREAD_ORDER", String.join(",", THREAD_ORDERS));
@@ -71,10 +83,6 @@ public final class EmulatedGpus {
             Thread.currentThread().interrupt();
             return "building the emulator was interrupted";
         }
-    }
-
-    private static String failed(String what) {
-        throw new IllegalStateException(what);
     }
 
     /** Skips the test where there is no emulator. */
@@ -89,6 +97,82 @@ public final class EmulatedGpus {
     public static void requireEmulated() {
         require();
         Assumptions.assumeFalse(REAL, "not on a real GPU");
+    }
+
+    /**
+     * From now on kernels are those that say what they read and write: races fail them, and {@link
+     * #counted()} has their bytes. {@link #checkNoMore()} ends it.
+     */
+    public static void check() {
+        requireEmulated();
+        try {
+            change("CHECKED", built("checked"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("building the emulator was interrupted", e);
+        }
+    }
+
+    public static void checkNoMore() {
+        set("CHECKED", "");
+    }
+
+    /**
+     * What a kernel, or a library's function, did.
+     *
+     * @param read bytes, as those written: a word counts once in a launch; 0 for kernels that were
+     *     not checked
+     * @param operations floating-point operations of tensor cores
+     */
+    public record Count(long launches, long read, long written, double operations) {
+        public long bytes() {
+            return read + written;
+        }
+    }
+
+    /** What was done since this was last asked, by the names of kernels. */
+    public static Map<String, Count> counted() {
+        return told("penstockEmulatorCounted")
+                .lines()
+                .map(line -> line.split("\t", -1))
+                .collect(
+                        Collectors.toMap(
+                                each -> each[0],
+                                each ->
+                                        new Count(
+                                                Long.parseLong(each[1]),
+                                                Long.parseLong(each[2]),
+                                                Long.parseLong(each[3]),
+                                                Double.parseDouble(each[4]))));
+    }
+
+    /** What went wrong in the kernel that failed last. */
+    public static String failure() {
+        return told("penstockEmulatorFailure");
+    }
+
+    private static String told(String function) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment text = arena.allocate(TEXT_BYTES);
+            long bytes =
+                    (long)
+                            Linker.nativeLinker()
+                                    .downcallHandle(
+                                            SymbolLookup.loaderLookup().findOrThrow(function),
+                                            FunctionDescriptor.of(
+                                                    ValueLayout.JAVA_LONG,
+                                                    ValueLayout.ADDRESS,
+                                                    ValueLayout.JAVA_LONG))
+                                    .invoke(text, TEXT_BYTES);
+            if (bytes >= TEXT_BYTES) {
+                throw new IllegalStateException("the emulator has more to tell: " + bytes);
+            }
+            return text.getString(0);
+        } catch (Throwable e) {
+            throw new IllegalStateException("asking the emulator: " + function, e);
+        }
     }
 
     /** Whether tests use the machine's own GPU. */
@@ -145,6 +229,11 @@ public final class EmulatedGpus {
     /** How often drivers gave emulated GPUs something to do; a graph counts once. */
     public static long launches() {
         return ask("penstockEmulatorLaunches");
+    }
+
+    /** How often the program waited for emulated GPUs. */
+    public static long waits() {
+        return ask("penstockEmulatorWaits");
     }
 
     private static long ask(String function) {

@@ -52,7 +52,7 @@ final class GpuModule implements AutoCloseable {
             gpu.bind();
             JCudaDriver.cuModuleGetFunction(handle, module, name);
         } catch (CudaException e) {
-            throw GpuFailure.of("looking for kernel " + name, e);
+            throw GpuFailure.of("looking for kernel %s on GPU %d".formatted(name, gpu.index()), e);
         }
         return new Function(name, handle);
     }

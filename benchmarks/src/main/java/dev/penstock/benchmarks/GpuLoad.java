@@ -1,0 +1,59 @@
+package dev.penstock.benchmarks;
+
+import dev.penstock.cuda.Devices;
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Device;
+import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceSettings;
+import dev.penstock.cuda.device.DeviceSettings.Kind;
+import dev.penstock.cuda.device.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.Locale;
+
+/**
+ * Whether the driver takes the kernels, for how long it compiles them, and whether one of them
+ * runs. The exit code is 1 if not; the reason is one line.
+ */
+public final class GpuLoad {
+    private static final int ELEMENTS = 100_000;
+
+    private GpuLoad() {}
+
+    public static void main(String[] arguments) {
+        DeviceSettings gpu = DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(0);
+        long start = System.nanoTime();
+        try (Device device = Devices.open(gpu)) {
+            say("%s", device.name());
+            say("opened, with its kernels loaded, after %.1f s", seconds(start));
+            start = System.nanoTime();
+            float[] ones = new float[ELEMENTS];
+            Arrays.fill(ones, 1);
+            Tensor x = device.memory().tensor("x", DType.F32, 1, ELEMENTS);
+            Tensor y = device.memory().tensor("y", DType.F32, 1, ELEMENTS);
+            x.write(MemorySegment.ofArray(ones));
+            y.write(MemorySegment.ofArray(ones));
+            device.kernels().add(x, y);
+            float[] sums = y.contents().toArray(ValueLayout.JAVA_FLOAT);
+            for (int i = 0; i < ELEMENTS; i++) {
+                if (sums[i] != 2) {
+                    say("a kernel ran wrong: expected 1 + 1 = 2 at %d, got %s", i, sums[i]);
+                    System.exit(1);
+                }
+            }
+            say("a kernel ran and its result came back after %.1f ms", 1e3 * seconds(start));
+        } catch (DeviceException e) {
+            say("the GPU cannot be used: %s", "" + e.getMessage());
+            System.exit(1);
+        }
+    }
+
+    private static double seconds(long start) {
+        return (System.nanoTime() - start) * 1e-9;
+    }
+
+    private static void say(String format, Object... values) {
+        System.out.printf(Locale.ROOT, format + "%n", values);
+    }
+}

@@ -1,0 +1,26 @@
+package dev.penstock.benchmarks;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.penstock.benchmarks.roofline.Card;
+import dev.penstock.benchmarks.roofline.Gpt2Step;
+import dev.penstock.benchmarks.roofline.Work;
+import org.junit.jupiter.api.Test;
+
+/** The model of a step against the step that was measured. */
+class Gpt2StepTest {
+    @Test
+    void theModelGivesTheMeasuredStepOfAnH200AndNoStepBelowTheLimitsOfACard() {
+        Gpt2Step measured = GpuModelBenchmark.step("124m:16");
+
+        assertThat(GpuModelBenchmark.millis(measured, Card.H200)).isBetween(46.0, 50.0);
+        assertThat(measured.works())
+                .allSatisfy(
+                        each ->
+                                assertThat(Card.H100.seconds(each, true))
+                                        .isGreaterThan(Card.H100.leastSeconds(each, true)));
+        // 6 operations for each weight of a product and token, and attention
+        assertThat(measured.works().stream().mapToDouble(Work::operations).sum())
+                .isBetween(6 * 123.5e6 * 16_384, 1.15 * 6 * 124.4e6 * 16_384);
+    }
+}
