@@ -84,7 +84,8 @@ final class RankLinks implements AutoCloseable {
         RankGroups joined = null;
         Endpoint opened = null;
         try {
-            boolean beside = stages.values().stream().anyMatch(stage -> stage.beside() != stage);
+            boolean beside =
+                    stages.values().stream().anyMatch(stage -> !stage.equals(stage.beside()));
             joined = new RankGroups(rank, epoch, homes, resources, device, blocks, beside, waits);
             this.groups = joined;
             var buffers =

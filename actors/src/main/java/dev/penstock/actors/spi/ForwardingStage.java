@@ -42,7 +42,7 @@ public abstract class ForwardingStage implements StageProgram {
     @Override
     public StageProgram beside() {
         StageProgram beside = stage.beside();
-        return beside == stage ? this : beside;
+        return beside.equals(stage) ? this : beside;
     }
 
     @Override

@@ -82,7 +82,7 @@ final class AuditedStage extends ForwardingStage {
     @Override
     public StageProgram beside() {
         StageProgram beside = super.beside();
-        return beside == this
+        return beside.equals(this)
                 ? this
                 : new ForwardingStage(beside) {
                     @Override

@@ -1,8 +1,8 @@
 package dev.penstock.runtime.memory;
 
 import dev.penstock.runtime.config.reading.ConfigException;
-import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.reading.LayerList;
+import dev.penstock.runtime.config.reading.Problem;
 import dev.penstock.runtime.config.run.LoadedConfig;
 import dev.penstock.runtime.config.run.RunConfig;
 import dev.penstock.runtime.model.shape.ModelShape;

@@ -34,8 +34,8 @@ public final class LabelledTexts implements TrainingData {
 
     /**
      * Reads a file that {@link LabelledFile} wrote, or JSON lines whose texts are the members that
-     * {@code data.field} names, one or two with a comma between, and whose member {@code label} is
-     * the label.
+     * {@code data.field} names, one or two with a comma between, and whose member of the name label
+     * is the label.
      *
      * @param labels of the model
      * @throws DataException with all that does not fit the model

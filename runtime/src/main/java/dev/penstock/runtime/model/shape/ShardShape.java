@@ -117,7 +117,9 @@ public record ShardShape(
      */
     public ShardShape like(int layer) {
         ModelShape alike = model.like(layer);
-        return alike == model ? this : new ShardShape(alike, index, shards, sequence, kept, mesh);
+        return alike.equals(model)
+                ? this
+                : new ShardShape(alike, index, shards, sequence, kept, mesh);
     }
 
     /** Returns the retention of layers that have one as kernels see it; null if none has. */
