@@ -38,7 +38,7 @@ class CompilationTest {
     void compiledKernelsAllocateNextToNothing() throws Exception {
         List<String> lines = OtherJvm.run(List.of(), KernelAllocations.class, FEW_BYTES);
 
-        assertThat(lines).hasSize(58);
+        assertThat(lines).hasSize(60);
         assertThat(lines)
                 .allSatisfy(
                         line -> {
