@@ -17,6 +17,8 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Whether the values of section {@code model} make a model of the family, and those of {@code
@@ -25,6 +27,10 @@ import java.util.Set;
 final class ModelChecks {
     private static final String GAIN = ".weight";
     private static final String BIAS = ".bias";
+
+    /** What says which keys make no model, such as {@code model.layers: expected A, got B}. */
+    private static final Pattern OF_KEYS =
+            Pattern.compile("(model\\.[\\w-]+(?:, model\\.[\\w-]+)*): expected (.+), got (.+)");
 
     private ModelChecks() {}
 
@@ -58,20 +64,31 @@ final class ModelChecks {
         }
         try {
             ModelShape shape = model.shape(tokens);
-            conflicts.addAll(unlike(family.get(), shape));
+            conflicts.addAll(unlike(family.get(), shape, !model.layers().entries().isEmpty()));
         } catch (IllegalArgumentException e) {
-            conflicts.add(
-                    new Conflict(
-                            List.of("model.heads", "model.family"),
-                            "a model of family " + model.family(),
-                            "none: " + e.getMessage(),
-                            "change what does not fit"));
+            conflicts.add(noModel(model.family(), String.valueOf(e.getMessage())));
         }
         return conflicts;
     }
 
+    /** A conflict of the keys that the message names, or of those that a shape has in any case. */
+    private static Conflict noModel(String family, String message) {
+        Matcher told = OF_KEYS.matcher(message);
+        if (!told.matches()) {
+            return new Conflict(
+                    List.of("model.heads", "model.family"),
+                    "a model of family " + family,
+                    "none: " + message,
+                    "change what does not fit");
+        }
+        List<String> keys = new ArrayList<>(List.of(told.group(1).split(", ")));
+        keys.add("model.family");
+        return new Conflict(
+                keys, told.group(2), told.group(3), "change it, or try another model.family");
+    }
+
     /** What the family's own configuration cannot say of a shape, the family does not have. */
-    private static List<Conflict> unlike(Family family, ModelShape shape) {
+    private static List<Conflict> unlike(Family family, ModelShape shape, boolean listed) {
         List<Conflict> conflicts = new ArrayList<>();
         Map<String, Object> possible = ModelKeys.of(family, ModelConfig.described(family, shape));
         ModelKeys.of(family, shape)
@@ -81,7 +98,11 @@ final class ModelChecks {
                             if (!value.equals(told)) {
                                 conflicts.add(
                                         new Conflict(
-                                                List.of(key, "model.family"),
+                                                List.of(
+                                                        listed && key.equals("model.attention")
+                                                                ? "model.layers"
+                                                                : key,
+                                                        "model.family"),
                                                 "%s, as models of family %s have it"
                                                         .formatted(told, family.word()),
                                                 value.toString(),

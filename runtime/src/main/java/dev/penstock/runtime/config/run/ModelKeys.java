@@ -109,18 +109,21 @@ final class ModelKeys {
     private static @Nullable RetentionDesign retention(ModelSection section, HeadDesign usual) {
         RetentionDesign design = usual.retention();
         if (design == null) {
-            List<String> said = new ArrayList<>();
-            section.valueSize().ifPresent(columns -> said.add("model.value-size = " + columns));
+            Map<String, String> said = new LinkedHashMap<>();
+            section.valueSize()
+                    .ifPresent(columns -> said.put("model.value-size", columns.toString()));
             if (!section.gate()) {
-                said.add("model.gate = false");
+                said.put("model.gate", "false");
             }
             if (section.decay() != DecayWord.USUAL) {
-                said.add("model.decay = " + section.decay().name().toLowerCase(Locale.ROOT));
+                said.put("model.decay", section.decay().name().toLowerCase(Locale.ROOT));
             }
             if (!said.isEmpty()) {
                 throw new IllegalArgumentException(
-                        "expected no model.value-size, model.gate or model.decay, as only heads of a retnet have them, got "
-                                + String.join(", ", said));
+                        "%s: expected none, as only heads of a retnet have them, got %s"
+                                .formatted(
+                                        String.join(", ", said.keySet()),
+                                        String.join(", ", said.values())));
             }
             return null;
         }
@@ -186,7 +189,7 @@ final class ModelKeys {
         List<String> kinds = section.layers().kinds();
         if (!kinds.isEmpty() && !section.attention().equals(List.of(LayerList.DENSE))) {
             throw new IllegalArgumentException(
-                    "model.layers says what layers see: expected no model.attention besides, got "
+                    "model.attention: expected none, as model.layers says what layers see, got "
                             + section.attention());
         }
         if (!retains && kinds.contains(LayerList.RETENTION)) {
@@ -196,7 +199,7 @@ final class ModelKeys {
         }
         if (kinds.isEmpty() && !dense && retains) {
             throw new IllegalArgumentException(
-                    "a retention forgets by its decay: expected layers that see all, or a list in model.layers that says which ones attend, got windows "
+                    "model.attention: expected layers that see all, or a list in model.layers that says which ones attend, as a retention forgets by its decay, got windows "
                             + cycle);
         }
         if (kinds.isEmpty() && dense) {

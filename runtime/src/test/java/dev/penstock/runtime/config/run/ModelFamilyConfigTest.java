@@ -132,14 +132,14 @@ class ModelFamilyConfigTest {
     @Test
     void layersThatAFamilyDoesNotHaveAreRefused() {
         assertThat(problems("model.layers = [retention, dense]"))
-                .contains("only layers of a retnet have a retention");
+                .contains("model.layers: expected dense or local(N), as only layers of a retnet");
         assertThat(problems("model { family = llama, layers = [dense, dense, \"local(8)\"] }"))
-                .contains("as models of family llama have it");
+                .contains("model.layers: expected [dense], as models of family llama have it");
         assertThat(problems("model.layers = [dense, wide]"))
                 .contains("model.layers: expected an integer")
                 .contains("3 x (local(128), dense)");
         assertThat(problems("model { layers = [dense, dense], attention = [\"local(8)\"] }"))
-                .contains("expected no model.attention besides");
+                .contains("model.attention: expected none, as model.layers says what layers see");
         String mixed = "model { family = retnet, layers = [retention, dense] }, ";
         assertThat(problems(mixed + "parallel.context = 2"))
                 .contains("the state does not pass from part to part yet");
@@ -155,7 +155,8 @@ class ModelFamilyConfigTest {
         assertThat(problems("model { family = retnet, attention = [\"local(8)\"] }"))
                 .contains("a retention forgets by its decay");
         assertThat(problems("model { family = llama, decay = none }"))
-                .contains("only heads of a retnet have them");
+                .contains(
+                        "model.decay: expected none, as only heads of a retnet have them, got none");
     }
 
     @Test
