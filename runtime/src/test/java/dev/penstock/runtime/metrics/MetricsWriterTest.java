@@ -21,6 +21,7 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -42,7 +43,7 @@ class MetricsWriterTest {
         Path file = folder.resolve("metrics.jsonl");
         try (MetricsWriter writer = writer(file, 0)) {
             writer.onStep(run.noisy(1));
-            writer.onEvaluation(1, 5.5);
+            writer.onEvaluation(1, 5.5, OptionalDouble.of(0.75));
             writer.onOverflow(SKIPPED);
         }
 

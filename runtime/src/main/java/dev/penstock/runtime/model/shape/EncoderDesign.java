@@ -30,7 +30,7 @@ public record EncoderDesign(int tokenTypes, boolean normsSums, List<String> labe
         labels = List.copyOf(labels);
         if (labels.size() == 1 || labels.stream().distinct().count() < labels.size()) {
             throw new IllegalArgumentException(
-                    "expected no labels, or two or more that differ, got " + labels);
+                    "model.labels: expected none, or two or more that differ, got " + labels);
         }
         if (tokenTypes < 1) {
             throw new IllegalArgumentException("tokens are of 1 type or more, got " + tokenTypes);
