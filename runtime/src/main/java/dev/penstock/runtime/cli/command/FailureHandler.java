@@ -30,6 +30,9 @@ import picocli.CommandLine.ParseResult;
  * others one sentence, and the trace goes to a file.
  */
 public final class FailureHandler implements IExecutionExceptionHandler {
+    /** Of more problems than these, as with every line of a file, the others are much the same. */
+    private static final int MOST_TOLD = 100;
+
     private static final Map<Class<? extends Exception>, Integer> FOR_PEOPLE =
             Map.ofEntries(
                     Map.entry(ConfigException.class, ExitCode.BAD_INPUT),
@@ -70,7 +73,12 @@ public final class FailureHandler implements IExecutionExceptionHandler {
                 err.println("penstock: " + problems.getFirst());
             } else {
                 err.println("penstock: " + problems.size() + " problems");
-                problems.forEach(problem -> err.println(indented(problem)));
+                problems.stream()
+                        .limit(MOST_TOLD)
+                        .forEach(problem -> err.println(indented(problem)));
+                if (problems.size() > MOST_TOLD) {
+                    err.printf("  and %d more%n", problems.size() - MOST_TOLD);
+                }
             }
         } else {
             err.println("penstock: " + exception.getMessage());

@@ -246,8 +246,8 @@ class ConfigCommandTest {
 
         assertThat(keys.exitCode()).isEqualTo(ExitCode.OK);
         assertThat(keys.out())
-                .contains(
-                        "# transformer blocks (an integer, at least 1 and at most 10000)\n  layers = 4")
+                .contains("# transformer blocks, all of the family's own kind, or the kind of each")
+                .contains("\n  layers = 4\n")
                 .contains("data-plane {");
     }
 
@@ -260,7 +260,7 @@ class ConfigCommandTest {
             if (key.get("key").asText().equals("model.layers")) {
                 assertThat(key.get("standard").asText()).isEqualTo("4");
                 assertThat(key.get("takes").asText()).startsWith("an integer");
-                assertThat(key.get("meaning").asText()).isEqualTo("transformer blocks");
+                assertThat(key.get("meaning").asText()).startsWith("transformer blocks");
             }
         }
         assertThat(Cli.run("config", "keys", "--json", "--markdown").exitCode())

@@ -5,9 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.runtime.cli.Cli;
 import dev.penstock.runtime.config.reading.BadInputException;
+import dev.penstock.runtime.config.reading.ConfigException;
+import dev.penstock.runtime.config.reading.Problem;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -26,6 +30,19 @@ class FailureHandlerTest {
         Cli failed = failing(new BadInputException("no"));
 
         assertThat(failed.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+    }
+
+    @Test
+    void ofMoreProblemsThanAnybodyReadsTheirNumberIsTold() {
+        List<Problem> each =
+                IntStream.rangeClosed(1, 250)
+                        .mapToObj(line -> new Problem("texts", line, "", "a text", "none", ""))
+                        .toList();
+
+        Cli failed = failing(new ConfigException(each));
+
+        assertThat(failed.err().lines()).hasSize(102).startsWith("penstock: 250 problems");
+        assertThat(failed.err()).endsWith("\n  and 150 more\n");
     }
 
     @Test
