@@ -136,8 +136,6 @@ final class KernelAllocations {
         Tensor gated = wide.columns(0, 2 * d);
         ops.put("swiGlu", () -> k.swiGlu(gated, y));
         ops.put("swiGluBackward", () -> k.swiGluBackward(gated, y, dWide.columns(0, 2 * d)));
-        ops.put("biasTanh", () -> k.biasTanh(x, row));
-        ops.put("tanhBackward", () -> k.tanhBackward(x, y));
         ops.put("geGlu", () -> k.geGlu(gated, y));
         ops.put("geGluBackward", () -> k.geGluBackward(gated, y, dWide.columns(0, 2 * d)));
         var retention = new RetentionShape(16, 32, List.of(0.9, 0.99), false);
@@ -188,6 +186,8 @@ final class KernelAllocations {
         ops.put("squaredNorm", () -> k.squaredNorm(x));
         ops.put("allFinite", () -> k.allFinite(x));
         ops.put("adamW", () -> k.adamW(x, y, z, squares, step));
+        ops.put("biasTanh", () -> k.biasTanh(x, row));
+        ops.put("tanhBackward", () -> k.tanhBackward(x, y));
         return ops;
     }
 
