@@ -212,12 +212,7 @@ public final class EvaluateCommand extends PenstockCommand {
             }
             return ExitCode.OK;
         } catch (StoredFileException e) {
-            problems.add(
-                    Problem.atOption(
-                            "RUN",
-                            "a run, a checkpoint or weights",
-                            String.valueOf(e.getMessage()),
-                            ""));
+            problems.add(noModel(e));
             throw new ConfigException(problems);
         }
     }
@@ -429,12 +424,7 @@ public final class EvaluateCommand extends PenstockCommand {
                     ? null
                     : EvaluatedModel.ofRun(saved.get(), run.get(), this::note);
         } catch (StoredFileException e) {
-            problems.add(
-                    Problem.atOption(
-                            "RUN",
-                            "a run, a checkpoint or weights",
-                            String.valueOf(e.getMessage()),
-                            ""));
+            problems.add(noModel(e));
             return null;
         }
     }
@@ -499,5 +489,10 @@ public final class EvaluateCommand extends PenstockCommand {
         } else {
             answer.lines().forEach(out()::println);
         }
+    }
+
+    private static Problem noModel(StoredFileException read) {
+        return Problem.atOption(
+                "RUN", "a run, a checkpoint or weights", String.valueOf(read.getMessage()), "");
     }
 }
