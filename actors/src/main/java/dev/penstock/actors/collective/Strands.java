@@ -41,12 +41,9 @@ public final class Strands implements AutoCloseable {
     /** What ended a half of the pair under way first. */
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
 
-    /** Of the pair under way; written while holding the turn. */
-    private long computingSince;
+    private final Computed computed = new Computed();
 
-    private long computedNanos;
-    private long waitedNanos;
-
+    /** Written while holding the turn. */
     private long hiddenNanos;
 
     /**
@@ -101,9 +98,6 @@ public final class Strands implements AutoCloseable {
      * @throws RuntimeException what failed first, of any type that a half throws
      */
     public void run(Runnable firstHalf, Runnable secondHalf) {
-        computedNanos = 0;
-        waitedNanos = 0;
-        long begun = System.nanoTime();
         takeTurn();
         CompletableFuture<Void> other =
                 CompletableFuture.runAsync(
@@ -114,8 +108,6 @@ public final class Strands implements AutoCloseable {
                         second);
         attempt(firstHalf);
         other.join();
-        long idle = System.nanoTime() - begun - computedNanos;
-        hiddenNanos += Math.max(0, waitedNanos - idle);
         switch (failure.getAndSet(null)) {
             case null -> {}
             case RuntimeException e -> throw e;
@@ -142,18 +134,21 @@ public final class Strands implements AutoCloseable {
         }
     }
 
-    /** Returns the time for which sums have gone on behind the other half of their pair so far. */
+    /**
+     * Returns for how long halves have computed so far while their pair's other half waited for
+     * sums.
+     */
     public long hiddenNanos() {
         return hiddenNanos;
     }
 
     private void takeTurn() {
         turn.lock();
-        computingSince = System.nanoTime();
+        computed.goesOn();
     }
 
     private void giveUpTurn() {
-        computedNanos += System.nanoTime() - computingSince;
+        computed.pauses();
         turn.unlock();
     }
 
@@ -163,15 +158,15 @@ public final class Strands implements AutoCloseable {
             wait.run();
             return;
         }
+        long before = computed.nanos();
         giveUpTurn();
-        long begun = System.nanoTime();
-        long ended = begun;
+        long hidden = 0;
         try {
             wait.run();
-            ended = System.nanoTime();
+            hidden = computed.nanos() - before;
         } finally {
             takeTurn();
-            waitedNanos += ended - begun;
+            hiddenNanos += hidden;
         }
     }
 
@@ -184,5 +179,26 @@ public final class Strands implements AutoCloseable {
     @Override
     public void close() {
         second.close();
+    }
+
+    /** How long either strand has computed, of which one reads while the other computes. */
+    private static final class Computed {
+        private long before;
+        private long since;
+        private boolean isUnderWay;
+
+        synchronized void goesOn() {
+            since = System.nanoTime();
+            isUnderWay = true;
+        }
+
+        synchronized void pauses() {
+            before = nanos();
+            isUnderWay = false;
+        }
+
+        synchronized long nanos() {
+            return isUnderWay ? before + System.nanoTime() - since : before;
+        }
     }
 }
