@@ -152,7 +152,7 @@ final class ToldListeners {
             }
 
             @Override
-            public void onEvaluation(long step, double measured) {
+            public void onEvaluation(long step, double measured, OptionalDouble accuracy) {
                 heldOutLoss = OptionalDouble.of(measured);
                 tell(listener -> listener.onHeldOutLoss(step, measured));
             }

@@ -25,6 +25,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.OptionalDouble;
 import java.util.OptionalInt;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
@@ -308,7 +309,7 @@ public final class RetentionBenchmark {
         var listener =
                 new RunListener() {
                     @Override
-                    public void onEvaluation(long step, double loss) {
+                    public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
                         last[0] = loss;
                     }
                 };

@@ -60,11 +60,6 @@ public final class NewsWriter implements RunListener {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {
-        onEvaluation(step, loss, OptionalDouble.empty());
-    }
-
-    @Override
     public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
         news.accept(new RunNews.Evaluation(step, loss, accuracy));
     }

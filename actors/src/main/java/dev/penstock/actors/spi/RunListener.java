@@ -32,17 +32,13 @@ public interface RunListener {
     /** A step overflowed and was skipped everywhere: {@link #onStep} is not told of it. */
     default void onOverflow(Overflow overflow) {}
 
-    /** Held-out loss after {@code step} training steps: the mean over all evaluation batches. */
-    default void onEvaluation(long step, double loss) {}
-
     /**
-     * Same as {@link #onEvaluation(long, double)}, which is told by this unless it is overridden.
+     * The held-out texts were evaluated after {@code step} training steps.
      *
+     * @param loss mean over all evaluation batches
      * @param accuracy share of the texts whose class was found; empty unless the model classifies
      */
-    default void onEvaluation(long step, double loss, OptionalDouble accuracy) {
-        onEvaluation(step, loss);
-    }
+    default void onEvaluation(long step, double loss, OptionalDouble accuracy) {}
 
     /** A checkpoint was published. */
     default void onCheckpoint(long step, long bytes, long nanos) {}

@@ -92,7 +92,7 @@ class NewsTest {
         writer.onPlaced(List.of(0, 0, 2));
         writer.onStep(STEP);
         writer.onOverflow(OVERFLOW);
-        writer.onEvaluation(3, 1.5);
+        writer.onEvaluation(3, 1.5, OptionalDouble.empty());
         writer.onEvaluation(4, 1.25, OptionalDouble.of(0.75));
         writer.onCheckpoint(3, 4, 5);
         writer.onCheckpointFailed(3, "disk full");

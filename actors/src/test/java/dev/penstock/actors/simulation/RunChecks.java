@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
@@ -104,7 +105,7 @@ final class RunChecks implements RunListener, SimStage.Watch {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {
+    public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
         seen.heldOut.put(step, loss);
         if (truth != null && !Double.valueOf(loss).equals(truth.heldOut.get(step))) {
             world.violated(

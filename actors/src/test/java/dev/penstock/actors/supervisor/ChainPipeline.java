@@ -37,6 +37,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -188,7 +189,7 @@ final class ChainPipeline implements RunListener, CheckpointStore {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {
+    public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
         evaluations.put(step, loss);
     }
 

@@ -20,6 +20,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
@@ -118,7 +119,7 @@ public final class EventLog implements RunListener, AutoCloseable {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {
+    public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
         lines.append(new RunEvent.Evaluated(clock.millis(), step, loss));
     }
 

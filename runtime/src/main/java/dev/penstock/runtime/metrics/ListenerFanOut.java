@@ -46,11 +46,6 @@ public final class ListenerFanOut implements RunListener {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {
-        each(listener -> listener.onEvaluation(step, loss));
-    }
-
-    @Override
     public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
         each(listener -> listener.onEvaluation(step, loss, accuracy));
     }

@@ -120,11 +120,6 @@ public final class MetricsWriter implements RunListener, AutoCloseable {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {
-        onEvaluation(step, loss, OptionalDouble.empty());
-    }
-
-    @Override
     public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
         if (step > lastEvaluation) {
             lastEvaluation = step;

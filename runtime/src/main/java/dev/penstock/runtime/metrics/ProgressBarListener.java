@@ -49,11 +49,6 @@ final class ProgressBarListener implements ProgressListener {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {
-        onEvaluation(step, loss, OptionalDouble.empty());
-    }
-
-    @Override
     public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
         figures.onEvaluation(loss, accuracy);
         tell();

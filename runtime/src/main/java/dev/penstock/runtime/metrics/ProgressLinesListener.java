@@ -39,11 +39,6 @@ final class ProgressLinesListener implements ProgressListener {
     }
 
     @Override
-    public void onEvaluation(long step, double loss) {
-        onEvaluation(step, loss, OptionalDouble.empty());
-    }
-
-    @Override
     public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
         figures.onEvaluation(loss, accuracy);
         told = false;

@@ -25,6 +25,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
@@ -58,7 +59,7 @@ class ExportTest {
                 losses.add(report.loss());
                 writer.onStep(report);
             }
-            writer.onEvaluation(STEPS, 2.5);
+            writer.onEvaluation(STEPS, 2.5, OptionalDouble.empty());
         }
     }
 

@@ -6,6 +6,7 @@ import dev.penstock.actors.spi.RunListener;
 import dev.penstock.actors.spi.StepReport;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalDouble;
 import org.junit.jupiter.api.Test;
 
 class ListenerFanOutTest {
@@ -19,7 +20,7 @@ class ListenerFanOutTest {
 
         all.onOpened(List.of("cpu"), "onednn");
         all.onStep(STEP);
-        all.onEvaluation(3, 2.25);
+        all.onEvaluation(3, 2.25, OptionalDouble.empty());
         all.onCheckpoint(3, 1024, 5);
         all.onCheckpointFailed(4, "no space");
         all.onStall("rank 1 waits");
@@ -49,7 +50,7 @@ class ListenerFanOutTest {
         }
 
         @Override
-        public void onEvaluation(long step, double loss) {
+        public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
             events.add("evaluation " + loss);
         }
 
@@ -81,7 +82,7 @@ class ListenerFanOutTest {
         }
 
         @Override
-        public void onEvaluation(long step, double loss) {
+        public void onEvaluation(long step, double loss, OptionalDouble accuracy) {
             throw new IllegalStateException("evaluation");
         }
 

@@ -86,7 +86,7 @@ class MetricsWriterTest {
         Path file = folder.resolve("metrics.jsonl");
         try (MetricsWriter writer = writer(file, 0)) {
             writer.onStep(run.noisy(1));
-            writer.onEvaluation(1, Double.POSITIVE_INFINITY);
+            writer.onEvaluation(1, Double.POSITIVE_INFINITY, OptionalDouble.empty());
             writer.onStep(withLoss(run.noisy(2), Double.NaN));
         }
 
@@ -126,13 +126,13 @@ class MetricsWriterTest {
         try (MetricsWriter writer = writer(file, 0)) {
             for (int step = 1; step <= 5; step++) {
                 writer.onStep(run.noisy(step));
-                writer.onEvaluation(step, 6 - step);
+                writer.onEvaluation(step, 6 - step, OptionalDouble.empty());
             }
         }
         Files.writeString(file, "{\"type\":\"step\",\"st", StandardOpenOption.APPEND);
 
         try (MetricsWriter writer = writer(file, 3)) {
-            writer.onEvaluation(3, 3); // evaluated again, before going on
+            writer.onEvaluation(3, 3, OptionalDouble.empty()); // evaluated again, before going on
             writer.onStep(run.noisy(3)); // and a commit heard twice
             writer.onStep(run.noisy(4));
         }
@@ -224,7 +224,7 @@ class MetricsWriterTest {
         Path file = Files.createSymbolicLink(folder.resolve("metrics.jsonl"), Path.of("/dev/full"));
         try (MetricsWriter writer = writer(file, 0)) {
             writer.onStep(run.noisy(1));
-            writer.onEvaluation(1, 3);
+            writer.onEvaluation(1, 3, OptionalDouble.empty());
             Files.delete(file);
             writer.onStep(run.noisy(2));
             writer.onStep(run.noisy(3));
@@ -244,7 +244,7 @@ class MetricsWriterTest {
         try (MetricsWriter writer = writer(file, 0)) {
             for (int step = 1; step <= 20; step++) {
                 writer.onStep(run.noisy(step));
-                writer.onEvaluation(step, 3);
+                writer.onEvaluation(step, 3, OptionalDouble.empty());
             }
             String lines = Files.readString(file);
             Files.writeString(file, "never read\n" + lines);
@@ -266,7 +266,7 @@ class MetricsWriterTest {
                             try (MetricsWriter writer = writer(full, 0)) {
                                 writer.onStep(run.noisy(1));
                                 writer.onStep(run.noisy(2));
-                                writer.onEvaluation(2, 3);
+                                writer.onEvaluation(2, 3, OptionalDouble.empty());
                             }
                         })
                 .doesNotThrowAnyException();

@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -105,7 +106,7 @@ class ProgressListenerTest {
     @Test
     void aLineTellsEverything() {
         try (ProgressListener progress = lines(10)) {
-            progress.onEvaluation(0, 5.625);
+            progress.onEvaluation(0, 5.625, OptionalDouble.empty());
             progress.onStep(run.noisy(1));
         }
 
@@ -119,7 +120,7 @@ class ProgressListenerTest {
     void theLastEvaluationIsTold() {
         try (ProgressListener progress = lines(1)) {
             progress.onStep(run.noisy(1));
-            progress.onEvaluation(1, 2.125);
+            progress.onEvaluation(1, 2.125, OptionalDouble.empty());
         }
 
         assertThat(told().getLast()).contains("validation 2.1250");

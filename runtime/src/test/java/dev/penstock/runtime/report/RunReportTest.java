@@ -30,6 +30,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -269,7 +270,8 @@ class RunReportTest {
             for (int step = 1; step <= steps; step++) {
                 listeners.onStep(run.noisy(step));
                 if (step % 10 == 0) {
-                    listeners.onEvaluation(step, 2.25 + 3.3 / Math.sqrt(step));
+                    listeners.onEvaluation(
+                            step, 2.25 + 3.3 / Math.sqrt(step), OptionalDouble.empty());
                 }
             }
         }
