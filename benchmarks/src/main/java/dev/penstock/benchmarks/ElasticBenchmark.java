@@ -297,6 +297,8 @@ public final class ElasticBenchmark {
                                 "pipeline.processes=per-stage",
                                 "recovery.degraded=true",
                                 "recovery.max-restarts=100",
+                                // a spare process would be there within a step
+                                "recovery.spares=0",
                                 faults(faults)));
         List<Step> usual = new ArrayList<>();
         for (int i = 1; i < steps.size(); i++) {
