@@ -231,6 +231,7 @@ DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, si
         return INVALID_VALUE;
     }
     return give(stream, [=] {
+        count("zero", 0, static_cast<long>(width * height), 0);
         for (size_t row = 0; row < height; row++) {
             memset(reinterpret_cast<char*>(address) + row * pitch, value, width);
         }

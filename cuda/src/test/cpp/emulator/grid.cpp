@@ -63,6 +63,10 @@ class BlockRunner {
 
     // Before its blocks.
     void begin(const Grid& g) {
+        parameters.clear();
+        for (auto& parameter : g.parameters) {
+            parameters.push_back(const_cast<char*>(parameter.data()));
+        }
         watchGrid(g, stacks.range(), {warps.data(), warps.size() * sizeof(Warp)}, {threads.data(), threads.size() * sizeof(Thread)});
     }
 
@@ -144,6 +148,7 @@ class BlockRunner {
     static void entry();
 
     const Grid* grid = nullptr;
+    std::vector<void*> parameters;
     std::string failure;
     Resume scheduler;
     Stacks stacks{THREADS};
@@ -166,12 +171,7 @@ static void moveOnIfAllArrived(Barrier& barrier, const Warp& warp) {
 
 void BlockRunner::entry() {
     BlockRunner& runner = mine();
-    std::vector<void*> parameters;
-    for (auto& parameter : runner.grid->parameters) {
-        parameters.push_back(const_cast<char*>(parameter.data()));
-    }
-    runner.grid->kernel->call(parameters.data());
-    parameters = {};
+    runner.grid->kernel->call(runner.parameters.data());
     Thread& thread = *current;
     thread.done = true;
     Block& block = *thread.block;

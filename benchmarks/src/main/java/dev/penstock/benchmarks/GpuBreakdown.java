@@ -54,7 +54,7 @@ public final class GpuBreakdown {
 
     private static Gpt2Step step(String row) {
         if (row.equals("toy:2")) {
-            return new Gpt2Step(
+            return Gpt2Step.of(
                     TOY.layers(),
                     TOY.width(),
                     TOY.heads(),

@@ -67,10 +67,10 @@ public final class GpuModelBenchmark {
         int sequences = known ? Integer.parseInt(parts[1]) : 0;
         boolean bf16 = parts.length == 2;
         if (known && parts[0].equals("124m")) {
-            return new Gpt2Step(12, 768, 12, 1_024, 50_257, sequences, bf16);
+            return Gpt2Step.of(12, 768, 12, 1_024, 50_257, sequences, bf16);
         }
         if (known && parts[0].equals("355m")) {
-            return new Gpt2Step(24, 1_024, 16, 1_024, 50_257, sequences, bf16);
+            return Gpt2Step.of(24, 1_024, 16, 1_024, 50_257, sequences, bf16);
         }
         throw new IllegalArgumentException(
                 "gpu-model: expected rows such as 124m:16 or 355m:16:f32 (models 124m and 355m), got "

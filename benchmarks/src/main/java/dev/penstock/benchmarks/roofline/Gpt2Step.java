@@ -7,10 +7,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The kernels of a training step of GPT-2's shape: one stage on one GPU, one micro-batch, products
- * by cuBLAS, attention's heads of up to 64 columns. Letters below: n rows, d width, V vocabulary.
+ * The kernels of a training step of GPT-2's shape: one stage on one GPU, products by cuBLAS,
+ * attention's heads of 64 columns. There is no such model of the Llama family.
  *
- * @param sequences of the step
+ * @param sequences of a micro-batch
+ * @param block tokens of device.reduction-block
+ * @param logitsBytes for logits that exist at the same time
  */
 public record Gpt2Step(
         int layers,
@@ -19,14 +21,19 @@ public record Gpt2Step(
         int context,
         int vocabulary,
         int sequences,
+        int microBatches,
+        int block,
+        long logitsBytes,
         boolean bf16) {
     private static final int FLOAT = 4;
     private static final int HALF = 2;
 
-    /** Of device.reduction-block. */
-    private static final int GRID = 128;
+    /** Of what kernels read about each tensor that they take together. */
+    private static final int WATCHED_BYTES = 32;
 
-    private static final long LOGITS_BYTES = 512L << 20;
+    private static final int SQUARED_BYTES = 24;
+    private static final int UPDATED_BYTES = 64;
+    private static final int RUN_ELEMENTS = 16_384;
 
     /** Where a side of this length is no multiple of 8, a product is done in two parts. */
     private static final int LONG_SIDE = 1_024;
@@ -34,40 +41,79 @@ public record Gpt2Step(
     private static final int TOGETHER_COLUMNS = 1_024;
     private static final int TOGETHER_BLOCKS = 64;
 
+    /** A step of one micro-batch with the settings that a run has by default. */
+    public static Gpt2Step of(
+            int layers,
+            int width,
+            int heads,
+            int context,
+            int vocabulary,
+            int sequences,
+            boolean bf16) {
+        return new Gpt2Step(
+                layers, width, heads, context, vocabulary, sequences, 1, 128, 512L << 20, bf16);
+    }
+
     /** Returns the work of each kernel, the work of a name together. */
     public List<Work> works() {
         List<Work> all = new ArrayList<>();
-        embedding(all);
-        for (int layer = 0; layer < layers; layer++) {
-            attentionForward(all);
-            mlpForward(all);
+        for (int microBatch = 0; microBatch < microBatches; microBatch++) {
+            forward(all);
+            backward(all);
         }
-        norm(all);
-        head(all);
-        normBackward(all);
-        for (int layer = 0; layer < layers; layer++) {
-            mlpBackward(all);
-            attentionBackward(all);
-        }
-        embeddingBackward(all);
         update(all);
         Map<String, Work> byName = new LinkedHashMap<>();
         all.forEach(each -> byName.merge(each.kernel() + each.kind(), each, Work::plus));
         return List.copyOf(byName.values());
     }
 
-    /** Weights and biases, the table of tokens once. */
-    public double parameters() {
-        double ofLayer = 12.0 * width * width + 13.0 * width;
-        return layers * ofLayer + 2.0 * width + (double) (vocabulary + context) * width;
+    private void forward(List<Work> to) {
+        embedding(to);
+        for (int layer = 0; layer < layers; layer++) {
+            attentionForward(to);
+            mlpForward(to);
+        }
+        norm(to);
     }
 
+    private void backward(List<Work> to) {
+        head(to);
+        normBackward(to);
+        for (int layer = 0; layer < layers; layer++) {
+            mlpBackward(to);
+            attentionBackward(to);
+            to.add(Work.elements("findNonFinite", 1, floats(width), 0));
+        }
+        embeddingBackward(to);
+        // biases of the four products of a layer and of all norms
+        double watched = 6.0 * layers + 1;
+        double columns = (11.0 * layers + 1) * width;
+        double read = WATCHED_BYTES * watched + FLOAT * columns;
+        to.add(Work.elements("findNonFiniteOfAll", 1, read, 0));
+    }
+
+    /** Elements of each weight and bias, the table of tokens once. */
+    private List<Double> tensors() {
+        double d = width;
+        List<Double> all = new ArrayList<>(List.of(vocabulary * d, context * d, d, d));
+        for (int layer = 0; layer < layers; layer++) {
+            all.addAll(List.of(d, d, 3 * d * d, 3 * d, d * d, d));
+            all.addAll(List.of(d, d, 4 * d * d, 4 * d, 4 * d * d, d));
+        }
+        return all;
+    }
+
+    /** Rows of a micro-batch. */
     private double rows() {
         return (double) sequences * context;
     }
 
+    private int blocksOfSequence() {
+        return Math.ceilDiv(context, block);
+    }
+
     private double blocks() {
-        return sequences * Math.ceil((double) context / GRID);
+        return (double) sequences * blocksOfSequence();
     }
 
     /** Bytes of a tensor of F32 of all rows. */
@@ -84,7 +130,7 @@ public record Gpt2Step(
         return bf16 ? halves(columns) : floats(columns);
     }
 
-    /** How many different tokens are likely to be among those of a step, if each is as likely. */
+    /** How many different tokens a micro-batch is likely to have, if each is as likely. */
     private double distinctTokens() {
         return vocabulary * (1 - Math.pow(1 - 1.0 / vocabulary, rows()));
     }
@@ -186,20 +232,33 @@ public record Gpt2Step(
         addBiasAndResidual(to);
     }
 
-    /** Chunk by chunk of rows: logits, losses with their gradients, and both gradients. */
+    /** The rows of each chunk that has its logits at the same time: whole sequences if they fit. */
+    private List<Integer> chunks() {
+        int all = sequences * context;
+        int fitting = (int) (logitsBytes / FLOAT / vocabulary / block * block);
+        int most = Math.max(block, Math.min(all, fitting));
+        boolean whole = context <= most || blocksOfSequence() == 1;
+        int of = whole ? Math.max(1, most / context) * context : most;
+        List<Integer> chunks = new ArrayList<>();
+        for (int cut = whole ? 1 : sequences; cut > 0; cut--) {
+            int left = whole ? all : context;
+            for (; left > 0; left -= of) {
+                chunks.add(Math.min(left, of));
+            }
+        }
+        return chunks;
+    }
+
+    /** Chunk by chunk: logits, losses with their gradients, and both gradients. */
     private void head(List<Work> to) {
-        int all = (int) rows();
-        int fitting = (int) (LOGITS_BYTES / FLOAT / vocabulary / GRID * GRID);
-        int most = Math.max(GRID, Math.min(all, fitting));
-        for (int first = 0; first < all; first += most) {
-            int rows = Math.min(most, all - first);
-            boolean odd = bf16 && vocabulary >= LONG_SIDE && vocabulary % 8 != 0;
-            int rest = odd ? vocabulary % 8 : 0;
-            int even = vocabulary - rest;
+        int rest = bf16 && vocabulary >= LONG_SIDE ? vocabulary % 8 : 0;
+        int even = vocabulary - rest;
+        List<Integer> chunks = chunks();
+        for (int rows : chunks) {
             to.add(ofHead(product(rows, even, width, false)));
             to.add(ofHead(product(rows, width, even, false)));
             to.add(ofHead(product(even, width, rows, true)));
-            if (odd) {
+            if (rest > 0) {
                 to.add(ofHead(product(rows, width, rest, true)));
                 double left = HALF * ((double) rows * width + (double) rest * width);
                 double column = FLOAT * (double) rows * rest;
@@ -210,16 +269,12 @@ public record Gpt2Step(
             }
         }
         double logits = floats(vocabulary);
-        int runs = sequences;
+        int runs = Math.max(sequences, chunks.size());
         double targets = floats(1);
         if (bf16) {
-            double gradients = halves(vocabulary);
-            to.add(
-                    Work.elements(
-                            "crossEntropyOfRowsRounded",
-                            runs,
-                            logits + targets,
-                            gradients + floats(1)));
+            double read = logits + targets;
+            double written = halves(vocabulary) + floats(1);
+            to.add(Work.elements("crossEntropyOfRowsRounded", runs, read, written));
         } else {
             double parts = 3 * floats(1);
             to.add(Work.elements("softmaxPart", runs, logits + targets, logits + parts));
@@ -323,14 +378,18 @@ public record Gpt2Step(
         double table = (double) FLOAT * vocabulary * width;
         to.add(Work.elements("add", 1, 2 * table, table));
         to.add(Work.elements("zero", 1, 0, table));
-        double parameters = FLOAT * parameters();
-        double tensors = 12.0 * layers + 4;
-        to.add(Work.elements("copyWords", 1, 24 * tensors, 24 * tensors));
-        double runs = 8 * Math.ceil(parameters() / 16_384);
-        to.add(Work.elements("squaresOfRuns", 1, parameters, runs));
-        to.add(Work.elements("sumsOfRuns", 1, runs, 8 * tensors));
+        List<Double> tensors = tensors();
+        double elements = tensors.stream().mapToDouble(each -> each).sum();
+        double parameters = FLOAT * elements;
+        double squared = (double) SQUARED_BYTES * tensors.size();
+        to.add(Work.elements("copyWords", 1, squared, squared));
+        double sums =
+                8 * tensors.stream().mapToDouble(each -> Math.ceil(each / RUN_ELEMENTS)).sum();
+        to.add(Work.elements("squaresOfRuns", 1, parameters + squared, sums));
+        to.add(Work.elements("sumsOfRuns", 1, sums + squared, 8.0 * tensors.size()));
         double matrices = 12.0 * layers * width * width + (double) vocabulary * width;
         double rounded = bf16 ? HALF * matrices : 0;
-        to.add(Work.elements("adamWOfRuns", 1, 4 * parameters, 4 * parameters + rounded));
+        double updated = (double) UPDATED_BYTES * tensors.size();
+        to.add(Work.elements("adamWOfRuns", 1, 4 * parameters + updated, 4 * parameters + rounded));
     }
 }

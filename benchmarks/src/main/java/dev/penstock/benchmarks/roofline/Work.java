@@ -29,7 +29,7 @@ public record Work(
         return read + written;
     }
 
-    Work plus(Work other) {
+    public Work plus(Work other) {
         return new Work(
                 kernel,
                 kind,

@@ -100,16 +100,24 @@ public final class EmulatedGpus {
 
     /** How often drivers gave emulated GPUs something to do; a graph counts once. */
     public static long launches() {
+        return ask("penstockEmulatorLaunches");
+    }
+
+    /** How often the program waited for emulated GPUs. */
+    public static long waits() {
+        return ask("penstockEmulatorWaits");
+    }
+
+    private static long ask(String function) {
         try {
             return (long)
                     Linker.nativeLinker()
                             .downcallHandle(
-                                    SymbolLookup.loaderLookup()
-                                            .findOrThrow("penstockEmulatorLaunches"),
+                                    SymbolLookup.loaderLookup().findOrThrow(function),
                                     FunctionDescriptor.of(ValueLayout.JAVA_LONG))
                             .invoke();
         } catch (Throwable e) {
-            throw new IllegalStateException("counting launches in the emulator", e);
+            throw new IllegalStateException("asking the emulator: " + function, e);
         }
     }
 

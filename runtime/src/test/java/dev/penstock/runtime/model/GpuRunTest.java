@@ -23,6 +23,7 @@ import dev.penstock.runtime.model.shape.StagePartition;
 import dev.penstock.runtime.model.stage.KernelRehearsal;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -216,6 +217,46 @@ class GpuRunTest {
 
         assertThat(outcome).isEqualTo(expected);
         assertThat(other - one).isLessThan((one - start) * 7 / 10);
+    }
+
+    /**
+     * From the second step on: the first one finds out how much scratch it needs. At the end of a
+     * step a stage waits for the norms of its gradients, and the last one for the losses as well.
+     */
+    @ParameterizedTest
+    @CsvSource({"CUBLAS, BF16_KEPT", "KERNELS, FLOAT32"})
+    void theHostWaitsOnceAnOp(Gemm gemm, Precision precision) {
+        EmulatedGpus.requireEmulated();
+        BatchShape batch = TinyRuns.batch(List.of(8, 8));
+        try (PipelineDriver pipeline =
+                new PipelineDriver(
+                        Devices.open(GPU.withGemm(gemm)),
+                        TinyRuns.settings(TinyRuns.TIED, 2, batch, precision),
+                        Orders.oneForwardOneBackward(2, 3, 2),
+                        TinyRuns.tokens(TinyRuns.TIED.vocabulary()),
+                        TinyRuns.roughWeights())) {
+            pipeline.train(1);
+            Map<String, Long> waits = new LinkedHashMap<>();
+            long[] before = {EmulatedGpus.waits()};
+            pipeline.afterEach(
+                    what -> {
+                        long now = EmulatedGpus.waits();
+                        waits.put(what + ", the " + waits.size() + "th", now - before[0]);
+                        before[0] = now;
+                    });
+
+            pipeline.compute(2);
+            pipeline.update(2, 1);
+            pipeline.evaluate(1);
+
+            int ops = 3 * 2 * 2 * 3;
+            assertThat(waits).hasSize(ops + 2 * 5);
+            waits.forEach(
+                    (what, count) ->
+                            assertThat(count)
+                                    .as("waits of %s", what)
+                                    .isLessThanOrEqualTo(what.startsWith("end of") ? 2 : 1));
+        }
     }
 
     private static Map<String, Object> run(

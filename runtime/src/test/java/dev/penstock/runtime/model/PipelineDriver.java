@@ -42,6 +42,7 @@ import java.util.OptionalDouble;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -63,6 +64,7 @@ public final class PipelineDriver implements AutoCloseable {
     private final Map<WorkUnit, Tensor> inputs = new HashMap<>();
     private final Map<WorkUnit, Tensor> outputGradients = new HashMap<>();
     private BiConsumer<Long, Double> beforeUpdate = (_, _) -> {};
+    private Consumer<String> afterEach = _ -> {};
     private double clipNorm;
     private double lossScale = 1;
     private double gradientNorm;
@@ -207,6 +209,11 @@ public final class PipelineDriver implements AutoCloseable {
         beforeUpdate = listener;
     }
 
+    /** Tells what was done: an op, and what each stage does before and after them. */
+    void afterEach(Consumer<String> listener) {
+        afterEach = listener;
+    }
+
     /** Runs a training step; its loss, which of several shards the first alone reports. */
     public double train(long step) {
         List<StepResult> results = compute(step);
@@ -227,28 +234,47 @@ public final class PipelineDriver implements AutoCloseable {
 
     /** A training step as far as its gradients. */
     List<StepResult> compute(long step) {
-        stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
+        begin(StepKind.TRAIN, step);
         run(order.programs());
         stages.forEach(stage -> finishSum(stage.stage()));
         sumSharedGradients();
-        return stages.stream().map(GptStage::finishStep).toList();
+        return finish();
+    }
+
+    private void begin(StepKind kind, long step) {
+        for (GptStage stage : stages) {
+            stage.beginStep(kind, step);
+            afterEach.accept("begin of stage " + stage.stage());
+        }
+    }
+
+    private List<StepResult> finish() {
+        List<StepResult> results = new ArrayList<>();
+        for (GptStage stage : stages) {
+            results.add(stage.finishStep());
+            afterEach.accept("end of stage " + stage.stage());
+        }
+        return results;
     }
 
     /** The rest of a training step. */
     void update(long step, double clip) {
-        stages.forEach(stage -> stage.update(step, clip));
+        for (GptStage stage : stages) {
+            stage.update(step, clip);
+            afterEach.accept("update of stage " + stage.stage());
+        }
     }
 
     /** Runs a forward pass over held-out data; its loss. */
     public double evaluate(long index) {
-        stages.forEach(stage -> stage.beginStep(StepKind.EVALUATE, index));
+        begin(StepKind.EVALUATE, index);
         run(evaluation.programs());
-        return loss(stages.stream().map(GptStage::finishStep).toList());
+        return loss(finish());
     }
 
     /** Begins a training step and leaves it after this many ops of every stage. */
     void abandon(long step, int ops) {
-        stages.forEach(stage -> stage.beginStep(StepKind.TRAIN, step));
+        begin(StepKind.TRAIN, step);
         run(
                 order.programs().stream()
                         .map(p -> new RankProgram(p.rank(), p.ops().subList(0, ops)))
@@ -295,6 +321,7 @@ public final class PipelineDriver implements AutoCloseable {
             for (int rank = 0; rank < next.length; rank++) {
                 while (next[rank] < programs.get(rank).ops().size()
                         && runIfReady(programs.get(rank).ops().get(next[rank]))) {
+                    afterEach.accept(programs.get(rank).ops().get(next[rank]).toString());
                     next[rank]++;
                     moved = true;
                 }

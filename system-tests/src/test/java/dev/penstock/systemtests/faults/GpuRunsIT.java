@@ -28,6 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("gpu")
 class GpuRunsIT {
     private static final Duration LIMIT = Duration.ofSeconds(120);
+    private static final String ONLY_GPU = "device.kind=\"cuda:0\"";
 
     @TempDir Path folder;
 
@@ -86,6 +87,45 @@ class GpuRunsIT {
                 .contains("from device to device")
                 .doesNotContain("through the host");
         assertThat(log(apart)).contains("through the host: their devices do not see");
+    }
+
+    /** Two stages of two shards or of two replicas, each rank on its own GPU, and all on one. */
+    @ParameterizedTest
+    @ValueSource(strings = {"parallel.tensor=2", "parallel={data=2,zero.stage=1}"})
+    void aGridOnFourGpusHasTheLossesThatItHasOnOne(String division) throws IOException {
+        EmulatedGpus.requireEmulated();
+
+        Trained four = few("four", "pipeline.stages=2", division).complete();
+        Trained one = few("one", "pipeline.stages=2", division, ONLY_GPU).complete();
+
+        assertThat(opened(four)).contains("cuda:0", "cuda:1", "cuda:2", "cuda:3");
+        assertThat(opened(one)).contains("cuda:0").doesNotContain("cuda:1");
+        assertThat(four.lossBits()).hasSize(3).isEqualTo(one.lossBits());
+    }
+
+    /**
+     * A step waits once for each computation, for each update, and at its end for the norms of both
+     * stages and the losses of one; and at most once for each tensor that crosses: activations,
+     * their gradients, and the gradient of the table that both stages have.
+     */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aStepWaitsForItsGpusOnceAnOpAndOnceATensorThatCrosses(boolean copies) {
+        EmulatedGpus.requireEmulated();
+        long begin = EmulatedGpus.waits();
+        few("three", "data-plane.device-copies=" + copies).complete();
+        long three = EmulatedGpus.waits();
+        few("five", "data-plane.device-copies=" + copies).set("run.steps=5").complete();
+        long five = EmulatedGpus.waits();
+
+        int microBatches = 4;
+        int ofStep = 4 * microBatches + 2 + 3 + 2 * microBatches + 2;
+        assertThat((five - three) - (three - begin)).isPositive().isLessThanOrEqualTo(2L * ofStep);
+    }
+
+    /** Which devices the ranks opened. */
+    private static String opened(Trained trained) throws IOException {
+        return Files.readString(new RunDirectory(trained.directory()).events());
     }
 
     private Training few(String name, String... settings) {
