@@ -130,7 +130,7 @@ class GpuKitTest {
         fault("GpuLoad", "hangs");
         Process kit = start("load", "124m");
         BufferedReader said = kit.inputReader();
-        while (!said.readLine().equals("GpuLoad hangs")) {
+        while (!"GpuLoad hangs".equals(said.readLine())) {
             assertThat(kit.isAlive()).isTrue();
         }
 
