@@ -12,8 +12,8 @@ namespace emulator {
 
 struct Node {
     std::function<void()> work;
-    // whether it is a kernel's start, which settings may want to fail
-    bool isLaunch;
+    // a kernel's start is what settings may want to fail
+    Kind kind;
 };
 
 // A capture under way. Nodes stand in the order of the calls, which no dependency contradicts.

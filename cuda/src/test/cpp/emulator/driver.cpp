@@ -26,6 +26,9 @@ static thread_local Context* bound = nullptr;
         return bound->failed;          \
     }
 
+// What is wrong at this call, which gives something back all the same.
+static int wrong() { return bound ? bound->countCall() : SUCCESS; }
+
 #define REQUIRE_DEVICE_MEMORY(address, bytes)                 \
     if (!Memory::ofAll().contains(address, bytes)) {          \
         return INVALID_VALUE;                                 \
@@ -54,18 +57,18 @@ static std::string lastFailure(const std::string* now = nullptr) {
 static std::atomic<long> launches{0}, waits{0};
 
 static int start(Stream* stream, const Node& node) {
-    if (node.isLaunch) {
+    if (node.kind == Kind::KERNEL) {
         int due = bound->countLaunch();
         if (due == DEVICE_UNAVAILABLE) {
             return due;
         }
     }
-    stream->submit(node.work);
+    stream->submit(node.work, node.kind);
     return SUCCESS;
 }
 
 // Gives work to a stream: to be done in its turn, or recorded if the stream is captured.
-static int give(Stream* stream, std::function<void()> work, bool isLaunch = false) {
+static int give(Stream* stream, std::function<void()> work, Kind kind = Kind::OTHER) {
     if (!stream) {
         return refuseWhileCapturing(bound) ? STREAM_CAPTURE_IMPLICIT : INVALID_HANDLE;  // there is no legacy stream here
     }
@@ -73,12 +76,12 @@ static int give(Stream* stream, std::function<void()> work, bool isLaunch = fals
         if (capture->invalid) {
             return STREAM_CAPTURE_INVALIDATED;
         }
-        capture->nodes.push_back({std::move(work), isLaunch});
+        capture->nodes.push_back({std::move(work), kind});
         capture->done[stream]++;
         return SUCCESS;
     }
     launches++;
-    return start(stream, {std::move(work), isLaunch});
+    return start(stream, {std::move(work), kind});
 }
 
 static std::mutex primaryLock;
@@ -150,9 +153,15 @@ DRIVER cuDevicePrimaryCtxRetain(Context** context, int device) {
     if (!primary) {
         primary = std::make_unique<Context>(device);
     }
+    if (primary->countCall() == DEVICE_UNAVAILABLE) {
+        if (retained[device] == 0) {
+            primary->failed = SUCCESS;  // for the next one
+        }
+        return DEVICE_UNAVAILABLE;
+    }
     retained[device]++;
     *context = primary.get();
-    return primary->failed == DEVICE_UNAVAILABLE ? DEVICE_UNAVAILABLE : SUCCESS;
+    return SUCCESS;
 }
 
 // The last release ends the context; a failed kernel is forgotten with it.
@@ -161,13 +170,14 @@ DRIVER cuDevicePrimaryCtxRelease_v2(int device) {
     if (retained[device] < 1) {
         return INVALID_CONTEXT;
     }
+    Context& primary = *primaryContexts()[device];
+    int status = primary.countCall();
     if (--retained[device] == 0) {
-        Context& primary = *primaryContexts()[device];
         primary.synchronize();
         primary.failed = SUCCESS;
         primary.forgetPeers();
     }
-    return SUCCESS;
+    return status;
 }
 
 DRIVER cuCtxSetCurrent(Context* context) {
@@ -209,10 +219,12 @@ DRIVER cuMemFree_v2(uint64_t address) {
     if (!bound) {
         return INVALID_CONTEXT;
     }
+    int status = wrong();
     REQUIRE_NO_CAPTURE
     Memory::ofAll().spoil(address);
     bound->synchronize();
-    return Memory::ofAll().free(address);
+    int freed = Memory::ofAll().free(address);
+    return status ? status : freed;
 }
 
 DRIVER cuMemHostAlloc(void** address, size_t bytes, unsigned) {
@@ -222,7 +234,10 @@ DRIVER cuMemHostAlloc(void** address, size_t bytes, unsigned) {
     return *address ? SUCCESS : OUT_OF_MEMORY;
 }
 
-DRIVER cuMemFreeHost(void* address) { return Memory::ofAll().unpin(address) ? SUCCESS : INVALID_VALUE; }
+DRIVER cuMemFreeHost(void* address) {
+    int status = wrong();
+    return !Memory::ofAll().unpin(address) ? INVALID_VALUE : status;
+}
 
 DRIVER cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value, size_t width, size_t height, Stream* stream) {
     REQUIRE_CONTEXT
@@ -265,7 +280,7 @@ static int copy(void* to, const void* from, size_t bytes, const void* host, Stre
         if (isLost) {
             context->failed = DEVICE_UNAVAILABLE;
         }
-    });
+    }, Kind::COPY);
     if (isWaitedFor && given == SUCCESS) {
         waits++;
         stream->synchronize();
@@ -351,9 +366,10 @@ DRIVER cuStreamDestroy_v2(Stream* stream) {
     if (!bound) {
         return INVALID_CONTEXT;
     }
+    int status = wrong();
     bound->remove(stream);
     delete stream;
-    return SUCCESS;
+    return status;
 }
 
 DRIVER cuStreamSynchronize(Stream* stream) {
@@ -376,12 +392,12 @@ DRIVER cuStreamQuery(Stream* stream) {
 
 DRIVER cuStreamWaitEvent(Stream* stream, CapturableEvent* event, unsigned) {
     REQUIRE_CONTEXT
-    uint64_t record = event->lastRecord();
+    Event::Place place = event->place();
     int status;
-    if (waitInCapture(stream, event->inCapture, record > 0, status)) {
+    if (waitInCapture(stream, event->inCapture, place.record > 0, status)) {
         return status;
     }
-    stream->submit([awaited = event->shared_from_this(), record] { awaited->await(record); });
+    stream->submit([awaited = event->shared_from_this(), place] { awaited->await(place); });
     return SUCCESS;
 }
 
@@ -400,7 +416,7 @@ DRIVER cuEventCreate(CapturableEvent** event, unsigned) {
 
 DRIVER cuEventDestroy_v2(CapturableEvent* event) {
     auto last = std::move(event->ofProgram);
-    return SUCCESS;
+    return wrong();
 }
 
 DRIVER cuEventRecord(CapturableEvent* event, Stream* stream) {
@@ -420,7 +436,7 @@ DRIVER cuEventSynchronize(CapturableEvent* event) {
         return CAPTURED_EVENT;
     }
     waits++;
-    event->await(event->lastRecord());
+    event->await(event->place());
     return event->owner->failed;
 }
 
@@ -432,8 +448,7 @@ DRIVER cuEventQuery(CapturableEvent* event) {
     if (!event->inCapture.capture.expired()) {
         return CAPTURED_EVENT;
     }
-    std::lock_guard guard(event->lock);
-    return event->reached >= event->recorded ? SUCCESS : NOT_READY;
+    return event->isReached() ? SUCCESS : NOT_READY;
 }
 
 DRIVER cuEventElapsedTime(float* milliseconds, CapturableEvent* from, CapturableEvent* to) {
@@ -465,7 +480,7 @@ DRIVER cuModuleLoadDataEx(Module** module, const void* image, unsigned, int*, vo
 
 DRIVER cuModuleUnload(Module* module) {
     delete module;
-    return SUCCESS;
+    return wrong();
 }
 
 DRIVER cuModuleGetFunction(Function** function, Module* module, const char* name) {
@@ -479,6 +494,7 @@ DRIVER cuModuleGetFunction(Function** function, Module* module, const char* name
 }
 
 DRIVER cuFuncSetAttribute(Function* function, int attribute, int value) {
+    REQUIRE_CONTEXT
     if (attribute != 8 || value > 163 << 10) {
         return INVALID_VALUE;
     }
@@ -522,7 +538,7 @@ DRIVER cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsign
             context->failed = LAUNCH_FAILED;
         }
     };
-    return give(stream, work, true);
+    return give(stream, work, Kind::KERNEL);
 }
 
 // ---- graphs ------------------------------------------------------------------------------------------------------
@@ -533,8 +549,13 @@ DRIVER cuStreamBeginCapture_v2(Stream* stream, int mode) {
 }
 
 DRIVER cuStreamEndCapture(Stream* stream, Graph** graph) {
-    REQUIRE_CONTEXT
-    return endCapture(stream, graph);
+    int status = wrong();
+    int ended = endCapture(stream, graph);
+    if (status) {
+        delete *graph;
+        *graph = nullptr;
+    }
+    return status ? status : ended;
 }
 
 DRIVER cuGraphInstantiateWithFlags(ExecutableGraph** executable, Graph* graph, unsigned long long flags) {
@@ -564,13 +585,13 @@ DRIVER cuGraphLaunch(ExecutableGraph* executable, Stream* stream) {
 
 DRIVER cuGraphDestroy(Graph* graph) {
     delete graph;
-    return SUCCESS;
+    return wrong();
 }
 
 // What runs goes on.
 DRIVER cuGraphExecDestroy(ExecutableGraph* executable) {
     delete executable;
-    return SUCCESS;
+    return wrong();
 }
 
 // ---- tests ---------------------------------------------------------------------------------------------------------
@@ -587,6 +608,9 @@ static long tell(const std::string& text, char* to, long bytes) {
     snprintf(to, bytes, "%s", text.c_str());
     return static_cast<long>(text.size());
 }
+
+// The calls that LOSE_AT_CALL counts, of all devices.
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorCalls() { return Context::calls; }
 
 // How often the program waited for a device.
 extern "C" __attribute__((visibility("default"))) long penstockEmulatorWaits() { return waits; }
@@ -616,7 +640,7 @@ FOR_LIBRARIES int penstockEmulatorLaunch(void* stream, std::function<void()> wor
             work();
         }
     };
-    return give(static_cast<Stream*>(stream), guarded, true);
+    return give(static_cast<Stream*>(stream), guarded, Kind::KERNEL);
 }
 
 FOR_LIBRARIES void penstockEmulatorCount(const char* name, long read, long written, double operations) {

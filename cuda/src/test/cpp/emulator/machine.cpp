@@ -12,6 +12,7 @@
 namespace emulator {
 
 std::atomic<long> Counted::live{0};
+std::atomic<long> Context::calls{0};
 
 // ---- streams, events, contexts --------------------------------------------------------------------------------
 
@@ -26,21 +27,47 @@ Stream::~Stream() {
     worker.join();
 }
 
-void Stream::submit(std::function<void()> work) {
+uint64_t Stream::submit(std::function<void()> work, Kind kind) {
+    std::string early = setting("STREAMS", "");
+    uint64_t piece;
+    {
+        std::lock_guard guard(lock);
+        queue.push_back(std::move(work));
+        piece = ++submitted;
+    }
+    if (early.empty()) {
+        demand(piece);
+    } else if ((early == "copies" && kind == Kind::COPY) || (early == "kernels" && kind == Kind::KERNEL)) {
+        complete(piece);
+    }
+    return piece;
+}
+
+void Stream::demand(uint64_t piece) {
     std::lock_guard guard(lock);
-    queue.push_back(std::move(work));
-    submitted++;
+    demanded = std::max(demanded, piece);
     changed.notify_all();
 }
 
-void Stream::synchronize() {
+void Stream::complete(uint64_t piece) {
+    demand(piece);
     std::unique_lock guard(lock);
-    uint64_t all = submitted;
-    changed.wait(guard, [&] { return completed >= all; });
+    changed.wait(guard, [&] { return completed >= piece; });
+}
+
+void Stream::synchronize() {
+    uint64_t all;
+    {
+        std::lock_guard guard(lock);
+        all = submitted;
+    }
+    complete(all);
 }
 
 bool Stream::idle() {
     std::lock_guard guard(lock);
+    demanded = submitted;
+    changed.notify_all();
     return completed == submitted;
 }
 
@@ -49,7 +76,7 @@ void Stream::loop() {
         std::function<void()> work;
         {
             std::unique_lock guard(lock);
-            changed.wait(guard, [&] { return ending || !queue.empty(); });
+            changed.wait(guard, [&] { return ending || completed < demanded; });
             if (queue.empty()) {
                 return;
             }
@@ -65,27 +92,38 @@ void Stream::loop() {
 }
 
 void Event::record(Stream& stream) {
-    uint64_t mine;
-    {
-        std::lock_guard guard(lock);
-        mine = ++recorded;
-    }
-    stream.submit([event = shared_from_this(), mine] {
+    std::lock_guard guard(lock);
+    uint64_t mine = last.record + 1;
+    uint64_t piece = stream.submit([event = shared_from_this(), mine] {
         std::lock_guard guard(event->lock);
         event->reached = mine;
         event->at = std::chrono::steady_clock::now();
         event->changed.notify_all();
     });
+    last = {mine, &stream, piece};
 }
 
-void Event::await(uint64_t record) {
+// A stream that has not come to the event yet is still there.
+bool Event::isReached(const Place& place) {
+    if (reached < place.record) {
+        place.stream->demand(place.piece);
+    }
+    return reached >= place.record;
+}
+
+void Event::await(const Place& place) {
     std::unique_lock guard(lock);
-    changed.wait(guard, [&] { return reached >= record; });
+    changed.wait(guard, [&] { return isReached(place); });
 }
 
-uint64_t Event::lastRecord() {
+bool Event::isReached() {
     std::lock_guard guard(lock);
-    return recorded;
+    return isReached(last);
+}
+
+Event::Place Event::place() {
+    std::lock_guard guard(lock);
+    return last;
 }
 
 void Context::add(Stream* stream) {
@@ -120,6 +158,7 @@ int Context::countLaunch() {
 }
 
 int Context::countCall() {
+    calls++;
     std::lock_guard guard(lock);
     if (isDue("LOSE_AT_CALL", towardsLostCall, lostCallSetting)) {
         failed = DEVICE_UNAVAILABLE;

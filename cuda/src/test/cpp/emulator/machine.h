@@ -63,7 +63,9 @@ struct Counted {
     Counted& operator=(const Counted&) = delete;
 };
 
-// Runs work in the order in which it was given, on a thread of its own.
+enum class Kind { KERNEL, COPY, OTHER };
+
+// Runs work in the order in which it was given, on a thread of its own; when, STREAMS says.
 class Stream : Counted {
   public:
     explicit Stream(Context* owner);
@@ -71,18 +73,23 @@ class Stream : Counted {
 
     Context* const owner;
 
-    void submit(std::function<void()> work);
+    // Which piece of work of this stream it is.
+    uint64_t submit(std::function<void()> work, Kind kind = Kind::OTHER);
+    // Lets it do everything up to this piece.
+    void demand(uint64_t piece);
     // Waits for everything given so far.
     void synchronize();
     bool idle();
 
   private:
     void loop();
+    void complete(uint64_t piece);
 
     std::mutex lock;
     std::condition_variable changed;
     std::deque<std::function<void()>> queue;
     uint64_t submitted = 0;
+    uint64_t demanded = 0;
     uint64_t completed = 0;
     bool ending = false;
     std::thread worker;
@@ -92,6 +99,9 @@ class Stream : Counted {
 class Context {
   public:
     explicit Context(int device) : device(device) {}
+
+    // Of all contexts.
+    static std::atomic<long> calls;
 
     const int device;
     std::atomic<int> failed{SUCCESS};
@@ -137,13 +147,25 @@ struct Event : Counted, std::enable_shared_from_this<Event> {
     std::shared_ptr<Event> ofProgram;
     std::mutex lock;
     std::condition_variable changed;
-    uint64_t recorded = 0;
     uint64_t reached = 0;
     std::chrono::steady_clock::time_point at;
 
+    // Where an event stands in a stream.
+    struct Place {
+        uint64_t record = 0;
+        Stream* stream = nullptr;
+        uint64_t piece = 0;
+    };
+
     void record(Stream& stream);
-    void await(uint64_t record);
-    uint64_t lastRecord();
+    void await(const Place& place);
+    bool isReached();
+    Place place();
+
+  private:
+    bool isReached(const Place& place);
+
+    Place last;
 };
 
 struct Function {

@@ -18,6 +18,10 @@ public final class GpuAgainstCpu {
     private GpuAgainstCpu() {}
 
     public static void main(String[] arguments) {
+        GpuKitPart.run("compare", GpuAgainstCpu::compare);
+    }
+
+    private static void compare() {
         List<Double> cpu = losses("cpu");
         List<Double> gpu = losses("\"cuda:0\"");
         double furthest = 0;

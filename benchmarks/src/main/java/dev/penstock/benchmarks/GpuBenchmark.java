@@ -120,14 +120,18 @@ public final class GpuBenchmark {
     public static void main(String[] arguments) {
         switch (Devices.probeGpus()) {
             case Gpus.None(String reason) -> {
-                System.err.println("cannot run the benchmark: " + reason);
+                System.err.println("cannot measure: " + reason);
                 System.exit(2);
             }
             case Gpus.Found(var gpus) -> {
                 var benchmark = new GpuBenchmark(System.out, Arrays.asList(arguments));
-                if (!benchmark.run(gpus.getFirst())) {
-                    System.exit(1);
-                }
+                GpuKitPart.run(
+                        "measure",
+                        () -> {
+                            if (!benchmark.run(gpus.getFirst())) {
+                                System.exit(1);
+                            }
+                        });
             }
         }
     }
@@ -251,10 +255,10 @@ public final class GpuBenchmark {
                         found.peakBytes() / (double) (1L << 30));
                 return Optional.of(found);
             } catch (ConfigException | DeviceException | IllegalStateException e) {
-                reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+                reason = GpuKitPart.firstLine(e);
             }
         }
-        print("%-10s does not run: %s%n", row.name(), reason);
+        print("cannot run %s: %s%n", row.name(), reason);
         return Optional.empty();
     }
 

@@ -32,16 +32,16 @@ public final class GpuBreakdown {
 
     private GpuBreakdown() {}
 
-    public static void main(String[] arguments) throws IOException {
+    public static void main(String[] arguments) {
+        GpuKitPart.run("measure", () -> measure(arguments));
+    }
+
+    private static void measure(String[] arguments) throws IOException {
         String row = arguments.length == 0 ? "124m:16" : arguments[0];
         Gpus.Gpu gpu =
                 switch (Devices.probeGpus()) {
                     case Gpus.Found(var gpus) -> gpus.getFirst();
-                    case Gpus.None(String reason) -> {
-                        System.err.println("cannot measure: " + reason);
-                        System.exit(2);
-                        throw new IllegalStateException(reason);
-                    }
+                    case Gpus.None(String reason) -> throw new IllegalStateException(reason);
                 };
         Gpt2Step step = step(row);
         Card card =

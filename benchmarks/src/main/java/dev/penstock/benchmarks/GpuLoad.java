@@ -3,7 +3,6 @@ package dev.penstock.benchmarks;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
-import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.Tensor;
@@ -22,6 +21,10 @@ public final class GpuLoad {
     private GpuLoad() {}
 
     public static void main(String[] arguments) {
+        GpuKitPart.run("use the GPU", GpuLoad::load);
+    }
+
+    private static void load() {
         DeviceSettings gpu = DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(0);
         long start = System.nanoTime();
         try (Device device = Devices.open(gpu)) {
@@ -38,14 +41,12 @@ public final class GpuLoad {
             float[] sums = y.contents().toArray(ValueLayout.JAVA_FLOAT);
             for (int i = 0; i < ELEMENTS; i++) {
                 if (sums[i] != 2) {
-                    say("a kernel ran wrong: expected 1 + 1 = 2 at %d, got %s", i, sums[i]);
-                    System.exit(1);
+                    throw new IllegalStateException(
+                            "a kernel ran wrong: expected 1 + 1 = 2 at %d, got %s"
+                                    .formatted(i, sums[i]));
                 }
             }
             say("a kernel ran and its result came back after %.1f ms", 1e3 * seconds(start));
-        } catch (DeviceException e) {
-            say("the GPU cannot be used: %s", "" + e.getMessage());
-            System.exit(1);
         }
     }
 

@@ -175,6 +175,11 @@ public final class EmulatedGpus {
         }
     }
 
+    /** Whether tests take models' own sizes: not on CPUs, and not if asked for small ones. */
+    static boolean areWhole() {
+        return REAL && !"small".equals(System.getProperty("penstock.gpu.sizes"));
+    }
+
     /** Whether tests use the machine's own GPU. */
     static boolean areReal() {
         return REAL;
@@ -234,6 +239,11 @@ public final class EmulatedGpus {
     /** How often the program waited for emulated GPUs. */
     public static long waits() {
         return ask("penstockEmulatorWaits");
+    }
+
+    /** How many calls had to do with an emulated GPU: those that LOSE_AT_CALL counts. */
+    public static long calls() {
+        return ask("penstockEmulatorCalls");
     }
 
     private static long ask(String function) {

@@ -14,9 +14,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 @MethodSource("multipliers")
 class ModelProductsContractTest extends KernelContract {
     /** Emulated threads are slow: a real GPU takes the whole, and other odd numbers do here. */
-    private static final int VOCABULARY = EmulatedGpus.areReal() ? 50_257 : 9_601;
+    private static final int VOCABULARY = EmulatedGpus.areWhole() ? 50_257 : 9_601;
 
-    private static final int TABLE_WIDTH = EmulatedGpus.areReal() ? 768 : 12;
+    private static final int TABLE_WIDTH = EmulatedGpus.areWhole() ? 768 : 12;
 
     /**
      * Tensor cores cut where others round, each time they add 16 products to an F32 sum: always

@@ -12,7 +12,8 @@ import jcuda.driver.JCudaDriver;
  */
 final class Answers implements AutoCloseable {
     private final GpuContext gpu;
-    private final HostPointer pinned = new HostPointer();
+    private final Held held;
+    private final HostPointer pinned;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment words;
     private boolean closed;
@@ -22,12 +23,9 @@ final class Answers implements AutoCloseable {
      */
     Answers(GpuContext gpu, long bytes) {
         this.gpu = gpu;
+        held = new Held(gpu, "pinned memory");
         try {
-            gpu.bind();
-            JCudaDriver.cuMemHostAlloc(
-                    pinned,
-                    bytes,
-                    JCudaDriver.CU_MEMHOSTALLOC_PORTABLE | JCudaDriver.CU_MEMHOSTALLOC_DEVICEMAP);
+            pinned = held.pinned(bytes, JCudaDriver.CU_MEMHOSTALLOC_DEVICEMAP);
         } catch (CudaException e) {
             throw GpuFailure.of(
                     "taking %,d bytes of pinned memory for GPU %d".formatted(bytes, gpu.index()),
@@ -61,15 +59,6 @@ final class Answers implements AutoCloseable {
         }
         closed = true;
         arena.close();
-        try {
-            gpu.bind();
-            JCudaDriver.cuMemFreeHost(pinned);
-        } catch (CudaException e) {
-            System.getLogger(Answers.class.getName())
-                    .log(
-                            System.Logger.Level.WARNING,
-                            "freeing pinned memory of GPU " + gpu.index(),
-                            e);
-        }
+        held.close();
     }
 }

@@ -2,7 +2,6 @@ package dev.penstock.cuda.gpu;
 
 import jcuda.CudaException;
 import jcuda.driver.CUstream;
-import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
 
 /**
@@ -10,20 +9,19 @@ import jcuda.driver.JCudaDriver;
  * beside its kernels.
  */
 final class CopyStreams implements AutoCloseable {
-    private final GpuContext gpu;
-    private final CUstream toHost = new CUstream();
-    private final CUstream toDevice = new CUstream();
-    private final CUstream toPeers = new CUstream();
-    private boolean closed;
+    private final Held held;
+    private final CUstream toHost;
+    private final CUstream toDevice;
+    private final CUstream toPeers;
 
     CopyStreams(GpuContext gpu) {
-        this.gpu = gpu;
+        held = new Held(gpu, "streams for copies");
         try {
-            gpu.bind();
-            JCudaDriver.cuStreamCreate(toHost, CUstream_flags.CU_STREAM_NON_BLOCKING);
-            JCudaDriver.cuStreamCreate(toDevice, CUstream_flags.CU_STREAM_NON_BLOCKING);
-            JCudaDriver.cuStreamCreate(toPeers, CUstream_flags.CU_STREAM_NON_BLOCKING);
+            toHost = held.stream();
+            toDevice = held.stream();
+            toPeers = held.stream();
         } catch (CudaException e) {
+            held.close();
             throw GpuFailure.of("making streams for copies on GPU " + gpu.index(), e);
         }
     }
@@ -51,18 +49,6 @@ final class CopyStreams implements AutoCloseable {
     /** Idempotent. Never throws: a lost GPU closes too. */
     @Override
     public void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
-        try {
-            gpu.bind();
-            JCudaDriver.cuStreamDestroy(toHost);
-            JCudaDriver.cuStreamDestroy(toDevice);
-            JCudaDriver.cuStreamDestroy(toPeers);
-        } catch (CudaException e) {
-            System.getLogger(CopyStreams.class.getName())
-                    .log(System.Logger.Level.WARNING, "closing copies of GPU " + gpu.index(), e);
-        }
+        held.close();
     }
 }

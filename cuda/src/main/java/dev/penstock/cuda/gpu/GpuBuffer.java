@@ -6,15 +6,12 @@ import dev.penstock.cuda.memory.OwnedBuffer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
-import jcuda.CudaException;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.JCudaDriver;
 import org.jspecify.annotations.Nullable;
 
 /** A block of a GPU's memory, which the host does not see: bytes come and go by copies. */
 sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
-    private static final System.Logger LOG = System.getLogger(GpuBuffer.class.getName());
-
     final GpuContext gpu;
     private final String name;
     private final String scopePath;
@@ -156,16 +153,7 @@ sealed class GpuBuffer implements OwnedBuffer permits StagedBuffer {
     @Override
     public void free() {
         freed = true;
-        try {
-            gpu.finish();
-        } catch (DeviceException e) {
-            LOG.log(System.Logger.Level.DEBUG, "nothing uses it any more", e);
-        }
-        try {
-            gpu.bind();
-            JCudaDriver.cuMemFree(pointer);
-        } catch (CudaException e) {
-            LOG.log(System.Logger.Level.WARNING, "freeing '%s'".formatted(name), e);
-        }
+        gpu.finishAnyway();
+        gpu.giveBack("'%s'".formatted(name), () -> JCudaDriver.cuMemFree(pointer));
     }
 }

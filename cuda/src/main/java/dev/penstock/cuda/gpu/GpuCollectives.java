@@ -12,8 +12,6 @@ import java.util.UUID;
 import java.util.function.LongConsumer;
 import jcuda.CudaException;
 import jcuda.driver.CUevent;
-import jcuda.driver.CUevent_flags;
-import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
 import org.jspecify.annotations.Nullable;
 
@@ -29,8 +27,9 @@ final class GpuCollectives implements DeviceCollectives {
 
     private final GpuContext gpu;
     private final Nccl library;
-    private final StreamHandle stream = new StreamHandle();
-    private final CUevent kernelsDone = new CUevent();
+    private final Held held;
+    private final StreamHandle stream;
+    private final CUevent kernelsDone;
 
     /** Reached when each that is under way is done, the oldest first. */
     private final Deque<CUevent> underWay = new ArrayDeque<>();
@@ -43,11 +42,12 @@ final class GpuCollectives implements DeviceCollectives {
     GpuCollectives(GpuContext gpu, Nccl library) {
         this.gpu = gpu;
         this.library = library;
+        held = new Held(gpu, "what collectives need");
         try {
-            gpu.bind();
-            JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING);
-            JCudaDriver.cuEventCreate(kernelsDone, CUevent_flags.CU_EVENT_DISABLE_TIMING);
+            stream = held.stream();
+            kernelsDone = held.event();
         } catch (CudaException e) {
+            held.close();
             throw GpuFailure.of("making a stream for collectives on GPU " + gpu.index(), e);
         }
     }
@@ -133,7 +133,7 @@ final class GpuCollectives implements DeviceCollectives {
             JCudaDriver.cuEventRecord(kernelsDone, gpu.stream());
             JCudaDriver.cuStreamWaitEvent(stream, kernelsDone, 0);
             work.accept(stream.handle());
-            CUevent done = idle.isEmpty() ? newEvent() : idle.pop();
+            CUevent done = idle.isEmpty() ? held.event() : idle.pop();
             JCudaDriver.cuEventRecord(done, stream);
             underWay.add(done);
             return begun++;
@@ -143,12 +143,6 @@ final class GpuCollectives implements DeviceCollectives {
             gpu.requireWell("%s on GPU %d".formatted(what, gpu.index()));
             throw e;
         }
-    }
-
-    private static CUevent newEvent() {
-        CUevent event = new CUevent();
-        JCudaDriver.cuEventCreate(event, CUevent_flags.CU_EVENT_DISABLE_TIMING);
-        return event;
     }
 
     private NcclMember joined() {
@@ -192,20 +186,8 @@ final class GpuCollectives implements DeviceCollectives {
         if (left != null && !leave(left)) {
             return; // the library may still use the stream
         }
-        try {
-            gpu.bind();
-            JCudaDriver.cuStreamSynchronize(stream);
-        } catch (CudaException e) {
-            warn(e);
-        }
-        try {
-            JCudaDriver.cuStreamDestroy(stream);
-            JCudaDriver.cuEventDestroy(kernelsDone);
-            underWay.forEach(JCudaDriver::cuEventDestroy);
-            idle.forEach(JCudaDriver::cuEventDestroy);
-        } catch (CudaException e) {
-            warn(e);
-        }
+        gpu.giveBack("the stream of collectives", () -> JCudaDriver.cuStreamSynchronize(stream));
+        held.close();
     }
 
     /**
@@ -221,18 +203,11 @@ final class GpuCollectives implements DeviceCollectives {
                         .daemon()
                         .name("leaving NCCL on GPU " + gpu.index())
                         .start(
-                                () -> {
-                                    try {
-                                        gpu.bind();
-                                    } catch (CudaException e) {
-                                        warn(e);
-                                    }
-                                    if (isIdle) {
-                                        leaver.close();
-                                    } else {
-                                        leaver.abort(); // its stream would wait for the others
-                                    }
-                                });
+                                () ->
+                                        gpu.giveBack(
+                                                "a member of NCCL",
+                                                // its stream would wait for the others
+                                                isIdle ? leaver::close : leaver::abort));
         boolean ended = false;
         try {
             ended = leaving.join(LEAVING);
@@ -248,9 +223,5 @@ final class GpuCollectives implements DeviceCollectives {
                     LEAVING);
         }
         return ended;
-    }
-
-    private void warn(CudaException e) {
-        LOG.log(System.Logger.Level.WARNING, "leaving collectives of GPU " + gpu.index(), e);
     }
 }

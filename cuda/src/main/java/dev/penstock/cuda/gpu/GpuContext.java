@@ -1,6 +1,7 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceLostException;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 import java.util.Set;
@@ -22,6 +23,8 @@ import org.jspecify.annotations.Nullable;
  * may allocate, free and wait; kernels come from one thread at a time.
  */
 final class GpuContext implements AutoCloseable {
+    private static final System.Logger LOG = System.getLogger(GpuContext.class.getName());
+
     /** The answer to a question about work that goes on. */
     static final String NOT_READY = CUresult.stringFor(CUresult.CUDA_ERROR_NOT_READY);
 
@@ -50,10 +53,15 @@ final class GpuContext implements AutoCloseable {
         try {
             this.device = device(index);
             JCudaDriver.cuDevicePrimaryCtxRetain(context, device);
+        } catch (CudaException e) {
+            throw GpuFailure.of("opening GPU " + index, e);
+        }
+        try {
             bind();
             JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING);
         } catch (CudaException e) {
-            throw GpuFailure.of("opening GPU " + index, e);
+            giveBack("its context", () -> JCudaDriver.cuDevicePrimaryCtxRelease(device));
+            throw GpuFailure.of("making a stream on GPU " + index, e);
         }
     }
 
@@ -113,6 +121,30 @@ final class GpuContext implements AutoCloseable {
     /** Binds the context to the calling thread. */
     void bind() {
         JCudaDriver.cuCtxSetCurrent(context);
+    }
+
+    /**
+     * Gives something back to the driver; never throws. A lost GPU refuses to take it, which is no
+     * news by then.
+     */
+    void giveBack(String what, Runnable call) {
+        try {
+            bind();
+            call.run();
+        } catch (CudaException e) {
+            String doing = "giving %s back to GPU %d".formatted(what, index);
+            boolean lost = GpuFailure.of(doing, e) instanceof DeviceLostException;
+            LOG.log(lost ? System.Logger.Level.DEBUG : System.Logger.Level.WARNING, doing, e);
+        }
+    }
+
+    /** Waits, before something is given back, for what may use it; never throws. */
+    void finishAnyway() {
+        try {
+            finish();
+        } catch (DeviceException e) {
+            LOG.log(System.Logger.Level.DEBUG, "nothing runs any more", e);
+        }
     }
 
     /** From now on work that is asked for waits until somebody waits for it. */
@@ -200,14 +232,8 @@ final class GpuContext implements AutoCloseable {
                 return;
             }
             closed = true;
-            try {
-                bind();
-                JCudaDriver.cuStreamDestroy(stream);
-                JCudaDriver.cuDevicePrimaryCtxRelease(device);
-            } catch (CudaException e) {
-                System.getLogger(GpuContext.class.getName())
-                        .log(System.Logger.Level.WARNING, "closing GPU " + index, e);
-            }
+            giveBack("its stream", () -> JCudaDriver.cuStreamDestroy(stream));
+            giveBack("its context", () -> JCudaDriver.cuDevicePrimaryCtxRelease(device));
         }
     }
 }

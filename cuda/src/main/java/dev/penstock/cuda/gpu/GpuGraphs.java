@@ -195,7 +195,7 @@ final class GpuGraphs implements StreamCollector {
                 try {
                     JCudaDriver.cuGraphInstantiate(executable, graph, 0);
                 } finally {
-                    JCudaDriver.cuGraphDestroy(graph);
+                    gpu.giveBack("a captured graph", () -> JCudaDriver.cuGraphDestroy(graph));
                 }
                 return executable;
             } catch (CudaException e) {
@@ -232,12 +232,7 @@ final class GpuGraphs implements StreamCollector {
     }
 
     private void destroy(Graph graph) {
-        try {
-            gpu.bind();
-            JCudaDriver.cuGraphExecDestroy(graph.executable);
-        } catch (CudaException e) {
-            LOG.log(System.Logger.Level.WARNING, "ending a graph of GPU " + gpu.index(), e);
-        }
+        gpu.giveBack("a graph", () -> JCudaDriver.cuGraphExecDestroy(graph.executable));
     }
 
     @Override

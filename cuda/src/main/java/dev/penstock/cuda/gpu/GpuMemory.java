@@ -34,19 +34,24 @@ final class GpuMemory implements MemorySource {
     @Override
     public OwnedBuffer takeStaged(String name, String scopePath, long bytes) {
         DevicePointer pointer = allocate(bytes);
-        HostPointer pinned = new HostPointer();
+        Held held = new Held(gpu, "staging memory of '%s'".formatted(name));
         try {
-            JCudaDriver.cuMemHostAlloc(pinned, bytes, JCudaDriver.CU_MEMHOSTALLOC_PORTABLE);
+            return zeroed(
+                    new StagedBuffer(
+                            gpu, copies, hostCopies, name, scopePath, pointer, held, bytes),
+                    pointer);
         } catch (CudaException e) {
-            JCudaDriver.cuMemFree(pointer);
-            throw new DeviceException(
-                    "the host has no %,d bytes of pinned memory for GPU %d, the driver answers %s; lower batch or slices, or raise the limit on locked memory"
-                            .formatted(bytes, gpu.index(), e.getMessage()),
-                    e);
+            held.close();
+            gpu.giveBack("'%s'".formatted(name), () -> JCudaDriver.cuMemFree(pointer));
+            String doing =
+                    "taking %,d bytes of pinned memory for GPU %d".formatted(bytes, gpu.index());
+            throw String.valueOf(e.getMessage()).contains(OUT_OF_MEMORY)
+                    ? new DeviceException(
+                            doing
+                                    + ": the host has none left; lower batch or slices, or raise the limit on locked memory",
+                            e)
+                    : GpuFailure.of(doing, e);
         }
-        return zeroed(
-                new StagedBuffer(gpu, copies, hostCopies, name, scopePath, pointer, pinned, bytes),
-                pointer);
     }
 
     @Override
@@ -70,7 +75,11 @@ final class GpuMemory implements MemorySource {
     private DeviceException full(CudaException e) {
         long[] free = new long[1];
         long[] total = new long[1];
-        JCudaDriver.cuMemGetInfo(free, total);
+        try {
+            JCudaDriver.cuMemGetInfo(free, total);
+        } catch (CudaException lost) {
+            return GpuFailure.of("asking for free memory of GPU " + gpu.index(), lost);
+        }
         return new DeviceException(
                 "GPU %d has %,d of its %,d bytes left; make the work smaller or use more GPUs"
                         .formatted(gpu.index(), free[0], total[0]),
@@ -89,7 +98,7 @@ final class GpuMemory implements MemorySource {
             gpu.finish();
         } catch (CudaException e) {
             buffer.free();
-            throw GpuFailure.of("zeroing '%s'".formatted(buffer.name()), e);
+            throw GpuFailure.of("zeroing '%s' of GPU %d".formatted(buffer.name(), gpu.index()), e);
         } catch (DeviceException e) {
             buffer.free(); // what was asked for before does not go
             throw e;

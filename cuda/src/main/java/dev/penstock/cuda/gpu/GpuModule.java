@@ -1,6 +1,7 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceLostException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Arrays;
@@ -13,7 +14,6 @@ import jcuda.driver.JCudaDriver;
 /** The kernels of a GPU: PTX that the driver compiles for it. */
 final class GpuModule implements AutoCloseable {
     private static final String PTX = "kernels.ptx";
-    private static final System.Logger LOG = System.getLogger(GpuModule.class.getName());
 
     private final GpuContext gpu;
     private final CUmodule module = new CUmodule();
@@ -60,17 +60,8 @@ final class GpuModule implements AutoCloseable {
     /** Never throws: that of a lost GPU closes too. */
     @Override
     public void close() {
-        try {
-            gpu.finish();
-        } catch (DeviceException e) {
-            LOG.log(System.Logger.Level.DEBUG, "nothing runs any more", e);
-        }
-        try {
-            gpu.bind();
-            JCudaDriver.cuModuleUnload(module);
-        } catch (CudaException e) {
-            LOG.log(System.Logger.Level.WARNING, "unloading kernels of GPU " + gpu.index(), e);
-        }
+        gpu.finishAnyway();
+        gpu.giveBack("its kernels", () -> JCudaDriver.cuModuleUnload(module));
     }
 
     /** A kernel that uses more shared memory than every GPU gives unasked. */
@@ -82,6 +73,10 @@ final class GpuModule implements AutoCloseable {
                     CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                     sharedBytes);
         } catch (CudaException e) {
+            if (GpuFailure.of("preparing kernel %s on GPU %d".formatted(name, gpu.index()), e)
+                    instanceof DeviceLostException lost) {
+                throw lost;
+            }
             throw new DeviceException(
                     "kernel %s: expected a GPU with %,d bytes of shared memory per block, got %s from GPU %d"
                             .formatted(name, sharedBytes, e.getMessage(), gpu.index()),

@@ -6,7 +6,6 @@ import java.lang.foreign.MemorySegment;
 import jcuda.CudaException;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUevent;
-import jcuda.driver.CUevent_flags;
 import jcuda.driver.JCudaDriver;
 
 /**
@@ -31,12 +30,13 @@ final class HostCopies implements AutoCloseable {
     private static final CUdeviceptr NOWHERE = new CUdeviceptr();
 
     private final GpuContext gpu;
-    private final HostPointer pinned = new HostPointer();
+    private final Held held;
+    private final HostPointer pinned;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment memory;
 
     /** Reached when the GPU no longer uses a half. */
-    private final CUevent[] done = {new CUevent(), new CUevent()};
+    private final CUevent[] done;
 
     /** The half that is being filled, and how far. */
     private int half;
@@ -49,14 +49,12 @@ final class HostCopies implements AutoCloseable {
      */
     HostCopies(GpuContext gpu) {
         this.gpu = gpu;
+        held = new Held(gpu, "pinned memory for copies");
         try {
-            gpu.bind();
-            JCudaDriver.cuMemHostAlloc(
-                    pinned, 2L * HALF_BYTES, JCudaDriver.CU_MEMHOSTALLOC_PORTABLE);
-            for (CUevent event : done) {
-                JCudaDriver.cuEventCreate(event, CUevent_flags.CU_EVENT_DISABLE_TIMING);
-            }
+            pinned = held.pinned(2L * HALF_BYTES, 0);
+            done = new CUevent[] {held.event(), held.event()};
         } catch (CudaException e) {
+            held.close();
             throw GpuFailure.of(
                     "taking %,d bytes of pinned memory for GPU %d"
                             .formatted(2L * HALF_BYTES, gpu.index()),
@@ -180,24 +178,8 @@ final class HostCopies implements AutoCloseable {
             return;
         }
         closed = true;
-        try {
-            gpu.finish();
-        } catch (DeviceException e) {
-            System.getLogger(HostCopies.class.getName())
-                    .log(System.Logger.Level.DEBUG, "nothing uses it any more", e);
-        }
+        gpu.finishAnyway();
         arena.close();
-        try {
-            gpu.bind();
-            JCudaDriver.cuEventDestroy(done[0]);
-            JCudaDriver.cuEventDestroy(done[1]);
-            JCudaDriver.cuMemFreeHost(pinned);
-        } catch (CudaException e) {
-            System.getLogger(HostCopies.class.getName())
-                    .log(
-                            System.Logger.Level.WARNING,
-                            "freeing pinned memory of GPU " + gpu.index(),
-                            e);
-        }
+        held.close();
     }
 }

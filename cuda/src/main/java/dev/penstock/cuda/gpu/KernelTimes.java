@@ -127,10 +127,11 @@ final class KernelTimes implements StreamCollector {
                         .toList();
         try {
             Files.write(file, lines, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
-            gpu.bind();
-            events.forEach(JCudaDriver::cuEventDestroy);
-        } catch (IOException | UncheckedIOException | CudaException e) {
+        } catch (IOException | UncheckedIOException e) {
             LOG.log(System.Logger.Level.WARNING, "telling kernels' times in " + file, e);
+        }
+        for (CUevent event : events) {
+            gpu.giveBack("an event", () -> JCudaDriver.cuEventDestroy(event));
         }
         events.clear();
         totals.clear();

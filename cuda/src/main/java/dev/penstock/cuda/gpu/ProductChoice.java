@@ -62,6 +62,7 @@ final class ProductChoice {
             try {
                 return CublasProducts.open(gpu, description, library, elements, scope);
             } catch (DeviceException e) {
+                gpu.requireWell("opening cuBLAS on GPU " + gpu.index());
                 problems.add(library.file() + ": " + e.getMessage());
             }
         }

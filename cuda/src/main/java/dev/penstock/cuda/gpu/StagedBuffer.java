@@ -7,7 +7,6 @@ import java.lang.foreign.MemorySegment;
 import java.util.function.Consumer;
 import jcuda.CudaException;
 import jcuda.driver.CUevent;
-import jcuda.driver.CUevent_flags;
 import jcuda.driver.CUstream;
 import jcuda.driver.JCudaDriver;
 import org.jspecify.annotations.Nullable;
@@ -19,14 +18,15 @@ import org.jspecify.annotations.Nullable;
  */
 final class StagedBuffer extends GpuBuffer {
     private final CopyStreams copies;
+    private final Held held;
     private final HostPointer pinned;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment staging;
 
     /** Reached when the kernels before a copy are done. */
-    private final CUevent kernelsDone = new CUevent();
+    private final CUevent kernelsDone;
 
-    private final CUevent copied = new CUevent();
+    private final CUevent copied;
     private boolean copying;
 
     /** Where the copy begun last goes to; null if to or from the host. */
@@ -37,6 +37,10 @@ final class StagedBuffer extends GpuBuffer {
 
     private boolean eventsGone;
 
+    /**
+     * @param held to hold the pinned memory and the events; given back by the caller if this throws
+     * @throws CudaException if the driver does not give them
+     */
     StagedBuffer(
             GpuContext gpu,
             CopyStreams copies,
@@ -44,14 +48,15 @@ final class StagedBuffer extends GpuBuffer {
             String name,
             String scopePath,
             DevicePointer pointer,
-            HostPointer pinned,
+            Held held,
             long bytes) {
         super(gpu, hostCopies, name, scopePath, pointer, bytes);
         this.copies = copies;
-        this.pinned = pinned;
+        this.held = held;
+        this.pinned = held.pinned(bytes, 0);
+        this.kernelsDone = held.event();
+        this.copied = held.event();
         this.staging = MemorySegment.ofAddress(pinned.address()).reinterpret(bytes, arena, null);
-        JCudaDriver.cuEventCreate(kernelsDone, CUevent_flags.CU_EVENT_DISABLE_TIMING);
-        JCudaDriver.cuEventCreate(copied, CUevent_flags.CU_EVENT_DISABLE_TIMING);
     }
 
     @Override
@@ -208,23 +213,12 @@ final class StagedBuffer extends GpuBuffer {
         if (from != null) {
             from.awaitCopy();
         }
-        try {
-            gpu.bind();
-            copies.finish();
-        } catch (CudaException e) {
-            warn(e);
-        }
+        gpu.giveBack("'%s' under a copy".formatted(name()), copies::finish);
         super.free();
         arena.close();
         synchronized (this) {
             eventsGone = true;
-            try {
-                JCudaDriver.cuEventDestroy(kernelsDone);
-                JCudaDriver.cuEventDestroy(copied);
-                JCudaDriver.cuMemFreeHost(pinned);
-            } catch (CudaException e) {
-                warn(e);
-            }
+            held.close();
         }
     }
 
@@ -233,16 +227,8 @@ final class StagedBuffer extends GpuBuffer {
         if (eventsGone) {
             return;
         }
-        try {
-            gpu.bind();
-            JCudaDriver.cuEventSynchronize(copied);
-        } catch (CudaException e) {
-            warn(e);
-        }
-    }
-
-    private void warn(CudaException e) {
-        System.getLogger(StagedBuffer.class.getName())
-                .log(System.Logger.Level.WARNING, "freeing '%s'".formatted(name()), e);
+        gpu.giveBack(
+                "the target of '%s'".formatted(name()),
+                () -> JCudaDriver.cuEventSynchronize(copied));
     }
 }

@@ -2,6 +2,7 @@ package dev.penstock.cuda.memory;
 
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceException;
+import dev.penstock.cuda.device.DeviceLostException;
 import dev.penstock.cuda.device.DeviceScope;
 import java.util.ArrayList;
 import java.util.List;
@@ -94,6 +95,12 @@ public final class AccountedScope implements DeviceScope {
     private OwnedBuffer take(String bufferName, long bytes, MemorySource way) {
         try {
             return way.take(bufferName, path(), bytes);
+        } catch (DeviceLostException e) {
+            throw new DeviceLostException(
+                    "allocating '%s' in scope '%s': %s"
+                            .formatted(bufferName, path(), e.getMessage()),
+                    e.isGone(),
+                    e);
         } catch (RuntimeException | OutOfMemoryError e) {
             throw new DeviceException(
                     "allocating '%s' in scope '%s': no room for %,d bytes: %s%n%s"
