@@ -195,6 +195,7 @@ class DeathsInOneJvmIT {
         String[] model = {
             "model={" + TinyFamily.of(family) + "}",
             "parallel.context=" + parts,
+            "schedule={kind=seq1f1b, slices=2}",
             "run.steps=7",
             "evaluation.every=0"
         };
@@ -203,7 +204,6 @@ class DeathsInOneJvmIT {
                 Training.onText(folder)
                         .set(model)
                         .set("pipeline.stages=" + stages, "recovery.mirror=on")
-                        .set("schedule={kind=seq1f1b, slices=2}")
                         .set(
                                 "fault=[{kill-rank=1, step=3, op=\"1F0s1\"}, {kill-rank=2, step=6, at=ready}]");
 
