@@ -218,8 +218,7 @@ final class ContextPartsTest {
 
     private static GptSettings settings(
             String model, BatchShape batch, int parts, boolean recompute) {
-        ModelShape shape =
-                model.equals("gpt2") ? TinyRuns.TIED : new GoldenFamily(model).shape();
+        ModelShape shape = model.equals("gpt2") ? TinyRuns.TIED : new GoldenFamily(model).shape();
         GptSettings s = TinyRuns.settings(shape, 1, batch);
         return TinyRuns.recomputing(s, recompute ? Set.of(0, 2) : Set.of())
                 .onGrid(new RankGrid(1, 1, parts, 1), s.zero());

@@ -111,8 +111,7 @@ public final class ActivationTraffic {
 
     private long ring(Op.Compute op) {
         StageRole role = role(op.stage());
-        IntStream layers =
-                IntStream.range(role.firstLayer(), role.firstLayer() + role.layers());
+        IntStream layers = IntStream.range(role.firstLayer(), role.firstLayer() + role.layers());
         long bytes =
                 switch (op) {
                     case Op.Forward _ -> layers.mapToLong(l -> moving(role, op, l, 1)).sum();
@@ -137,7 +136,9 @@ public final class ActivationTraffic {
      * @param blocks of keys and values, or as large
      */
     private long moving(StageRole role, Op.Compute op, int layer, int blocks) {
-        return retains(layer) ? stateBytes(role, op.unit()) : blocks * keyValueBytes(role, op.unit());
+        return retains(layer)
+                ? stateBytes(role, op.unit())
+                : blocks * keyValueBytes(role, op.unit());
     }
 
     /** The same of a layer that runs again; where sequences are cut, its states are kept. */

@@ -308,8 +308,7 @@ public final class GptStage implements StageProgram {
                     whole,
                     settings.tokensOfParts(),
                     place.context(),
-                    new TokenBlocks(
-                            batch.sequences(), batch.context(), 0, settings.batch().grid()),
+                    new TokenBlocks(batch.sequences(), batch.context(), 0, settings.batch().grid()),
                     room);
         }
         return packed == null ? whole : new PackedRetention(whole, batch.context(), packed, room);
