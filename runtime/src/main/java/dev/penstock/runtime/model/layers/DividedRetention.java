@@ -83,7 +83,7 @@ public final class DividedRetention implements Attention {
                 blocks,
                 (piece, sequence, states, run) -> {
                     kernels().zero(states.rows(0, 1));
-                    states(qkv, states, run);
+                    computeStates(qkv, states, run);
                     Tensor last = states.rows(states.rows() - 1, 1);
                     kernels().copy(last, gathered(piece, all, sequence));
                 });
@@ -100,11 +100,11 @@ public final class DividedRetention implements Attention {
             }
             pass(piece, all, state);
         }
-        eachOwn(all, blocks, (_, _, states, run) -> states(qkv, states, run));
+        eachOwn(all, blocks, (_, _, states, run) -> computeStates(qkv, states, run));
         forwardAgain(qkv, a, blocks);
     }
 
-    private void states(Tensor qkv, Tensor states, Run run) {
+    private void computeStates(Tensor qkv, Tensor states, Run run) {
         kernels().retentionStates(run.of(qkv), states, shape(), run.tokens(), run.chunks);
     }
 
