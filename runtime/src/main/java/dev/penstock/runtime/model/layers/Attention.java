@@ -8,7 +8,9 @@ import dev.penstock.runtime.model.activations.LayerActivations;
 /** Attention of a unit's queries, wherever the keys and values of their sequences lie. */
 public interface Attention {
     /**
-     * @param context the ranks that hold the other parts of these sequences
+     * Takes the group of those who hold the sequences together.
+     *
+     * @param context the ranks with the parts of these sequences, this one among them
      */
     default void connect(CollectiveGroup context) {}
 

@@ -191,7 +191,7 @@ public final class DividedRetention implements Attention {
                 all.add(new Piece(p, number, runs.get(number)));
             }
         }
-        all.sort(Comparator.comparing(piece -> piece.tokens.first()));
+        all.sort(Comparator.comparingInt(piece -> piece.tokens.first()));
         return all;
     }
 
