@@ -149,6 +149,10 @@ final class KernelAllocations {
                 () ->
                         k.retentionBackward(
                                 retained, states, z, dWide.columns(0, 128), retention, n, blocks));
+        Tensor gradient = states.rows(0, 1);
+        ops.put(
+                "retentionStateGradient",
+                () -> k.retentionStateGradient(retained, gradient, z, retention, n, blocks));
         ops.put("gatedHeadNorm", () -> k.gatedHeadNorm(x, z, y, roots, 1e-6));
         ops.put("gatedHeadNormBackward", () -> k.gatedHeadNormBackward(y, x, z, roots, y, squares));
         ops.put("rotate", () -> k.rotate(wide, x, false));

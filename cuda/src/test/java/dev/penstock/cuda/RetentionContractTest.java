@@ -137,6 +137,25 @@ class RetentionContractTest extends KernelContract {
         assertClose("dQkv", sliced.dQkv, values(whole.dQkv), 4e-6);
     }
 
+    /** Also of a slice whose rows are all there is, as a context part has them. */
+    @Test
+    void theGradientOfTheStateAloneIsThatOfTheWholeBackward() {
+        for (int first : new int[] {0, 7}) {
+            var blocks = new TokenBlocks(SEQUENCES, TOKENS, first, 8);
+            int chunks = blocks.blocksPerSequence();
+            Tensor qkv = normals(SEQUENCES * TOKENS, SHAPE.columns());
+            Tensor dy = normals(SEQUENCES * TOKENS, SHAPE.valueColumns());
+            Tensor states = normals((chunks + 1) * SEQUENCES, SHAPE.stateColumns());
+            Tensor gradient = copied(states.rows(chunks * SEQUENCES, SEQUENCES));
+
+            kernels.retentionStateGradient(qkv, gradient, dy, SHAPE, TOKENS, blocks);
+
+            Tensor dQkv = zeros(qkv.rows(), qkv.columns());
+            kernels.retentionBackward(qkv, states, dy, dQkv, SHAPE, TOKENS, blocks);
+            assertClose("dR", gradient, values(states.rows(0, SEQUENCES)), 1e-6);
+        }
+    }
+
     /** The parallel form, position by position. */
     private static double[][] retention(double[][] qkv) {
         double[][] y = new double[qkv.length][SHAPE.valueColumns()];

@@ -41,11 +41,6 @@ public final class Strands implements AutoCloseable {
     /** What ended a half of the pair under way first. */
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
 
-    private final Computed computed = new Computed();
-
-    /** Written while holding the turn. */
-    private long hiddenNanos;
-
     /**
      * @param name of the second strand's thread
      */
@@ -98,11 +93,11 @@ public final class Strands implements AutoCloseable {
      * @throws RuntimeException what failed first, of any type that a half throws
      */
     public void run(Runnable firstHalf, Runnable secondHalf) {
-        takeTurn();
+        turn.lock();
         CompletableFuture<Void> other =
                 CompletableFuture.runAsync(
                         () -> {
-                            takeTurn();
+                            turn.lock();
                             attempt(secondHalf);
                         },
                         second);
@@ -130,26 +125,8 @@ public final class Strands implements AutoCloseable {
                 first.addSuppressed(e);
             }
         } finally {
-            giveUpTurn();
+            turn.unlock();
         }
-    }
-
-    /**
-     * Returns for how long halves have computed so far while their pair's other half waited for
-     * sums.
-     */
-    public long hiddenNanos() {
-        return hiddenNanos;
-    }
-
-    private void takeTurn() {
-        turn.lock();
-        computed.goesOn();
-    }
-
-    private void giveUpTurn() {
-        computed.pauses();
-        turn.unlock();
     }
 
     /** Waits without the turn, if the calling strand holds it. */
@@ -158,15 +135,11 @@ public final class Strands implements AutoCloseable {
             wait.run();
             return;
         }
-        long before = computed.nanos();
-        giveUpTurn();
-        long hidden = 0;
+        turn.unlock();
         try {
             wait.run();
-            hidden = computed.nanos() - before;
         } finally {
-            takeTurn();
-            hiddenNanos += hidden;
+            turn.lock();
         }
     }
 
@@ -179,26 +152,5 @@ public final class Strands implements AutoCloseable {
     @Override
     public void close() {
         second.close();
-    }
-
-    /** How long either strand has computed, of which one reads while the other computes. */
-    private static final class Computed {
-        private long before;
-        private long since;
-        private boolean isUnderWay;
-
-        synchronized void goesOn() {
-            since = System.nanoTime();
-            isUnderWay = true;
-        }
-
-        synchronized void pauses() {
-            before = nanos();
-            isUnderWay = false;
-        }
-
-        synchronized long nanos() {
-            return isUnderWay ? before + System.nanoTime() - since : before;
-        }
     }
 }

@@ -10,7 +10,8 @@ import java.util.Objects;
  *
  * @param activations to the next stage
  * @param activationGradients to the stage before
- * @param keyValues to the next context part, their gradients too
+ * @param keyValues to the next context part, their gradients too; of retentions states, to all
+ *     parts
  * @param tensorSums sums and gathers of activations, and parts of softmax, among tensor shards
  * @param parameterGathers own parts of parameters, to who holds the others
  * @param gradientSums of parameters, among who holds the same

@@ -629,6 +629,17 @@ final class CpuKernels implements Kernels {
     }
 
     @Override
+    public void retentionStateGradient(
+            Tensor qkv,
+            Tensor gradient,
+            Tensor dy,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        retention.stateGradient(qkv, gradient, dy, shape, context, blocks);
+    }
+
+    @Override
     public void gatedHeadNorm(Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
         long from = x.address();
         long gateAt = gate == null ? 0 : gate.address();

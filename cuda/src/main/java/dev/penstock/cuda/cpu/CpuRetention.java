@@ -309,6 +309,27 @@ final class CpuRetention {
                 });
     }
 
+    void stateGradient(
+            Tensor qkv,
+            Tensor gradient,
+            Tensor dy,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        var call = new Call(qkv, gradient, dy, qkv, shape, context, blocks);
+        run(
+                call,
+                0,
+                (pass, item) -> {
+                    for (int chunk = call.chunks() - 1; chunk >= 0; chunk--) {
+                        pass.open(call, item, chunk);
+                        pass.state = call.state(item % shape.heads(), item / shape.heads(), 0);
+                        pass.after = pass.state;
+                        gradientBefore(pass);
+                    }
+                });
+    }
+
     /** All chunks of one head of one sequence. */
     @FunctionalInterface
     private interface Work {
@@ -383,7 +404,6 @@ final class CpuRetention {
             rows.scale(a.dq + row, a.dq + row, a.n, fromStart);
             rows.scale(a.dk + row, a.dk + row, a.n, a.toEnd(i));
             rows.scale(a.dv + row, a.dv + row, a.m, a.toEnd(i));
-            rows.scale(a.q + 4L * i * a.stride, a.copy(i), a.n, fromStart);
         }
         a.multiply(
                 a.product(a.length, a.n, a.length)
@@ -400,6 +420,15 @@ final class CpuRetention {
                         .aTransposed(a.p(0), a.across)
                         .b(a.y, a.strideY)
                         .addTo(a.dv, a.dStride));
+        gradientBefore(a);
+    }
+
+    /** The gradient of the state before a chunk; y is its own. */
+    private void gradientBefore(Pass a) {
+        for (int i = 0; i < a.length; i++) {
+            float fromStart = a.factor(i) * a.fromStart(i);
+            rows.scale(a.q + 4L * i * a.stride, a.copy(i), a.n, fromStart);
+        }
         rows.scale(a.after, a.state, a.n * a.m, a.ofChunk());
         a.multiply(
                 a.product(a.n, a.m, a.length)

@@ -332,6 +332,17 @@ public final class CpuScratch extends SilentKernels {
         retention(2, shape, blocks);
     }
 
+    @Override
+    public void retentionStateGradient(
+            Tensor qkv,
+            Tensor gradient,
+            Tensor dy,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        retention(0, shape, blocks);
+    }
+
     /** Products of small chunks have their rows padded. */
     private void retention(int squares, RetentionShape shape, TokenBlocks blocks) {
         scores(CpuRetention.scratchBytes(squares, shape, blocks));

@@ -548,6 +548,27 @@ public interface Kernels {
     }
 
     /**
+     * Of {@link #retentionBackward} the gradient of the state alone: with f the factor of y,
+     *
+     * <pre>
+     *   dR = g^L dR' + sum over i of f_i g^(i+1) q_i^T dy_i
+     * </pre>
+     *
+     * @param gradient {@code [B, h*n*m]}, dense: on entry that of the state after the slice, on
+     *     return that of the state before it
+     * @param dy {@code [n, h*m]}
+     */
+    default void retentionStateGradient(
+            Tensor qkv,
+            Tensor gradient,
+            Tensor dy,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        throw isNotThere("retentionStateGradient");
+    }
+
+    /**
      * {@code y = silu(gate) * x * r} with {@code r = (average of x^2 + epsilon)^-1/2} of each head
      * of a row on its own: the norm without gains and the gate behind retention.
      *

@@ -619,6 +619,22 @@ public final class CheckedKernels implements Kernels {
         kernels.retentionBackward(qkv, states, dy, dQkv, shape, context, blocks);
     }
 
+    @Override
+    public void retentionStateGradient(
+            Tensor qkv,
+            Tensor gradient,
+            Tensor dy,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        String op = "retentionStateGradient";
+        checkSlice(op, qkv, shape, context, blocks);
+        matrix(op, "gradient", gradient, blocks.sequences(), shape.stateColumns());
+        dense(op, "gradient", gradient);
+        matrix(op, "dy", dy, blocks.rows(), shape.valueColumns());
+        kernels.retentionStateGradient(qkv, gradient, dy, shape, context, blocks);
+    }
+
     private static void checkRetention(
             String op,
             Tensor qkv,
@@ -626,11 +642,16 @@ public final class CheckedKernels implements Kernels {
             RetentionShape shape,
             int context,
             TokenBlocks blocks) {
-        matrix(op, "qkv", qkv, blocks.sequences() * context, shape.columns());
-        boolean alone = context == blocks.tokens();
+        checkSlice(op, qkv, shape, context, blocks);
         int rows = (blocks.blocksPerSequence() + 1) * blocks.sequences();
         matrix(op, "states", states, rows, shape.stateColumns());
         dense(op, "states", states);
+    }
+
+    private static void checkSlice(
+            String op, Tensor qkv, RetentionShape shape, int context, TokenBlocks blocks) {
+        matrix(op, "qkv", qkv, blocks.sequences() * context, shape.columns());
+        boolean alone = context == blocks.tokens();
         if (!alone && blocks.firstToken() + blocks.tokens() > context) {
             throw broken(op, "a slice inside " + context + " tokens", blocks);
         }

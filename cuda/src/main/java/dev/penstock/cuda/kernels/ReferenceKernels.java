@@ -347,6 +347,17 @@ public final class ReferenceKernels implements Kernels {
     }
 
     @Override
+    public void retentionStateGradient(
+            Tensor qkv,
+            Tensor gradient,
+            Tensor dy,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {
+        new ReferenceRetention(qkv, gradient, shape, context, blocks).stateGradient(dy);
+    }
+
+    @Override
     public void gatedHeadNorm(Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {
         ReferenceGate.headNorm(x, gate, y, r, epsilon);
     }

@@ -91,6 +91,30 @@ final class ReferenceRetention {
         HostMatrix.of(keptStates).setAllRows(states);
     }
 
+    /** The states are one for each sequence, the gradient. */
+    void stateGradient(Tensor dy) {
+        float[][] gradient = HostMatrix.of(dy).allRows();
+        forEach(
+                false,
+                (head, sequence, chunk) -> {
+                    double[][] dState = load(head, sequence, 0);
+                    for (int i = blocks.rowsOf(index(chunk)) - 1; i >= 0; i--) {
+                        int token = firstOf(chunk) + i;
+                        int row = sequence * blocks.tokens() + token - blocks.firstToken();
+                        double factor = factor(head, token);
+                        for (int r = 0; r < n; r++) {
+                            double q = factor * query(head, sequence, token, r);
+                            for (int c = 0; c < m; c++) {
+                                dState[r][c] += q * gradient[row][head * m + c];
+                                dState[r][c] *= shape.decays().get(head);
+                            }
+                        }
+                    }
+                    store(dState, head, sequence, 0);
+                });
+        HostMatrix.of(keptStates).setAllRows(states);
+    }
+
     private void backward(
             int head,
             int sequence,

@@ -185,6 +185,15 @@ public class SilentKernels implements CountedKernels {
             TokenBlocks blocks) {}
 
     @Override
+    public void retentionStateGradient(
+            Tensor qkv,
+            Tensor gradient,
+            Tensor dy,
+            RetentionShape shape,
+            int context,
+            TokenBlocks blocks) {}
+
+    @Override
     public void gatedHeadNorm(
             Tensor x, @Nullable Tensor gate, Tensor y, Tensor r, double epsilon) {}
 

@@ -9,7 +9,6 @@ import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.BatchShape;
-import dev.penstock.runtime.model.shape.BlockDesign;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.LearningRate;
 import dev.penstock.runtime.model.shape.Precision;
@@ -138,6 +137,7 @@ class GoldenFamilyTest {
         if (contextParts(golden) > 1) {
             follow(golden, new RankGrid(1, 1, 2, 1), ZeroSettings.OFF, whole, false);
             follow(golden, new RankGrid(2, 1, 2, 1), ZeroSettings.OFF, sliced, false);
+            follow(golden, new RankGrid(1, 2, 4, 1), ZeroSettings.OFF, sliced, false);
         }
     }
 
@@ -153,10 +153,9 @@ class GoldenFamilyTest {
                 true);
     }
 
-    /** Retention has whole sequences, and so has attention to both sides. */
+    /** Attention to both sides has whole sequences. */
     private static int contextParts(GoldenFamily golden) {
-        BlockDesign block = golden.shape().block();
-        return block.heads().retention() == null && block.encoder() == null ? 2 : 1;
+        return golden.shape().block().encoder() == null ? 2 : 1;
     }
 
     private static ZeroSettings zero3() {

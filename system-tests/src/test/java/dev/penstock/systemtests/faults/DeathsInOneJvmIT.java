@@ -184,17 +184,26 @@ class DeathsInOneJvmIT {
 
     /** What mirrors keep of a family is its state: they take over without a changed bit. */
     @ParameterizedTest
-    @ValueSource(strings = {"llama", "qwen3", "retnet", "retnet-mixed"})
-    void deathsOfOtherFamiliesDoNotChangeTheLosses(String family) {
+    @CsvSource({
+        "llama, 3, 1",
+        "qwen3, 3, 1",
+        "retnet, 3, 1",
+        "retnet-mixed, 3, 1",
+        "retnet-mixed, 2, 2"
+    })
+    void deathsOfOtherFamiliesDoNotChangeTheLosses(String family, int stages, int parts) {
         String[] model = {
-            "model={" + TinyFamily.of(family) + "}", "run.steps=7", "evaluation.every=0"
+            "model={" + TinyFamily.of(family) + "}",
+            "parallel.context=" + parts,
+            "schedule={kind=seq1f1b, slices=2}",
+            "run.steps=7",
+            "evaluation.every=0"
         };
         List<String> bits = CalmRuns.onText(model).lossBits();
         Training training =
                 Training.onText(folder)
                         .set(model)
-                        .set("pipeline.stages=3", "recovery.mirror=on")
-                        .set("schedule={kind=seq1f1b, slices=2}")
+                        .set("pipeline.stages=" + stages, "recovery.mirror=on")
                         .set(
                                 "fault=[{kill-rank=1, step=3, op=\"1F0s1\"}, {kill-rank=2, step=6, at=ready}]");
 

@@ -128,7 +128,8 @@ class PlannedMemoryIT {
                 "gpt3    | kind=seq1f1b, slices=2       | stages=3           | float32",
                 "gpt3    | kind=1f1b                    | data=2, zero.stage=2, stages=1 | bf16",
                 "retnet-mixed | kind=seq1f1b, slices=2  | tensor=2, stages=2 | bf16",
-                "retnet-mixed | kind=zb-h1, recompute=blocks | stages=2      | float32"
+                "retnet-mixed | kind=zb-h1, recompute=blocks | stages=2      | float32",
+                "retnet-mixed | kind=zb-h1, recompute=blocks | context=2, stages=1 | bf16"
             })
     void everyFamilysRunUsesThePlannedMemory(
             String family, String order, String parallel, String precision) throws Exception {

@@ -40,7 +40,7 @@ final class Consistency {
         consistency.whatIsTrainedExists();
         consistency.vocabularyHoldsTheTokens();
         consistency.documentsAreWhole();
-        consistency.retentionHasWholeSequences();
+        consistency.retentionRunsOnCpus();
         consistency.whatSeesBothWaysIsWhole();
         consistency.hiddenWordsHaveAMask();
         consistency.rowsOfDocumentsAreAllThere();
@@ -238,18 +238,11 @@ final class Consistency {
                 "data.packing");
     }
 
-    /** Where a family keeps a state, and what does not know of it. */
-    private void retentionHasWholeSequences() {
+    /** Where layers keep a state. */
+    private void retentionRunsOnCpus() {
         if (shape().stream().noneMatch(shape -> shape.block().retains())) {
             return;
         }
-        require(
-                config.parallel().context() == 1,
-                "1 where model.family = retnet: the state does not pass from part to part yet",
-                config.parallel().context(),
-                "try token slices instead (schedule.kind = seq1f1b), all of which cost the same",
-                "parallel.context",
-                "model.family");
         require(
                 !config.device().kind().isCuda(),
                 "cpu where model.family = retnet: GPUs do not have its kernels yet",

@@ -91,7 +91,7 @@ public record RecomputedBlocks(
                                 .tensor(
                                         "states of a recomputed block",
                                         DType.F32,
-                                        batch.stateRows(),
+                                        settings.stateRows(),
                                         shape.stateColumns()),
                 budget.split() && !again.isEmpty()
                         ? kept(scopes, settings, role, again, budget)

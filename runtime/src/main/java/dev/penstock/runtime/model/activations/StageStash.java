@@ -80,7 +80,7 @@ public final class StageStash {
                         batch.sliced() ? budget.microBatches() : budget.units(),
                         settings.keptQueryKeyValues(),
                         shape,
-                        true,
+                        settings.stateRows(),
                         recomputed,
                         batch.sliced() ? UnitRooms.apart() : rooms);
         gradients =
@@ -91,7 +91,7 @@ public final class StageStash {
                         batch.sliced() ? budget.backwardMicroBatches() : 0,
                         DType.F32,
                         shape,
-                        false,
+                        0,
                         recomputed,
                         UnitRooms.apart());
         away = hostPool(scopes.host(), budget);
@@ -185,7 +185,7 @@ public final class StageStash {
     /**
      * One pool of slots.
      *
-     * @param withStates whether slots have the states of layers with a retention
+     * @param stateRows of the states of layers with a retention; 0 where slots have none
      */
     private SlotPool<MicroBatchSlot> microBatchPool(
             DeviceScope scope,
@@ -194,7 +194,7 @@ public final class StageStash {
             int count,
             DType type,
             ShardShape shape,
-            boolean withStates,
+            int stateRows,
             RecomputedBlocks recomputed,
             UnitRooms rooms) {
         int rows = batch.microBatchRows();
@@ -211,8 +211,8 @@ public final class StageStash {
             places.add(
                     new TensorPlace(
                             DType.F32,
-                            batch.stateRows(),
-                            withStates ? own.stateColumns() : 0,
+                            stateRows,
+                            stateRows == 0 ? 0 : own.stateColumns(),
                             again ? recomputed.states() : null));
         }
         var kind =
@@ -446,10 +446,12 @@ public final class StageStash {
         int first = ofMicroBatch.blocksBefore(unit.slice());
         int end = ofMicroBatch.blocksBefore(unit.slice() + 1);
         int sequences = ofMicroBatch.sequences();
-        return queryKeyValues
-                .get(unit.microBatch())
-                .states(block)
-                .rows(first * sequences, (end - first + 1) * sequences);
+        return allStates(unit, block).rows(first * sequences, (end - first + 1) * sequences);
+    }
+
+    /** Returns the states of a retention of all units of a micro-batch. */
+    public Tensor allStates(WorkUnit unit, int block) {
+        return queryKeyValues.get(unit.microBatch()).states(block);
     }
 
     public void freeQueryKeyValues(WorkUnit unit) {

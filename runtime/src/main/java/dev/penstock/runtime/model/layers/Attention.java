@@ -1,11 +1,19 @@
 package dev.penstock.runtime.model.layers;
 
+import dev.penstock.actors.collective.CollectiveGroup;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.LayerActivations;
 
 /** Attention of a unit's queries, wherever the keys and values of their sequences lie. */
 public interface Attention {
+    /**
+     * Takes the group of those who hold the sequences together.
+     *
+     * @param context the ranks with the parts of these sequences, this one among them
+     */
+    default void connect(CollectiveGroup context) {}
+
     /**
      * Attends, and keeps in {@code a} what the backward needs.
      *

@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  * left, whatever their length, and of later ones the gradient of the state that it left.
  *
  * @param epsilon of the norms of heads
- * @param states of the current unit, as kernels see them
+ * @param states of the current unit, as kernels see them; of {@link DividedRetention} those of all
+ *     units of the micro-batch
  */
 public record Retention(
         Kernels kernels, RetentionShape shape, double epsilon, Supplier<Tensor> states)

@@ -451,6 +451,20 @@ public record GptSettings(
                 .toList();
     }
 
+    /**
+     * Returns the rows of the states that a retention keeps of a micro-batch on a rank; context
+     * parts hold as many as the one that needs most.
+     */
+    public int stateRows() {
+        BatchShape part = batchOfPart();
+        return grid.context() == 1
+                ? part.stateRows()
+                : tokensOfParts().stream()
+                        .mapToInt(t -> t.stateRows(part.context(), part.sequences(), batch.grid()))
+                        .max()
+                        .orElseThrow();
+    }
+
     /** Settings of a run with pipeline parallelism alone that keeps every block's activations. */
     public static GptSettings of(
             ModelShape shape,

@@ -30,6 +30,11 @@ public record PartTokens(List<Run> runs) implements TokenPlaces {
             int end = Math.min(firstHere + tokens, to);
             return new Run(start, first + start - firstHere, end - start);
         }
+
+        /** Returns the run of one sequence, cut on a grid that begins with the sequence. */
+        public TokenBlocks chunks(int grid) {
+            return new TokenBlocks(1, tokens, first, grid);
+        }
     }
 
     public PartTokens {
@@ -93,5 +98,20 @@ public record PartTokens(List<Run> runs) implements TokenPlaces {
                 .map(run -> run.within(firstHere, firstHere + count))
                 .filter(run -> run.tokens() > 0)
                 .toList();
+    }
+
+    /**
+     * Returns the rows of the states that a retention keeps of a part's first tokens: for each
+     * sequence one between slices, and of every run one before each of its blocks of the grid and
+     * one behind the last.
+     *
+     * @param count tokens of whole runs
+     */
+    public int stateRows(int count, int sequences, int grid) {
+        int rows = 1;
+        for (Run run : runs) {
+            rows += run.firstHere() < count ? run.chunks(grid).blocksPerSequence() + 1 : 0;
+        }
+        return rows * sequences;
     }
 }

@@ -97,7 +97,10 @@ public final class ActivationTraffic {
                 settings.boundaryColumns());
     }
 
-    /** Returns the bytes of keys, values and their gradients sent to the next context part. */
+    /**
+     * Returns the bytes sent to other context parts: of keys, values and their gradients to the
+     * next one, of states of retentions and their gradients to all.
+     */
     public long ring() {
         return computations().stream().mapToLong(this::ring).sum();
     }
@@ -108,14 +111,50 @@ public final class ActivationTraffic {
 
     private long ring(Op.Compute op) {
         StageRole role = role(op.stage());
-        long blocks =
+        IntStream layers = IntStream.range(role.firstLayer(), role.firstLayer() + role.layers());
+        long bytes =
                 switch (op) {
-                    case Op.Forward _, Op.Recompute _ -> role.layers();
+                    case Op.Forward _ -> layers.mapToLong(l -> moving(role, op, l, 1)).sum();
+                    case Op.Recompute _ -> layers.mapToLong(l -> movingAgain(role, op, l)).sum();
                     case Op.InputGradient _ ->
-                            2 * backwards(role).filter(this::attends).count() + runAgain(role);
+                            backwards(role)
+                                            .filter(this::attends)
+                                            .mapToLong(l -> moving(role, op, l, 2))
+                                            .sum()
+                                    + backwards(role)
+                                            .filter(settings.recomputedBlocks()::contains)
+                                            .mapToLong(l -> movingAgain(role, op, l))
+                                            .sum();
                     case Op.BackwardWeight _ -> 0;
                 };
-        return blocks * (settings.grid().context() - 1) * keyValueBytes(role, op.unit());
+        return bytes * (settings.grid().context() - 1);
+    }
+
+    /**
+     * Returns the bytes that a part sends of its own.
+     *
+     * @param blocks of keys and values, or as large
+     */
+    private long moving(StageRole role, Op.Compute op, int layer, int blocks) {
+        return retains(layer)
+                ? stateBytes(role, op.unit())
+                : blocks * keyValueBytes(role, op.unit());
+    }
+
+    /** The same of a layer that runs again; where sequences are cut, its states are kept. */
+    private long movingAgain(StageRole role, Op.Compute op, int layer) {
+        return retains(layer) && batch.sliced() ? 0 : moving(role, op, layer, 1);
+    }
+
+    private boolean retains(int layer) {
+        return settings.shape().block().retains(layer);
+    }
+
+    /** Returns the bytes of what this part's runs of a slice add to states. */
+    private long stateBytes(StageRole role, WorkUnit unit) {
+        int tokens = batch.sliceLengths().get(unit.slice());
+        int runs = settings.tokens(place).of(batch.firstToken(unit.slice()), tokens).size();
+        return (long) runs * batch.sequences() * settings.shape(role).stateColumns() * Float.BYTES;
     }
 
     private StageRole role(int stage) {

@@ -30,6 +30,7 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.layers.AdapterRoom;
 import dev.penstock.runtime.model.layers.Attention;
 import dev.penstock.runtime.model.layers.Compute;
+import dev.penstock.runtime.model.layers.DividedRetention;
 import dev.penstock.runtime.model.layers.DropoutKeys;
 import dev.penstock.runtime.model.layers.FiniteGuard;
 import dev.penstock.runtime.model.layers.HeadTurns;
@@ -104,7 +105,7 @@ public final class GptStage implements StageProgram {
     private final Map<Integer, List<UnitShape>> unitShapes = new HashMap<>();
     private final @Nullable PackedRows packed;
     private final @Nullable DropoutKeys dropout;
-    private final List<RingAttention> rings = new ArrayList<>();
+    private final List<Attention> attentions = new ArrayList<>();
     private final @Nullable NormGradients normGradients;
     private StepKind kind = StepKind.EVALUATE;
 
@@ -193,7 +194,11 @@ public final class GptStage implements StageProgram {
                         role,
                         parameters,
                         stream,
-                        block -> attention(shape, block),
+                        block -> {
+                            Attention attention = attention(shape, block);
+                            attentions.add(attention);
+                            return attention;
+                        },
                         turns(),
                         packed == null ? tokens : packed,
                         buffers.logits());
@@ -258,17 +263,7 @@ public final class GptStage implements StageProgram {
         int layer = role.firstLayer() + block;
         RetentionShape retention = ofShard.like(layer).retention();
         if (retention != null) {
-            requireWholeSequences(settings, "layers are retentions");
-            var whole =
-                    new Retention(
-                            kernels,
-                            retention,
-                            settings.shape().block().norm().epsilon(),
-                            () -> buffers.stash().states(requireNonNull(current), block));
-            return packed == null
-                    ? whole
-                    : new PackedRetention(
-                            whole, batch.context(), packed, requireNonNull(buffers.state()));
+            return retention(retention, block);
         }
         AttentionShape shape = ofShard.attention(layer);
         if (shape.bidirectional()) {
@@ -286,17 +281,37 @@ public final class GptStage implements StageProgram {
         if (scratch == null) {
             return new WholeAttention(kernels, multiply, shape);
         }
-        var ring =
-                new RingAttention(
+        return new RingAttention(
+                kernels,
+                multiply,
+                shape,
+                batch,
+                settings.tokensOfParts(),
+                place.context(),
+                scratch);
+    }
+
+    private Attention retention(RetentionShape shape, int block) {
+        StageStash stash = buffers.stash();
+        Tensor room = requireNonNull(buffers.state());
+        boolean divided = settings.grid().context() > 1;
+        var whole =
+                new Retention(
                         kernels,
-                        multiply,
                         shape,
-                        batch,
-                        settings.tokensOfParts(),
-                        place.context(),
-                        scratch);
-        rings.add(ring);
-        return ring;
+                        settings.shape().block().norm().epsilon(),
+                        divided
+                                ? () -> stash.allStates(requireNonNull(current), block)
+                                : () -> stash.states(requireNonNull(current), block));
+        if (divided) {
+            return new DividedRetention(
+                    whole,
+                    settings.tokensOfParts(),
+                    place.context(),
+                    new TokenBlocks(batch.sequences(), batch.context(), 0, settings.batch().grid()),
+                    room);
+        }
+        return packed == null ? whole : new PackedRetention(whole, batch.context(), packed, room);
     }
 
     /**
@@ -493,7 +508,17 @@ public final class GptStage implements StageProgram {
             ledger.share(newGroups.replicas().size() * settings.grid().mesh().sequenceParts());
         }
         stream.connect(replicas);
-        rings.forEach(ring -> ring.connect(newGroups.context()));
+        CollectiveGroup context = newGroups.context();
+        if (context.size() != settings.grid().context() || context.index() != place.context()) {
+            throw new IllegalArgumentException(
+                    "expected a group for context part %d of %d, got member %d of %d"
+                            .formatted(
+                                    place.context(),
+                                    settings.grid().context(),
+                                    context.index(),
+                                    context.size()));
+        }
+        attentions.forEach(attention -> attention.connect(context));
     }
 
     @Override

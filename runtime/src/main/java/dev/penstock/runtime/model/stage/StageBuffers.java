@@ -9,6 +9,7 @@ import dev.penstock.runtime.model.activations.Workspace;
 import dev.penstock.runtime.model.layers.AdapterDropout;
 import dev.penstock.runtime.model.layers.AdapterRoom;
 import dev.penstock.runtime.model.layers.Compute;
+import dev.penstock.runtime.model.layers.DividedRetention;
 import dev.penstock.runtime.model.layers.DropoutKeys;
 import dev.penstock.runtime.model.layers.InputTokens;
 import dev.penstock.runtime.model.layers.LossHead;
@@ -31,6 +32,8 @@ import dev.penstock.runtime.model.shape.Sharding;
 import dev.penstock.runtime.model.shape.StageBudget;
 import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.shape.StepShapes;
+import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,8 +45,9 @@ import org.jspecify.annotations.Nullable;
  * @param workspace scratch of a backward of the largest unit
  * @param dQueryKeyValue scratch {@code [B*T, (h+2g)k]} of this shard's heads where sequences are
  *     not cut
- * @param state where layers have a retention: room for states inside a block of the grid
- * @param ring where sequences lie on several ranks
+ * @param state where layers have a retention: room for states inside a block of the grid, or for
+ *     those that context parts gather
+ * @param ring where sequences lie on several ranks and layers attend
  * @param turns where heads turn by the places of their tokens
  * @param allRows where tensor shards divide rows: room for the rows of all of them {@code [n, d]}
  * @param mesh where tensor shards lie on a mesh
@@ -109,7 +113,7 @@ record StageBuffers(
         int parts = settings.grid().context();
         DropoutKeys keys = dropoutKeys(scopes, settings, role, shapes);
         RingBuffers ring =
-                parts == 1 || role.layers() == 0
+                parts == 1 || !hasLayer(role, layer -> !shape.model().block().retains(layer))
                         ? null
                         : RingBuffers.allocate(scopes.scratch(), shape, batch, parts);
         return new StageBuffers(
@@ -119,7 +123,7 @@ record StageBuffers(
                 stash,
                 workspace(scopes, settings, role),
                 dQueryKeyValue,
-                state(scopes, shape, role),
+                state(scopes, settings, role),
                 ring,
                 role.layers() == 0
                         ? null
@@ -165,7 +169,7 @@ record StageBuffers(
                 stash,
                 workspace(scopes, settings, role),
                 dQueryKeyValue(scopes, shape, batch),
-                state(scopes, shape, role),
+                state(scopes, settings, role),
                 null,
                 turns,
                 shape.sequence() ? allRows(scopes, shape, batch) : null,
@@ -194,11 +198,26 @@ record StageBuffers(
                                 shape.queryKeyValueColumns());
     }
 
-    private static @Nullable Tensor state(StageScopes scopes, ShardShape shape, StageRole role) {
-        return role.layers() == 0 || shape.stateColumns() == 0
-                ? null
-                : scopes.scratch()
-                        .tensor("states of a document", DType.F32, 2, shape.stateColumns());
+    private static @Nullable Tensor state(
+            StageScopes scopes, GptSettings settings, StageRole role) {
+        if (!hasLayer(role, settings.shape().block()::retains)) {
+            return null;
+        }
+        int parts = settings.grid().context();
+        int rows =
+                parts == 1
+                        ? 2
+                        : DividedRetention.roomRows(parts, settings.batchOfPart().sequences());
+        return scopes.scratch()
+                .tensor(
+                        parts == 1 ? "states of a document" : "states of runs of tokens",
+                        DType.F32,
+                        rows,
+                        settings.shape(role).stateColumns());
+    }
+
+    private static boolean hasLayer(StageRole role, IntPredicate kind) {
+        return IntStream.range(role.firstLayer(), role.firstLayer() + role.layers()).anyMatch(kind);
     }
 
     private static @Nullable Tensor logits(

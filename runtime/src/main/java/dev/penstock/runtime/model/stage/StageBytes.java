@@ -68,7 +68,7 @@ public record StageBytes(
             boolean shared = recomputed.contains(layer) && recomputed.queryKeyValues() != null;
             ShardShape own = shape.like(role.firstLayer() + layer);
             whole += shared ? 0 : (long) own.queryKeyValueColumns() * batch.microBatchRows();
-            states += shared ? 0 : (long) own.stateColumns() * batch.stateRows();
+            states += shared ? 0 : (long) own.stateColumns() * settings.stateRows();
         }
         List<Long> bytes = new ArrayList<>();
         for (int slice = 0; slice < batch.slices(); slice++) {

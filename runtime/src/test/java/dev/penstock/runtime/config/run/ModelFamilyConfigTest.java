@@ -141,16 +141,15 @@ class ModelFamilyConfigTest {
         assertThat(problems("model { layers = [dense, dense], attention = [\"local(8)\"] }"))
                 .contains("model.attention: expected none, as model.layers says what layers see");
         String mixed = "model { family = retnet, layers = [retention, dense] }, ";
-        assertThat(problems(mixed + "parallel.context = 2"))
-                .contains("the state does not pass from part to part yet");
+        assertThat(problems(mixed + "parallel.context = 2, data.packing = documents"))
+                .contains("context parts do not know their borders");
         assertThat(problems(mixed + "fine-tune.method = lora"))
                 .contains("an adapter has as many columns in every layer");
     }
 
     @Test
     void whatARetNetCannotDoIsRefusedWithTheReason() {
-        assertThat(problems("model.family = retnet, parallel.context = 2, device.kind = cuda"))
-                .contains("the state does not pass from part to part yet")
+        assertThat(problems("model.family = retnet, device.kind = cuda"))
                 .contains("GPUs do not have its kernels yet");
         assertThat(problems("model { family = retnet, attention = [\"local(8)\"] }"))
                 .contains("a retention forgets by its decay");

@@ -84,7 +84,7 @@ class StageMemoryTest {
         for (List<Integer> slices : List.of(List.of(64), List.of(40, 24))) {
             for (Precision precision : Precision.values()) {
                 for (Set<Integer> again : List.of(Set.<Integer>of(), Set.of(0, 1))) {
-                    for (RankGrid grid : gridsOf(shape)) {
+                    for (RankGrid grid : GRIDS) {
                         var batch = new BatchShape(2, 2, slices, 8);
                         GptSettings plain =
                                 TinyRuns.settings(shape, grid.pipeline(), batch, precision)
@@ -94,12 +94,6 @@ class StageMemoryTest {
                 }
             }
         }
-    }
-
-    /** Retention has whole sequences. */
-    private static List<RankGrid> gridsOf(ModelShape shape) {
-        boolean parts = shape.block().heads().retention() == null;
-        return GRIDS.stream().filter(grid -> parts || grid.context() == 1).toList();
     }
 
     /** Keys of rows, and a gradient of a branch. */
