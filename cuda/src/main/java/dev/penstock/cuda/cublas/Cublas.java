@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * cuBLAS, loaded for the life of the process. No header and no wrapper of NVIDIA is needed: the
@@ -41,11 +42,14 @@ public final class Cublas {
 
     private final Path file;
     private final CublasFunctions functions;
+    private final @Nullable CublasLtFunctions joined;
     private final String version;
 
-    private Cublas(Path file, CublasFunctions functions) {
+    private Cublas(
+            Path file, CublasFunctions functions, @Nullable CublasLtFunctions joined) {
         this.file = file;
         this.functions = functions;
+        this.joined = joined;
         this.version = readVersion(functions);
     }
 
@@ -96,11 +100,23 @@ public final class Cublas {
     private static Cublas load(Path file) {
         String name = String.valueOf(file.getFileName());
         Path other = file.resolveSibling(name.replaceFirst("libcublas", "libcublasLt"));
-        if (Files.isRegularFile(other)) {
-            SymbolLookup.libraryLookup(other, Arena.global());
-        }
+        CublasLtFunctions joined = Files.isRegularFile(other) ? joined(other) : null;
         return new Cublas(
-                file, CublasFunctions.of(SymbolLookup.libraryLookup(file, Arena.global())));
+                file, CublasFunctions.of(SymbolLookup.libraryLookup(file, Arena.global())), joined);
+    }
+
+    private static @Nullable CublasLtFunctions joined(Path file) {
+        SymbolLookup library = SymbolLookup.libraryLookup(file, Arena.global());
+        try {
+            return CublasLtFunctions.of(library);
+        } catch (NoSuchElementException e) {
+            System.getLogger(Cublas.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "%s lacks a function: %s; what follows products is done by kernels"
+                                    .formatted(file, e.getMessage()));
+            return null;
+        }
     }
 
     private static String readVersion(CublasFunctions functions) {
@@ -137,6 +153,22 @@ public final class Cublas {
      */
     public CublasMultiplier multiplier(long stream, long workspace, long workspaceBytes) {
         return new CublasMultiplier(this, stream, workspace, workspaceBytes);
+    }
+
+    /**
+     * Same for products that do what follows them; null if the library beside this one, libcublasLt,
+     * is not there or has other functions.
+     */
+    public @Nullable CublasLtMultiplier joinedMultiplier(
+            long stream, long workspace, long workspaceBytes) {
+        return joined == null
+                ? null
+                : new CublasLtMultiplier(joined, stream, workspace, workspaceBytes);
+    }
+
+    /** Whether there are {@linkplain #joinedMultiplier products that do what follows them}. */
+    public boolean joins() {
+        return joined != null;
     }
 
     CublasFunctions functions() {

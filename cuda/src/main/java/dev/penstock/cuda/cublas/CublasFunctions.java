@@ -69,7 +69,7 @@ record CublasFunctions(
                         JAVA_INT));
     }
 
-    private static MethodHandle status(
+    static MethodHandle status(
             SymbolLookup library, String name, MemoryLayout... arguments) {
         return Linker.nativeLinker()
                 .downcallHandle(

@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.RowCodec;
@@ -45,6 +46,7 @@ final class GpuKernels implements Kernels {
     private final GpuModule.Function crossEntropy;
     private final GpuModule.Function crossEntropyOfRows;
     private final GpuModule.Function crossEntropyOfRowsRounded;
+    private final GpuModule.Function crossEntropyOfHalves;
 
     GpuKernels(
             GpuContext gpu,
@@ -74,6 +76,7 @@ final class GpuKernels implements Kernels {
         crossEntropy = module.function("crossEntropy");
         crossEntropyOfRows = module.function("crossEntropyOfRows");
         crossEntropyOfRowsRounded = module.function("crossEntropyOfRowsRounded");
+        crossEntropyOfHalves = module.function("crossEntropyOfHalves");
     }
 
     @Override
@@ -102,6 +105,20 @@ final class GpuKernels implements Kernels {
     @Override
     public boolean writesBFloat16() {
         return true;
+    }
+
+    @Override
+    public boolean joinsProducts() {
+        return products.joins();
+    }
+
+    @Override
+    public void gemmThen(Tensor a, boolean transposeB, Tensor b, Epilogue epilogue, Tensor c) {
+        if (products.joins()) {
+            products.gemmThen(a, transposeB, b, epilogue, c);
+        } else {
+            Kernels.super.gemmThen(a, transposeB, b, epilogue, c);
+        }
     }
 
     @Override
@@ -371,10 +388,13 @@ final class GpuKernels implements Kernels {
         inRange("crossEntropyOfRows", "targets", targets, logits.columns());
         launch.begin().view(logits).vector(targets).integer(logits.columns()).vector(losses);
         launch.number(gradientScale).view(dLogits);
-        launch.run(
-                dLogits.type() == DType.BF16 ? crossEntropyOfRowsRounded : crossEntropyOfRows,
-                logits.rows(),
-                ROW_OF_LOGITS_THREADS);
+        GpuModule.Function kernel = crossEntropyOfRows;
+        if (logits.type() == DType.BF16) {
+            kernel = crossEntropyOfHalves;
+        } else if (dLogits.type() == DType.BF16) {
+            kernel = crossEntropyOfRowsRounded;
+        }
+        launch.run(kernel, logits.rows(), ROW_OF_LOGITS_THREADS);
     }
 
     @Override

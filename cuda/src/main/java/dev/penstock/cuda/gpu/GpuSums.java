@@ -75,6 +75,7 @@ final class GpuSums {
     private final Scratch partial;
     private final Answers answers;
     private final GpuModule.Function biasGradientOfBlocks;
+    private final GpuModule.Function biasGradientOfHalves;
     private final GpuModule.Function biasGradientRounded;
     private final GpuModule.Function geluBackwardRounded;
     private final GpuModule.Function exactGeluBackwardRounded;
@@ -111,6 +112,7 @@ final class GpuSums {
         this.partial = partial;
         this.answers = answers;
         biasGradientOfBlocks = module.function("biasGradientOfBlocks");
+        biasGradientOfHalves = module.function("biasGradientOfHalves");
         biasGradientRounded = module.function("biasGradientRounded");
         geluBackwardRounded = module.function("geluBackwardRounded");
         exactGeluBackwardRounded = module.function("exactGeluBackwardRounded");
@@ -174,7 +176,11 @@ final class GpuSums {
         int columns = dy.columns();
         long sums = partial.reserve(biasBytes(dy, blocks));
         launch.begin().view(dy).wide(sums).integer(columns).order(blocks);
-        overBlocks(biasGradientOfBlocks, columns, blocks);
+        if (dy.type() == DType.BF16) {
+            overFours(biasGradientOfHalves, columns, blocks);
+        } else {
+            overBlocks(biasGradientOfBlocks, columns, blocks);
+        }
         addInOrder(sums, columns, blocks.count(), dBias);
     }
 

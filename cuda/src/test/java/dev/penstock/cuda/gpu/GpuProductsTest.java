@@ -43,7 +43,7 @@ class GpuProductsTest {
     void theDeviceSaysWhoMultipliesAndWhy() {
         assertThat(opened(Gemm.AUTO))
                 .contains("cuBLAS 13.0.0 in " + cublas)
-                .contains("/cublas-13.0.0");
+                .contains("/cublas-lt-13.0.0");
         assertThat(opened(Gemm.KERNELS)).contains("our own products (as set)").contains("/own");
 
         System.setProperty(WHERE, empty.toString());

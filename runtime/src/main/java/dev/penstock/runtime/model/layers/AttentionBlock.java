@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.layers;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -103,8 +104,7 @@ final class AttentionBlock {
         if (compute.rounds()) {
             kernels.copy(a.attended(), a.attendedFactor());
         }
-        output.multiply(a.attendedFactor(), a.middle());
-        output.addBiasAndResidual(a.middle(), residual.of(x, a.norm1()));
+        output.multiplyAndAdd(a.attendedFactor(), residual.of(x, a.norm1()), a.middle());
     }
 
     private void project(
@@ -114,6 +114,10 @@ final class AttentionBlock {
         if (room == null) {
             queryKeyValue.multiply(x, firstRow, qkv);
             complete(qkv, bias, kept, blocks);
+            return;
+        }
+        if (bias != null && headNorms == null && turns == null && queryKeyValue.joins()) {
+            queryKeyValue.multiplyThen(x, new Epilogue.Bias(bias), qkv);
             return;
         }
         Tensor projected = Workspace.narrow(room, qkv.columns()).rows(0, qkv.rows());
@@ -177,7 +181,7 @@ final class AttentionBlock {
             boolean goesOn) {
         Tensor dOutput = output.outputGradient(dStream);
         Tensor dAttended = Workspace.narrow(work.dAttended(), a.attended().columns());
-        output.backward(a.attendedFactor(), dOutput, dAttended, work, blocks);
+        output.backward(a.attendedFactor(), dOutput, dAttended, null, work, blocks);
         attention.backward(qkv, a, dAttended, dQkv, blocks);
         Tensor dProjected =
                 queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
@@ -207,7 +211,7 @@ final class AttentionBlock {
         Tensor dOutput = output.outputGradient(dStream);
         kernels.copy(dOutput, compute.keptIn(a.middle()));
         Tensor dAttended = Workspace.narrow(work.dAttended(), a.attended().columns());
-        output.backwardInput(dOutput, dAttended, work, blocks);
+        var _ = output.backwardInput(dOutput, dAttended, null, work, blocks);
         attention.backward(qkv, a, dAttended, dQkv, blocks);
         Tensor dProjected = dProjected(a, dQkv, work, blocks);
         MicroBatchRows.scatter(kernels, dProjected, blocks, qkv);
