@@ -3,6 +3,7 @@ package dev.penstock.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceSettings;
@@ -159,7 +160,7 @@ class JoinedProductsContractTest extends KernelContract {
             kernels.biasGradient(wide, sums, blocks);
             kernels.biasGradient(dy, same, blocks);
 
-            assertThat(HostMatrix.of(same).allRows()).isDeepEqualTo(HostMatrix.of(sums).allRows());
+            assertSame("sums of " + width, same, sums);
         }
     }
 
@@ -183,10 +184,70 @@ class JoinedProductsContractTest extends KernelContract {
 
             assertClose("losses of " + vocabulary, same, values(losses), 1e-6);
             assertClose("losses alone of " + vocabulary, alone, values(losses), 1e-6);
-            assertThat(HostMatrix.of(logits).allRows())
-                    .as("gradients of %d", vocabulary)
-                    .isDeepEqualTo(HostMatrix.of(rounded(wide)).allRows());
+            assertSame("gradients of " + vocabulary, logits, rounded(wide));
         }
+    }
+
+    /** Rows of a warp, and columns of a block, in one pass and in two. */
+    @Test
+    void backwardsOfLayerNormsReadRoundedGradients() {
+        for (int width : List.of(40, 800, 1_100)) {
+            for (TokenBlocks blocks :
+                    List.of(new TokenBlocks(1, 9, 0, 4), new TokenBlocks(2, 33, 0, 1))) {
+                int rows = blocks.rows();
+                Tensor dy = rounded(normals(rows, width));
+                Tensor wide = zeros(rows, width);
+                kernels.copy(dy, wide);
+                Tensor x = normals(rows, width);
+                Tensor gain = normals(1, width);
+                Tensor mean = normals(1, rows);
+                Tensor rstd = normals(1, rows);
+                Tensor dx = normals(rows, width);
+                Tensor same = copied(dx);
+                List<Tensor> sums = List.of(zeros(1, width), zeros(1, width));
+                List<Tensor> sameSums = List.of(zeros(1, width), zeros(1, width));
+
+                kernels.layerNormBackward(
+                        wide, x, gain, mean, rstd, dx, sums.get(0), sums.get(1), blocks);
+                kernels.layerNormBackward(
+                        dy, x, gain, mean, rstd, same, sameSums.get(0), sameSums.get(1), blocks);
+
+                assertSame("dx", same, dx);
+                assertSame("gradient of gains", sameSums.get(0), sums.get(0));
+                assertSame("gradient of biases", sameSums.get(1), sums.get(1));
+            }
+        }
+    }
+
+    @Test
+    void backwardsOfWholeAttentionReadAndWriteRoundedGradients() {
+        int tokens = 70;
+        TokenBlocks blocks = new TokenBlocks(2, tokens, 0, tokens);
+        for (AttentionShape shape :
+                List.of(AttentionShape.dense(2, 128), AttentionShape.dense(1, 128))) {
+            Tensor qkv = rounded(normals(2 * tokens, shape.columns()));
+            Tensor dy = rounded(normals(blocks.rows(), shape.queryColumns()));
+            Tensor wide = zeros(blocks.rows(), shape.queryColumns());
+            kernels.copy(dy, wide);
+            Tensor y = zeros(blocks.rows(), shape.queryColumns());
+            Tensor lse = zeros(blocks.rows(), shape.heads());
+            Tensor dQkv = zeros(qkv.rows(), qkv.columns());
+            Tensor half = halves(qkv.rows(), qkv.columns());
+            kernels.attention(DType.BF16, qkv, y, lse, shape, tokens, blocks);
+
+            kernels.wholeAttentionBackward(
+                    DType.BF16, qkv, y, lse, wide, dQkv, shape, tokens, blocks);
+            kernels.wholeAttentionBackward(
+                    DType.BF16, qkv, y, lse, dy, half, shape, tokens, blocks);
+
+            assertSame("gradients of " + shape, half, rounded(dQkv));
+        }
+    }
+
+    private static void assertSame(String what, Tensor actual, Tensor expected) {
+        assertThat(HostMatrix.of(actual).allRows())
+                .as(what)
+                .isDeepEqualTo(HostMatrix.of(expected).allRows());
     }
 
     @Test
@@ -200,7 +261,11 @@ class JoinedProductsContractTest extends KernelContract {
                             () ->
                                     other.kernels()
                                             .gemmThen(
-                                                    half, true, half, new Epilogue.Rounding(), half))
+                                                    half,
+                                                    true,
+                                                    half,
+                                                    new Epilogue.Rounding(),
+                                                    half))
                     .isInstanceOf(DeviceException.class)
                     .hasMessageContaining("expected a GPU with cublasLt");
         }

@@ -23,6 +23,9 @@ public final class Cublas {
     /** System property: a folder or a library, the one place to look. */
     static final String PROPERTY = "penstock.cublas";
 
+    /** System property: {@code none} for products that do nothing else. */
+    static final String JOINED_PROPERTY = "penstock.cublaslt";
+
     static final List<String> NAMES =
             List.of("libcublas.so.13", "libcublas.so.12", "libcublas.so.11");
     static final List<String> PACKAGES = List.of("nvidia/cu13/lib", "nvidia/cublas/lib");
@@ -45,8 +48,7 @@ public final class Cublas {
     private final @Nullable CublasLtFunctions joined;
     private final String version;
 
-    private Cublas(
-            Path file, CublasFunctions functions, @Nullable CublasLtFunctions joined) {
+    private Cublas(Path file, CublasFunctions functions, @Nullable CublasLtFunctions joined) {
         this.file = file;
         this.functions = functions;
         this.joined = joined;
@@ -100,13 +102,19 @@ public final class Cublas {
     private static Cublas load(Path file) {
         String name = String.valueOf(file.getFileName());
         Path other = file.resolveSibling(name.replaceFirst("libcublas", "libcublasLt"));
-        CublasLtFunctions joined = Files.isRegularFile(other) ? joined(other) : null;
+        CublasLtFunctions joined = null;
+        if (Files.isRegularFile(other)) {
+            joined = joined(other);
+        }
         return new Cublas(
                 file, CublasFunctions.of(SymbolLookup.libraryLookup(file, Arena.global())), joined);
     }
 
     private static @Nullable CublasLtFunctions joined(Path file) {
         SymbolLookup library = SymbolLookup.libraryLookup(file, Arena.global());
+        if (System.getProperty(JOINED_PROPERTY, "").equals("none")) {
+            return null;
+        }
         try {
             return CublasLtFunctions.of(library);
         } catch (NoSuchElementException e) {
@@ -156,8 +164,8 @@ public final class Cublas {
     }
 
     /**
-     * Same for products that do what follows them; null if the library beside this one, libcublasLt,
-     * is not there or has other functions.
+     * Same for products that do what follows them; null if the library beside this one,
+     * libcublasLt, is not there or has other functions.
      */
     public @Nullable CublasLtMultiplier joinedMultiplier(
             long stream, long workspace, long workspaceBytes) {

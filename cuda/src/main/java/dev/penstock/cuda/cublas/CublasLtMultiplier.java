@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
@@ -49,8 +50,6 @@ public final class CublasLtMultiplier implements AutoCloseable {
     private static final int WAVES_AT = STATUS_AT + 4;
     private static final int CHOICE_BYTES = 96;
 
-    private static final int NOT_SUPPORTED = 15;
-
     private final CublasLtFunctions functions;
     private final long stream;
     private final long workspace;
@@ -93,7 +92,9 @@ public final class CublasLtMultiplier implements AutoCloseable {
         // what lies row by row is, column by column, the transposed matrix: d^T = op(b)^T a^T
         private Plan(JoinedProduct of) throws Throwable {
             this.of = of;
-            check("MatmulDescCreate", (int) functions.createProduct().invokeExact(value, COMPUTE_32F, REAL_32F));
+            check(
+                    "MatmulDescCreate",
+                    (int) functions.createProduct().invokeExact(value, COMPUTE_32F, REAL_32F));
             product = made(functions.destroyProduct());
             left =
                     of.transposeB()
@@ -157,9 +158,7 @@ public final class CublasLtMultiplier implements AutoCloseable {
         }
 
         private void choose() throws Throwable {
-            check(
-                    "MatmulPreferenceCreate",
-                    (int) functions.createPreference().invokeExact(value));
+            check("MatmulPreferenceCreate", (int) functions.createPreference().invokeExact(value));
             long preference = made(functions.destroyPreference());
             value.set(JAVA_LONG, 0, workspaceBytes);
             prefer(preference, MOST_WORKSPACE, Long.BYTES);
@@ -175,12 +174,20 @@ public final class CublasLtMultiplier implements AutoCloseable {
                                 functions
                                         .choose()
                                         .invokeExact(
-                                                handle, product, left, right, added, result,
-                                                preference, 1, choice, count);
-                if (status != NOT_SUPPORTED) {
-                    check("MatmulAlgoGetHeuristic", status);
-                    found = count.get(JAVA_INT, 0) > 0 && choice.get(JAVA_INT, STATUS_AT) == 0;
-                }
+                                                handle,
+                                                product,
+                                                left,
+                                                right,
+                                                added,
+                                                result,
+                                                preference,
+                                                1,
+                                                choice,
+                                                count);
+                found =
+                        status == 0
+                                && count.get(JAVA_INT, 0) > 0
+                                && choice.get(JAVA_INT, STATUS_AT) == 0;
                 MemorySegment.copy(choice, 0, algorithm, 0, ALGORITHM_BYTES);
                 LOG.log(
                         System.Logger.Level.DEBUG,
@@ -265,7 +272,7 @@ public final class CublasLtMultiplier implements AutoCloseable {
         }
     }
 
-    /** Returns how to multiply so; empty if the library cannot. */
+    /** Returns how to multiply so; empty if the library cannot, whatever it says of that. */
     public Optional<Plan> plan(JoinedProduct product) {
         return plans.computeIfAbsent(product, this::planned);
     }
@@ -277,6 +284,9 @@ public final class CublasLtMultiplier implements AutoCloseable {
                 return Optional.of(plan);
             }
             plan.close();
+            return Optional.empty();
+        } catch (DeviceException e) {
+            LOG.log(System.Logger.Level.WARNING, e.getMessage());
             return Optional.empty();
         } catch (Throwable e) {
             throw Cublas.rethrown(e);

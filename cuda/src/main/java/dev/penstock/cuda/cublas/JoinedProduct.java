@@ -26,18 +26,21 @@ public record JoinedProduct(
 
     /** What cublasLt does with sums before it writes them. */
     public enum Epilogue {
-        NONE(1),
-        BIAS(4),
+        NONE(1, "rounding"),
+        BIAS(4, "bias"),
         /** {@code aux = sums + bias; d = gelu(sums + bias)}, tanh form. */
-        GELU_AUX_BIAS(164),
+        GELU_AUX_BIAS(164, "bias and GELU"),
         /** {@code d = sums * gelu'(aux)}. */
-        DGELU(192);
+        DGELU(192, "gradient of GELU");
 
         /** Of cublasLtEpilogue_t. */
         private final int code;
 
-        Epilogue(int code) {
+        private final String words;
+
+        Epilogue(int code, String words) {
             this.code = code;
+            this.words = words;
         }
 
         int code() {
@@ -47,6 +50,7 @@ public record JoinedProduct(
 
     @Override
     public String toString() {
-        return "%s of %d x %d x %d".formatted(epilogue, m, n, k);
+        String residual = strideC > 0 ? " and residual" : "";
+        return "product with %s%s [%d, %d] of %d".formatted(epilogue.words, residual, m, n, k);
     }
 }

@@ -84,8 +84,8 @@ public interface Kernels {
 
     /**
      * Whether products do what follows them before their sums reach memory, see {@link #gemmThen};
-     * then also the gradients of products' results may be BF16 in {@link #biasGradient}, and logits
-     * in {@link #crossEntropyOfRows}.
+     * then also gradients that products write or read may be BF16 in {@link #biasGradient}, the
+     * backwards of layer norms and those of attention, and logits in {@link #crossEntropyOfRows}.
      */
     default boolean joinsProducts() {
         return false;
@@ -144,7 +144,11 @@ public interface Kernels {
     void layerNorm(
             Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd, double epsilon);
 
-    /** {@code dx +=} the input gradient (the residual branch already lies in dx). */
+    /**
+     * {@code dx +=} the input gradient (the residual branch already lies in dx).
+     *
+     * @param dy F32, or BF16 where the device {@link #joinsProducts}, as in the other backwards
+     */
     void layerNormBackwardInput(
             Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx);
 
@@ -424,7 +428,8 @@ public interface Kernels {
      * heads of queries add in a fixed order, whatever the slices.
      *
      * @param multiply as in the forward
-     * @param dy {@code [n, h*k]}
+     * @param dy {@code [n, h*k]}; may be BF16 as dQkv, where qkv is and the device {@link
+     *     #joinsProducts}
      * @param dQkv {@code [B*T, (h+2g)k]} of the whole micro-batch: dq of the slice's rows is
      *     written, dk and dv of all rows up to the slice's end accumulate (zero them before the
      *     last slice)

@@ -407,7 +407,11 @@ final class CublasProducts implements GpuProducts {
                         c.stride(),
                         pre == null ? 0 : pre.stride());
         Optional<CublasLtMultiplier.Plan> plan =
-                isAligned(a) && isAligned(b) && isAligned(c) && isAligned(residual) && isAligned(pre)
+                isAligned(a)
+                                && isAligned(b)
+                                && isAligned(c)
+                                && isAligned(residual)
+                                && isAligned(pre)
                         ? plan(product)
                         : Optional.empty();
         if (plan.isEmpty()) {
@@ -481,11 +485,10 @@ final class CublasProducts implements GpuProducts {
             System.getLogger(CublasProducts.class.getName())
                     .log(
                             System.Logger.Level.WARNING,
-                            "cublasLt has no algorithm for %s: what follows is done by kernels"
+                            "cublasLt has no algorithm for a %s: what follows is done by kernels"
                                     .formatted(product));
         }
-        Tensor y =
-                c.type() == DType.F32 ? c : sums.matrix(DType.F32, c.rows(), c.columns());
+        Tensor y = c.type() == DType.F32 ? c : sums.matrix(DType.F32, c.rows(), c.columns());
         gemm(DType.BF16, false, a, product.transposeB(), b, y, false);
         switch (epilogue) {
             case Epilogue.Rounding _ -> elements.copy(y, c);
@@ -520,7 +523,7 @@ final class CublasProducts implements GpuProducts {
 
         @Override
         public String describe(long[] from, int at) {
-            return "product " + plan.product();
+            return plan.product().toString();
         }
 
         @Override

@@ -234,7 +234,10 @@ final class GpuElements {
         launch.begin().view(a.address(), a.stride()).view(b.address(), b.stride());
         launch.view(c.address(), c.stride()).integer(m).integer(n).integer(k);
         launch.integer(accumulate ? 1 : 0);
-        launch.run(result == DType.BF16 ? dotsOfHalvesRounded : dotsOfHalves, Math.ceilDiv(m, DOTS_THREADS / 32), DOTS_THREADS);
+        launch.run(
+                result == DType.BF16 ? dotsOfHalvesRounded : dotsOfHalves,
+                Math.ceilDiv(m, DOTS_THREADS / 32),
+                DOTS_THREADS);
     }
 
     /**

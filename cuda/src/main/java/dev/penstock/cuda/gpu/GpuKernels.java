@@ -39,6 +39,7 @@ final class GpuKernels implements Kernels {
     private final GpuModule.Function layerNorm;
     private final GpuModule.Function layerNormRounded;
     private final GpuModule.Function layerNormBackwardInput;
+    private final GpuModule.Function layerNormBackwardInputOfHalves;
     private final GpuModule.Function rmsNorm;
     private final GpuModule.Function rmsNormRounded;
     private final GpuModule.Function rmsNormBackwardInput;
@@ -69,6 +70,7 @@ final class GpuKernels implements Kernels {
         layerNorm = module.function("layerNorm");
         layerNormRounded = module.function("layerNormRounded");
         layerNormBackwardInput = module.function("layerNormBackwardInput");
+        layerNormBackwardInputOfHalves = module.function("layerNormBackwardInputOfHalves");
         rmsNorm = module.function("rmsNorm");
         rmsNormRounded = module.function("rmsNormRounded");
         rmsNormBackwardInput = module.function("rmsNormBackwardInput");
@@ -182,7 +184,11 @@ final class GpuKernels implements Kernels {
     public void layerNormBackwardInput(
             Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
         launch.begin().view(dy).view(x).vector(gain).vector(mean).vector(rstd).view(dx);
-        overRows(layerNormBackwardInput, x.rows(), x.columns());
+        boolean halves = dy.type() == DType.BF16;
+        overRows(
+                halves ? layerNormBackwardInputOfHalves : layerNormBackwardInput,
+                x.rows(),
+                x.columns());
     }
 
     /** A warp for each row. */

@@ -187,7 +187,7 @@ public final class GpuScratch extends SilentKernels {
         attentionSums =
                 Math.max(
                         attentionSums,
-                        GpuAttention.backwardBytes(multiply, qkv.type(), y, shape.heads()));
+                        GpuAttention.backwardBytes(multiply, qkv.type(), y, dy, shape.heads()));
     }
 
     @Override
@@ -204,6 +204,7 @@ public final class GpuScratch extends SilentKernels {
         attentionSums =
                 Math.max(
                         attentionSums,
-                        GpuAttention.backwardBytes(multiply, q.type(), y, keys.shape().heads()));
+                        GpuAttention.backwardBytes(
+                                multiply, q.type(), y, dy, keys.shape().heads()));
     }
 }

@@ -211,7 +211,7 @@ public final class CheckedKernels implements Kernels {
         kernels.layerNormBackwardInput(dy, x, gain, mean, rstd, dx);
     }
 
-    private static void checkInputOfNorm(
+    private void checkInputOfNorm(
             String op, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
         checkNorm(op, x, dy, mean, rstd);
         vector(op, "gain", gain, x.columns());
@@ -255,9 +255,9 @@ public final class CheckedKernels implements Kernels {
         kernels.layerNormBackward(dy, x, gain, mean, rstd, dx, dGain, dBias, blocks);
     }
 
-    private static void checkNorm(String op, Tensor x, Tensor dy, Tensor mean, Tensor rstd) {
+    private void checkNorm(String op, Tensor x, Tensor dy, Tensor mean, Tensor rstd) {
         checkMoments(op, x, mean, rstd);
-        matrix(op, "dy", dy, x.rows(), x.columns());
+        result(op, "dy", dy, x.rows(), x.columns(), joinsProducts());
     }
 
     private static void checkMoments(String op, Tensor x, Tensor mean, Tensor rstd) {
@@ -540,8 +540,9 @@ public final class CheckedKernels implements Kernels {
         String op = "attentionBackward";
         factor(op, "qkv", qkv, multiply);
         checkAttention(op, writesBFloat16(), qkv, y, logSumExp, shape, context, blocks);
-        matrix(op, "dy", dy, y.rows(), y.columns());
-        matrix(op, "dQkv", dQkv, qkv.rows(), qkv.columns());
+        boolean halves = joinsProducts() && qkv.type() == DType.BF16;
+        result(op, "dy", dy, y.rows(), y.columns(), halves);
+        result(op, "dQkv", dQkv, qkv.rows(), qkv.columns(), halves);
     }
 
     private static void checkAttention(

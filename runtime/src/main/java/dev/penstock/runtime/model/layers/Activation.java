@@ -34,8 +34,8 @@ interface Activation {
     /**
      * Adds to the gradient of the first layer's bias.
      *
-     * @param dy may be overwritten, as may {@code pre}; where {@link #gradient} says what is done to
-     *     it, that is done
+     * @param dy may be overwritten, as may {@code pre}; where {@link #gradient} says what is done
+     *     to it, that is done
      * @return the gradient of {@code pre} as products read it, in the memory of one of the
      *     arguments
      */

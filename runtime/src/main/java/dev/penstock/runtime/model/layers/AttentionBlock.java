@@ -37,6 +37,12 @@ final class AttentionBlock {
     private final @Nullable HeadTurns turns;
     private final int turning;
 
+    /** Whether products do what follows them, forward and backward. */
+    private final boolean joins;
+
+    /** Whether the gradient of the norm's output is rounded. */
+    private final boolean roundsNorm;
+
     AttentionBlock(
             Compute compute,
             ShardShape shape,
@@ -58,6 +64,8 @@ final class AttentionBlock {
         queryKeyValue = new ColumnLinear(compute, parameters.queryKeyValue());
         output = new RowLinear(compute, parameters.attentionOutput());
         this.attention = attention;
+        joins = headNorms == null && turns == null && queryKeyValue.joins() && output.joins();
+        roundsNorm = queryKeyValue.joins() && norm.takesRounded() && !residual.ofNorm();
     }
 
     /**
@@ -116,7 +124,7 @@ final class AttentionBlock {
             complete(qkv, bias, kept, blocks);
             return;
         }
-        if (bias != null && headNorms == null && turns == null && queryKeyValue.joins()) {
+        if (bias != null && joins) {
             queryKeyValue.multiplyThen(x, new Epilogue.Bias(bias), qkv);
             return;
         }
@@ -181,15 +189,24 @@ final class AttentionBlock {
             boolean goesOn) {
         Tensor dOutput = output.outputGradient(dStream);
         Tensor dAttended = Workspace.narrow(work.dAttended(), a.attended().columns());
-        output.backward(a.attendedFactor(), dOutput, dAttended, null, work, blocks);
-        attention.backward(qkv, a, dAttended, dQkv, blocks);
-        Tensor dProjected =
-                queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
+        Tensor dProjected;
+        if (joins && attention.roundsGradients(qkv, blocks)) {
+            dAttended = compute.keptIn(dAttended);
+            dProjected = compute.keptIn(dQkv);
+            output.backward(a.attendedFactor(), dOutput, dAttended, null, work, blocks);
+            attention.backward(qkv, a, dAttended, dProjected, blocks);
+            queryKeyValue.addBiasGradient(dProjected, blocks);
+        } else {
+            output.backward(a.attendedFactor(), dOutput, dAttended, null, work, blocks);
+            attention.backward(qkv, a, dAttended, dQkv, blocks);
+            dProjected =
+                    queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
+        }
         if (!goesOn && !normTrained) {
             queryKeyValue.backwardWeight(a.norm1(), dProjected, blocks);
             return;
         }
-        Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, work.dModel(), blocks);
+        Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, dNormed(work), blocks);
         residual.backward(dNorm, dStream);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
@@ -219,9 +236,13 @@ final class AttentionBlock {
         if (!goesOn && !normTrained) {
             return;
         }
-        Tensor dNorm = queryKeyValue.backwardInput(factor, work.dModel());
+        Tensor dNorm = queryKeyValue.backwardInput(factor, dNormed(work));
         residual.backward(dNorm, dStream);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
+    }
+
+    private Tensor dNormed(Workspace work) {
+        return roundsNorm ? compute.keptIn(work.dModel()) : work.dModel();
     }
 
     /** Computes the products that {@link #backwardInput} left out. */

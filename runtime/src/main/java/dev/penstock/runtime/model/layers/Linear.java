@@ -64,17 +64,16 @@ final class Linear {
     }
 
     /**
-     * Returns whether {@link #multiplyThen} computes all that this adds to its output: bf16 as it is
-     * computed on GPUs, with no branches, and rows that begin at 16 bytes.
+     * Returns whether {@link #multiplyThen} computes all that this adds to its output: bf16 as it
+     * is computed on GPUs, with no branches, and rows that begin at 16 bytes.
      */
     boolean joins() {
-        Tensor matrix = weight.factor();
         return compute.joins()
                 && mesh == null
                 && branches.isEmpty()
-                && matrix.type() == DType.BF16
-                && matrix.rows() % ROW_UNIT == 0
-                && matrix.columns() % ROW_UNIT == 0;
+                && (!weight.group().isNarrow() || weight.group().isRounded())
+                && weight.spec().rows() % ROW_UNIT == 0
+                && weight.spec().columns() % ROW_UNIT == 0;
     }
 
     /** Computes {@code y = epilogue(x weight)}. */
@@ -143,8 +142,12 @@ final class Linear {
         return rounded == null ? dy : rounded;
     }
 
-    /** Computes {@code dx = dy weight^T}. */
+    /** Computes {@code dx = dy weight^T}, rounded where dx is, which needs {@link #joins}. */
     void backwardInput(Tensor dy, Tensor dx) {
+        if (dx.type() == DType.BF16) {
+            backwardInputThen(dy, new Epilogue.Rounding(), dx);
+            return;
+        }
         if (mesh != null) {
             mesh.backwardInput(dy, compute.factor(weight), dx);
             return;

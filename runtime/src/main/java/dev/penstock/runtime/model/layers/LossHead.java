@@ -147,7 +147,8 @@ public final class LossHead {
             Tensor normed = chunk.of(allNormed);
             Tensor dChunk = chunk.of(work.dModel());
             Tensor dLogits =
-                    ledger.crossEntropy(compute, lossLogits(normed), microBatch, chunk, gradientScale);
+                    ledger.crossEntropy(
+                            compute, lossLogits(normed), microBatch, chunk, gradientScale);
             if (mesh != null) {
                 mesh.multiply(dLogits, matrix.factor(), dChunk);
             } else {

@@ -21,6 +21,9 @@ final class MlpBlock {
     private final RowLinear output;
     private final Activation activation;
 
+    /** Whether the gradient of the norm's output is rounded. */
+    private final boolean roundsNorm;
+
     MlpBlock(Compute compute, BlockDesign design, LayerParameters parameters) {
         this.compute = compute;
         kernels = compute.kernels();
@@ -28,9 +31,9 @@ final class MlpBlock {
         residual = Residual.of(kernels, design);
         normTrained = parameters.norm2().gain().isTrained();
         hidden = new ColumnLinear(compute, parameters.hidden());
+        roundsNorm = hidden.joins() && norm.takesRounded() && !residual.ofNorm();
         output = new RowLinear(compute, parameters.mlpOutput());
-        activation =
-                Activation.of(compute, design.activation(), hidden, output.joins());
+        activation = Activation.of(compute, design.activation(), hidden, output.joins());
     }
 
     void forward(LayerActivations a, Tensor y) {
@@ -67,9 +70,13 @@ final class MlpBlock {
             hidden.backwardWeight(a.norm2(), dHidden, blocks);
             return;
         }
-        Tensor dNorm = hidden.backward(a.norm2(), dHidden, work.dModel(), blocks);
+        Tensor dNorm = hidden.backward(a.norm2(), dHidden, dNormed(work), blocks);
         residual.backward(dNorm, dStream);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
+    }
+
+    private Tensor dNormed(Workspace work) {
+        return roundsNorm ? compute.keptIn(work.dModel()) : work.dModel();
     }
 
     /**
@@ -98,7 +105,7 @@ final class MlpBlock {
         if (!goesOn && !normTrained) {
             return;
         }
-        Tensor dNorm = hidden.backwardInput(dHidden, work.dModel());
+        Tensor dNorm = hidden.backwardInput(dHidden, dNormed(work));
         residual.backward(dNorm, dStream);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }
