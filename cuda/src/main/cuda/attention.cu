@@ -170,9 +170,10 @@ __device__ __forceinline__ void attention(const ConstFloats& q, const ConstFloat
 
 // delta[row, head] = dy . y of the head; as many lanes each as have four columns. Where products round dy, so does this: what
 // a query's probabilities lose and gain must cancel out. Then also rounded = dy, without gaps, unless null.
-extern "C" __global__ void attentionDelta(ConstFloats dy, ConstFloats y, float* __restrict__ delta,
-                                          unsigned short* __restrict__ rounded, int rows, int heads, int headWidth,
-                                          int rounds) {
+template <class T>
+__device__ __forceinline__ void attentionDeltaOf(const View<const T>& dy, const ConstFloats& y, float* __restrict__ delta,
+                                                 unsigned short* __restrict__ rounded, int rows, int heads, int headWidth,
+                                                 int rounds) {
     int lanes = headWidth <= 64 ? 16 : 32, lane = threadIdx.x % lanes;
     int at = blockIdx.x * (blockDim.x / lanes) + threadIdx.x / lanes;
     bool isThere = at < rows * heads;
@@ -209,6 +210,18 @@ extern "C" __global__ void attentionDelta(ConstFloats dy, ConstFloats y, float* 
     if (isThere && lane == 0) {
         delta[at] = sum;
     }
+}
+
+extern "C" __global__ void attentionDelta(ConstFloats dy, ConstFloats y, float* __restrict__ delta,
+                                          unsigned short* __restrict__ rounded, int rows, int heads, int headWidth,
+                                          int rounds) {
+    attentionDeltaOf(dy, y, delta, rounded, rows, heads, headWidth, rounds);
+}
+
+// Same of a dy that is rounded.
+extern "C" __global__ void attentionDeltaOfHalves(ConstHalves dy, ConstFloats y, float* __restrict__ delta, int rows, int heads,
+                                                  int headWidth) {
+    attentionDeltaOf(dy, y, delta, nullptr, rows, heads, headWidth, 0);
 }
 
 // dq of a tile of rows of queries.

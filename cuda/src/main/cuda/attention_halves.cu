@@ -360,9 +360,9 @@ __device__ __forceinline__ void attentionOfHalves(const View<const T>& q, const 
 }
 
 // dq of a tile of queries.
-template <int WIDTH, int WARPS, class T>
+template <int WIDTH, int WARPS, class T, class D>
 __device__ __forceinline__ void queryGradientOfHalves(const View<const T>& q, const View<const T>& k, const View<const T>& v,
-                                                      const KnownOf<T>& known, const Floats& dq, const Span& span) {
+                                                      const KnownOf<T>& known, const View<D>& dq, const Span& span) {
     using Tiles = HalfTiles<WIDTH, WARPS>;
     static_assert(Tiles::OWN <= 2 * Tiles::PASSING, "queries lie where keys and values will");
     unsigned short* tiles = dynamicShared<unsigned short>();
@@ -398,7 +398,7 @@ __device__ __forceinline__ void queryGradientOfHalves(const View<const T>& q, co
     }
     if (span.goesOn) {
         Tiles::eachHeld(own.count, span, [&](int n, int e, int row, int j) {
-            sum[n][e] = dq.at(span.inQueries(own.query + row), column + j);
+            sum[n][e] = load(&dq.at(span.inQueries(own.query + row), column + j));
         });
     }
     float scale = span.scale * LOG2_E;
@@ -441,14 +441,14 @@ __device__ __forceinline__ void queryGradientOfHalves(const View<const T>& q, co
         }
     });
     Tiles::eachHeld(own.count, span, [&](int n, int e, int row, int j) {
-        dq.at(span.inQueries(own.query + row), column + j) = sum[n][e];
+        store(&dq.at(span.inQueries(own.query + row), column + j), sum[n][e]);
     });
 }
 
 // dk and dv of a tile of keys, added to what is there if it goes on. Scores lie transposed: rows are keys, columns queries.
-template <int WIDTH, int WARPS, class T>
+template <int WIDTH, int WARPS, class T, class D>
 __device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q, const View<const T>& k, const View<const T>& v,
-                                                         const KnownOf<T>& known, const Floats& dk, const Floats& dv,
+                                                         const KnownOf<T>& known, const View<D>& dk, const View<D>& dv,
                                                          const Span& span) {
     using Tiles = HalfTiles<WIDTH, WARPS>;
     constexpr bool AHEAD = Tiles::template IS_AHEAD<T>;
@@ -477,8 +477,8 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q,
     float sumK[Tiles::COLUMNS][4] = {}, sumV[Tiles::COLUMNS][4] = {};
     if (span.goesOn) {
         Tiles::eachHeld(keysHere - warp * 16, span, [&](int n, int e, int row, int j) {
-            sumK[n][e] = dk.at(span.inKeys(firstOfWarp + row), column + j);
-            sumV[n][e] = dv.at(span.inKeys(firstOfWarp + row), column + j);
+            sumK[n][e] = load(&dk.at(span.inKeys(firstOfWarp + row), column + j));
+            sumV[n][e] = load(&dv.at(span.inKeys(firstOfWarp + row), column + j));
         });
     }
     float scale = span.scale * LOG2_E;
@@ -584,8 +584,8 @@ __device__ __forceinline__ void keyValueGradientOfHalves(const View<const T>& q,
         }
     }
     Tiles::eachHeld(keysHere - warp * 16, span, [&](int n, int e, int row, int j) {
-        dk.at(span.inKeys(firstOfWarp + row), column + j) = sumK[n][e];
-        dv.at(span.inKeys(firstOfWarp + row), column + j) = sumV[n][e];
+        store(&dk.at(span.inKeys(firstOfWarp + row), column + j), sumK[n][e]);
+        store(&dv.at(span.inKeys(firstOfWarp + row), column + j), sumV[n][e]);
     });
 }
 
@@ -610,3 +610,19 @@ ATTENTION_OF_HALVES(Halves, float, 64, 8, 4, 2, 3)
 ATTENTION_OF_HALVES(Halves, float, 128, 4, 4, 2, 2)
 ATTENTION_OF_HALVES(KeptHalves, unsigned short, 64, 8, 4, 2, 3)
 ATTENTION_OF_HALVES(KeptHalves, unsigned short, 128, 4, 4, 2, 2)
+
+// Gradients that are rounded, of whole sequences.
+#define ROUNDED_GRADIENTS_OF_HALVES(WIDTH, OF_QUERIES, OF_KEYS, BLOCKS_OF_QUERIES, BLOCKS_OF_KEYS)                          \
+    extern "C" __global__ void __launch_bounds__(32 * OF_QUERIES, BLOCKS_OF_QUERIES)                                        \
+        roundedQueryGradientOfKeptHalves##WIDTH(ConstHalves q, ConstHalves k, ConstHalves v, KnownOf<unsigned short> known, \
+                                                Halves dq, Span span) {                                                     \
+        queryGradientOfHalves<WIDTH, OF_QUERIES>(q, k, v, known, dq, span);                                                 \
+    }                                                                                                                       \
+    extern "C" __global__ void __launch_bounds__(32 * OF_KEYS, BLOCKS_OF_KEYS)                                              \
+        roundedKeyValueGradientOfKeptHalves##WIDTH(ConstHalves q, ConstHalves k, ConstHalves v,                             \
+                                                   KnownOf<unsigned short> known, Halves dk, Halves dv, Span span) {        \
+        keyValueGradientOfHalves<WIDTH, OF_KEYS>(q, k, v, known, dk, dv, span);                                             \
+    }
+
+ROUNDED_GRADIENTS_OF_HALVES(64, 8, 4, 2, 3)
+ROUNDED_GRADIENTS_OF_HALVES(128, 4, 4, 2, 2)

@@ -67,9 +67,9 @@ constexpr int FOURS_NEXT = 2;                    // on their way
 constexpr int COLUMNS_HELD = FOURS_HELD * COLUMNS_AT_ONCE;
 
 // A row of logits as 1024 threads see it: each has four neighbours at a time, -infinity beyond the end.
-template <bool ALIGNED>
+template <bool ALIGNED, class T>
 struct LogitsRow {
-    const float* row;
+    const T* row;
     int columns;
 
     // Without a branch, so that several loads are under way together.
@@ -80,7 +80,7 @@ struct LogitsRow {
         } else {
 #pragma unroll
             for (int n = 0; n < 4; n++) {
-                some.of[n] = row[j + n < columns ? j + n : 0];
+                some.of[n] = load(row + (j + n < columns ? j + n : 0));
             }
         }
 #pragma unroll
@@ -96,17 +96,17 @@ struct LogitsRow {
 };
 
 // The first columns of a row stay in registers, the others are read again out of the cache. Gradients may lie in the memory of
-// the row's logits, as floats in their places or as halves from its start on; halves only reach logits that were read before.
-template <bool ALIGNED, class T>
-__device__ __forceinline__ void crossEntropyOfRow(const LogitsRow<ALIGNED>& row, int target, float* loss, float gradientScale,
-                                                  T* gradient) {
+// the row's logits, in their places, or as halves of floats from its start on; halves only reach logits that were read before.
+template <bool ALIGNED, class L, class T>
+__device__ __forceinline__ void crossEntropyOfRow(const LogitsRow<ALIGNED, L>& row, int target, float* loss,
+                                                  float gradientScale, T* gradient) {
     int columns = row.columns, first = 4 * threadIdx.x;
     Neighbours<4> held[FOURS_HELD];
 #pragma unroll
     for (int i = 0; i < FOURS_HELD; i++) {
         held[i] = row.four(first + i * COLUMNS_AT_ONCE);
     }
-    float logit = row.row[target], rest = row.hasRest() ? row.row[row.restColumn()] : -INFINITY;
+    float logit = load(row.row + target), rest = row.hasRest() ? load(row.row + row.restColumn()) : -INFINITY;
     float largest = rest > -3e38f ? rest : -3e38f, sum = expf(rest - largest);
     auto meet = [&](const Neighbours<4>& four) {
         float most = fmaxf(fmaxf(fmaxf(four.of[0], four.of[1]), fmaxf(four.of[2], four.of[3])), largest);
@@ -198,15 +198,15 @@ __device__ __forceinline__ void crossEntropyOfRow(const LogitsRow<ALIGNED>& row,
     }
 }
 
-template <class T>
-__device__ __forceinline__ void crossEntropyOf(const ConstFloats& logits, const int* __restrict__ targets, int columns,
+template <class L, class T>
+__device__ __forceinline__ void crossEntropyOf(const View<const L>& logits, const int* __restrict__ targets, int columns,
                                                float* __restrict__ losses, float gradientScale, const View<T>& gradient) {
     int row = blockIdx.x;
     if (isAligned(logits) && isAligned(gradient) && columns >= 4) {
-        crossEntropyOfRow(LogitsRow<true>{logits.row(row), columns}, targets[row], losses + row, gradientScale,
+        crossEntropyOfRow(LogitsRow<true, L>{logits.row(row), columns}, targets[row], losses + row, gradientScale,
                           gradient.row(row));
     } else {
-        crossEntropyOfRow(LogitsRow<false>{logits.row(row), columns}, targets[row], losses + row, gradientScale,
+        crossEntropyOfRow(LogitsRow<false, L>{logits.row(row), columns}, targets[row], losses + row, gradientScale,
                           gradient.row(row));
     }
 }
@@ -223,5 +223,12 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS)
 extern "C" __global__ void __launch_bounds__(ROW_THREADS)
     crossEntropyOfRowsRounded(ConstFloats logits, const int* __restrict__ targets, int columns, float* __restrict__ losses,
                               float gradientScale, Halves gradient) {
+    crossEntropyOf(logits, targets, columns, losses, gradientScale, gradient);
+}
+
+// Same of logits in bf16, whose places the gradients take.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS)
+    crossEntropyOfHalves(ConstHalves logits, const int* __restrict__ targets, int columns, float* __restrict__ losses,
+                         float gradientScale, Halves gradient) {
     crossEntropyOf(logits, targets, columns, losses, gradientScale, gradient);
 }

@@ -20,11 +20,12 @@ struct Lane {
     static constexpr int MOST = 32 * COUNT;
     float held[COUNT];
 
-    __device__ __forceinline__ void load(const float* row, int columns) {
+    template <class T>
+    __device__ __forceinline__ void load(const T* row, int columns) {
 #pragma unroll
         for (int k = 0; k < COUNT; k++) {
             int j = threadIdx.x % 32 + 32 * k;
-            held[k] = row[j < columns ? j : columns - 1]; // no branch between one load and the next
+            held[k] = ::load(row + (j < columns ? j : columns - 1)); // no branch between one load and the next
         }
     }
 
@@ -152,9 +153,11 @@ __device__ __forceinline__ void layerNormBackwardOfRow(Lane<COUNT>& gradients, L
     }
 }
 
-extern "C" __global__ void layerNormBackwardInput(ConstFloats dy, ConstFloats x, const float* __restrict__ gain,
-                                                  const float* __restrict__ mean, const float* __restrict__ rstd, Floats dx,
-                                                  int rows, int columns) {
+template <class T>
+__device__ __forceinline__ void layerNormBackwardInputOf(const View<const T>& dy, const ConstFloats& x,
+                                                         const float* __restrict__ gain, const float* __restrict__ mean,
+                                                         const float* __restrict__ rstd, const Floats& dx, int rows,
+                                                         int columns) {
     int row = rowOfWarp(), lane = threadIdx.x % 32;
     if (row >= rows) {
         return;
@@ -171,22 +174,35 @@ extern "C" __global__ void layerNormBackwardInput(ConstFloats dy, ConstFloats x,
     float sum = 0, product = 0;
 #pragma unroll 8
     for (int j = lane; j < columns; j += 32) {
-        float g = dy.at(row, j) * gain[j];
+        float g = load(&dy.at(row, j)) * gain[j];
         sum += g;
         product += g * ((x.at(row, j) - average) * scale);
     }
     float averageG = warpSum(sum) / columns, averageGh = warpSum(product) / columns;
 #pragma unroll 8
     for (int j = lane; j < columns; j += 32) {
-        float g = dy.at(row, j) * gain[j], h = (x.at(row, j) - average) * scale;
+        float g = load(&dy.at(row, j)) * gain[j], h = (x.at(row, j) - average) * scale;
         dx.at(row, j) += scale * (g - averageG - h * averageGh);
     }
 }
 
+extern "C" __global__ void layerNormBackwardInput(ConstFloats dy, ConstFloats x, const float* __restrict__ gain,
+                                                  const float* __restrict__ mean, const float* __restrict__ rstd, Floats dx,
+                                                  int rows, int columns) {
+    layerNormBackwardInputOf(dy, x, gain, mean, rstd, dx, rows, columns);
+}
+
+extern "C" __global__ void layerNormBackwardInputOfHalves(ConstHalves dy, ConstFloats x, const float* __restrict__ gain,
+                                                          const float* __restrict__ mean, const float* __restrict__ rstd,
+                                                          Floats dx, int rows, int columns) {
+    layerNormBackwardInputOf(dy, x, gain, mean, rstd, dx, rows, columns);
+}
+
 // partial[2 i] and partial[2 i + 1] = dGain and dBias of the i-th block of rows; a thread per column.
-extern "C" __global__ void layerNormBackwardWeightOfBlocks(ConstFloats dy, ConstFloats x, const float* __restrict__ mean,
-                                                           const float* __restrict__ rstd, float* __restrict__ partial,
-                                                           int columns, RowOrder order) {
+template <class T>
+__device__ __forceinline__ void layerNormBackwardWeightOf(const View<const T>& dy, const ConstFloats& x,
+                                                          const float* __restrict__ mean, const float* __restrict__ rstd,
+                                                          float* __restrict__ partial, int columns, const RowOrder& order) {
     int column = blockIdx.x * blockDim.x + threadIdx.x;
     if (column >= columns) {
         return;
@@ -196,7 +212,7 @@ extern "C" __global__ void layerNormBackwardWeightOfBlocks(ConstFloats dy, Const
         float dGain = 0, dBias = 0;
 #pragma unroll 8
         for (int row = first; row < end; row++) {
-            float gradient = dy.at(row, column);
+            float gradient = load(&dy.at(row, column));
             dGain = fmaf(__fmul_rn(x.at(row, column) - mean[row], rstd[row]), gradient, dGain);
             dBias += gradient;
         }
@@ -205,12 +221,24 @@ extern "C" __global__ void layerNormBackwardWeightOfBlocks(ConstFloats dy, Const
     }
 }
 
+extern "C" __global__ void layerNormBackwardWeightOfBlocks(ConstFloats dy, ConstFloats x, const float* __restrict__ mean,
+                                                           const float* __restrict__ rstd, float* __restrict__ partial,
+                                                           int columns, RowOrder order) {
+    layerNormBackwardWeightOf(dy, x, mean, rstd, partial, columns, order);
+}
+
+extern "C" __global__ void layerNormBackwardWeightOfHalves(ConstHalves dy, ConstFloats x, const float* __restrict__ mean,
+                                                           const float* __restrict__ rstd, float* __restrict__ partial,
+                                                           int columns, RowOrder order) {
+    layerNormBackwardWeightOf(dy, x, mean, rstd, partial, columns, order);
+}
+
 // Both in one pass, a block for each block of rows and a warp for each row of so many at a time:
 //
 //   rows      a warp each: dx, and h and dy into shared memory        while the next rows are on their way:
 //   columns   a thread each: adds up h * dy and dy of these rows, one after the other
-template <int COUNT, int WARPS>
-__device__ __forceinline__ void layerNormBackwardOf(const ConstFloats& dy, const ConstFloats& x, const float* __restrict__ gain,
+template <int COUNT, int WARPS, class T>
+__device__ __forceinline__ void layerNormBackwardOf(const View<const T>& dy, const ConstFloats& x, const float* __restrict__ gain,
                                                     const float* __restrict__ mean, const float* __restrict__ rstd,
                                                     const Floats& dx, float* __restrict__ partial, int columns,
                                                     const RowOrder& order) {
@@ -277,6 +305,21 @@ extern "C" __global__ void __launch_bounds__(384)
 extern "C" __global__ void __launch_bounds__(256)
     layerNormBackward1024(ConstFloats dy, ConstFloats x, const float* __restrict__ gain, const float* __restrict__ mean,
                           const float* __restrict__ rstd, Floats dx, float* __restrict__ partial, int columns, RowOrder order) {
+    layerNormBackwardOf<32, 8>(dy, x, gain, mean, rstd, dx, partial, columns, order);
+}
+
+// Same where dy is rounded.
+extern "C" __global__ void __launch_bounds__(384)
+    layerNormBackward768OfHalves(ConstHalves dy, ConstFloats x, const float* __restrict__ gain, const float* __restrict__ mean,
+                               const float* __restrict__ rstd, Floats dx, float* __restrict__ partial, int columns,
+                               RowOrder order) {
+    layerNormBackwardOf<24, 12>(dy, x, gain, mean, rstd, dx, partial, columns, order);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    layerNormBackward1024OfHalves(ConstHalves dy, ConstFloats x, const float* __restrict__ gain, const float* __restrict__ mean,
+                               const float* __restrict__ rstd, Floats dx, float* __restrict__ partial, int columns,
+                               RowOrder order) {
     layerNormBackwardOf<32, 8>(dy, x, gain, mean, rstd, dx, partial, columns, order);
 }
 

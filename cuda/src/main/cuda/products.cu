@@ -236,8 +236,9 @@ extern "C" __global__ void __launch_bounds__(HALF_THREADS)
 
 // ---- bf16, few columns: c[i, j] = a[i] . b[j], a warp per row of a; k runs along the rows of both ---------------------
 
-extern "C" __global__ void dotsOfHalves(View<const unsigned short> a, View<const unsigned short> b, Floats c, int rows,
-                                        int columns, int depth, int accumulate) {
+template <class T>
+__device__ __forceinline__ void dotsTo(const ConstHalves& a, const ConstHalves& b, const View<T>& c, int rows, int columns,
+                                       int depth, int accumulate) {
     int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (row >= rows) {
         return;
@@ -260,9 +261,19 @@ extern "C" __global__ void dotsOfHalves(View<const unsigned short> a, View<const
         }
         sum = warpSum(sum);
         if (lane == 0) {
-            c.at(row, j) = accumulate ? c.at(row, j) + sum : sum;
+            store(&c.at(row, j), accumulate ? load(&c.at(row, j)) + sum : sum);
         }
     }
+}
+
+extern "C" __global__ void dotsOfHalves(ConstHalves a, ConstHalves b, Floats c, int rows, int columns, int depth,
+                                        int accumulate) {
+    dotsTo(a, b, c, rows, columns, depth, accumulate);
+}
+
+extern "C" __global__ void dotsOfHalvesRounded(ConstHalves a, ConstHalves b, Halves c, int rows, int columns, int depth,
+                                               int accumulate) {
+    dotsTo(a, b, c, rows, columns, depth, accumulate);
 }
 
 // ---- bf16, few rows: c[i, j] = column i of a . column j of b; a block takes 32 columns of b ----------------------------

@@ -18,6 +18,13 @@ extern "C" __global__ void biasGradientOfBlocks(ConstFloats dy, float* __restric
     }
 }
 
+// Same of halves.
+extern "C" __global__ void biasGradientOfHalves(ConstHalves dy, float* __restrict__ partial, int columns, RowOrder order) {
+    sumBlocks<8>(
+        partial, columns, isAligned(dy), order, [&](int i, int j, auto some) { return some.at(&dy.at(i, j)); },
+        [&](int, int, auto some) { return some; });
+}
+
 // Same, and y = dy, rounded.
 extern "C" __global__ void biasGradientRounded(ConstFloats dy, Halves y, float* __restrict__ partial, int columns,
                                                RowOrder order) {

@@ -19,6 +19,7 @@ struct View {
 using Floats = View<float>;
 using ConstFloats = View<const float>;
 using Halves = View<unsigned short>;
+using ConstHalves = View<const unsigned short>;
 
 // The order in which rows of a unit are added up: Java's TokenBlocks. Blocks of tokens last first, inside a block
 // sequences rising, inside a sequence tokens rising. Without sequences: rows as they come.
@@ -141,6 +142,15 @@ struct Neighbours {
         }
     }
 
+    static __device__ __forceinline__ Neighbours at(const unsigned short* from) {
+        if constexpr (N == 4) {
+            ushort4 four = *reinterpret_cast<const ushort4*>(from);
+            return {fromBFloat16(four.x), fromBFloat16(four.y), fromBFloat16(four.z), fromBFloat16(four.w)};
+        } else {
+            return {fromBFloat16(*from)};
+        }
+    }
+
     __device__ __forceinline__ void storeAt(float* to) const {
         if constexpr (N == 4) {
             *reinterpret_cast<float4*>(to) = make_float4(of[0], of[1], of[2], of[3]);
@@ -157,6 +167,9 @@ struct Neighbours {
         }
     }
 };
+
+__device__ __forceinline__ float load(const float* from) { return *from; }
+__device__ __forceinline__ float load(const unsigned short* from) { return fromBFloat16(*from); }
 
 __device__ __forceinline__ void store(float* to, float value) { *to = value; }
 __device__ __forceinline__ void store(unsigned short* to, float value) { *to = toBFloat16(value); }

@@ -40,7 +40,7 @@ if [ ! -f "$target/$hash/libcuda.so.1" ]; then
     for source in *.cpp; do g++ $flags -c "$source" -o "$work/${source%.cpp}.o"; done
     wait $! # for the kernels, which take as long as all others
     g++ -shared -pthread -Wl,-soname,libcuda.so.1 "$work"/*.o -o "$work/libcuda.so.1"
-    g++ $flags -shared -Wl,-soname,libcublasLt.so.13 cublas/cublasLt.cpp -o "$work/libcublasLt.so.13"
+    g++ $flags -shared -Wl,-soname,libcublasLt.so.13 cublas/cublasLt.cpp "$work/libcuda.so.1" -o "$work/libcublasLt.so.13"
     g++ $flags -shared -Wl,-soname,libcublas.so.13 cublas/cublas.cpp "$work/libcublasLt.so.13" "$work/libcuda.so.1" \
         -o "$work/libcublas.so.13"
     g++ $flags -shared -Wl,-soname,libnccl.so.2 nccl/nccl.cpp "$work/libcuda.so.1" -o "$work/libnccl.so.2"

@@ -15,3 +15,6 @@ extern "C" void penstockEmulatorCount(const char* name, long read, long written,
 
 // Work that counts as a kernel's launch; returns a CUresult. Nothing runs in a context that failed.
 extern "C" int penstockEmulatorLaunch(void* stream, std::function<void()> work);
+
+// A setting of settings.h.
+extern "C" long penstockEmulatorNumber(const char* name, long otherwise);

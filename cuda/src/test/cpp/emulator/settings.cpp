@@ -43,3 +43,7 @@ extern "C" __attribute__((visibility("default"))) void penstockEmulatorSet(const
     std::lock_guard guard(emulator::lock);
     emulator::changed()[name] = value;
 }
+
+extern "C" __attribute__((visibility("default"))) long penstockEmulatorNumber(const char* name, long otherwise) {
+    return emulator::number(name, otherwise);
+}

@@ -61,6 +61,7 @@ public final class GpuBreakdown {
                     TOY.context(),
                     TOY.vocabulary(),
                     2,
+                    true,
                     true);
         }
         return GpuModelBenchmark.step(row);
@@ -112,7 +113,8 @@ public final class GpuBreakdown {
 
     /** Products of all shapes together. */
     private static String kernel(String work) {
-        return work.startsWith("product [") ? "product" : work;
+        int shape = work.indexOf(" [");
+        return work.startsWith("product") && shape > 0 ? work.substring(0, shape) : work;
     }
 
     private static void print(

@@ -13,8 +13,9 @@ import java.util.Locale;
  * kernel, the least time that a card's limits allow, and the time predicted from how near kernels
  * came to the limits of an H200; beside them what was measured there (docs/gpu.md).
  *
- * <p>Arguments: rows such as {@code 124m:16} or {@code 355m:16:f32}; without any, those that were
- * measured, an F32 step, and the goal.
+ * <p>Arguments: rows such as {@code 124m:16} (products by cublasLt, which do what follows them),
+ * {@code 124m:16:gemmex} (without it) or {@code 355m:16:f32}; without any, the goal, those that
+ * were measured, and an F32 step.
  */
 public final class GpuModelBenchmark {
     /** The goal for 124M in bf16 with 16 sequences on an H100. */
@@ -25,14 +26,25 @@ public final class GpuModelBenchmark {
 
     private static final List<Measured> MEASURED =
             List.of(
-                    new Measured("124m:1", 10.1),
-                    new Measured("124m:4", 18.8),
-                    new Measured("124m:16", 48.0),
-                    new Measured("124m:32", 82.3),
-                    new Measured("355m:16", 106));
+                    new Measured("124m:1:gemmex", 10.1),
+                    new Measured("124m:4:gemmex", 18.8),
+                    new Measured("124m:16:gemmex", 48.0),
+                    new Measured("124m:32:gemmex", 82.3),
+                    new Measured("355m:16:gemmex", 106));
 
     private static final List<String> ROWS =
-            List.of("124m:16", "124m:1", "124m:4", "124m:32", "355m:16", "124m:4:f32");
+            List.of(
+                    "124m:16",
+                    "124m:1",
+                    "124m:4",
+                    "124m:32",
+                    "355m:16",
+                    "124m:1:gemmex",
+                    "124m:4:gemmex",
+                    "124m:16:gemmex",
+                    "124m:32:gemmex",
+                    "355m:16:gemmex",
+                    "124m:4:f32");
 
     private final PrintStream out;
 
@@ -62,18 +74,21 @@ public final class GpuModelBenchmark {
     static Gpt2Step step(String row) {
         String[] parts = row.split(":", -1);
         boolean known =
-                (parts.length == 2 || (parts.length == 3 && parts[2].equals("f32")))
+                (parts.length == 2
+                                || (parts.length == 3
+                                        && List.of("f32", "gemmex").contains(parts[2])))
                         && parts[1].matches("[1-9][0-9]{0,3}");
         int sequences = known ? Integer.parseInt(parts[1]) : 0;
-        boolean bf16 = parts.length == 2;
+        boolean joined = parts.length == 2;
+        boolean bf16 = joined || !parts[2].equals("f32");
         if (known && parts[0].equals("124m")) {
-            return Gpt2Step.of(12, 768, 12, 1_024, 50_257, sequences, bf16);
+            return Gpt2Step.of(12, 768, 12, 1_024, 50_257, sequences, bf16, joined);
         }
         if (known && parts[0].equals("355m")) {
-            return Gpt2Step.of(24, 1_024, 16, 1_024, 50_257, sequences, bf16);
+            return Gpt2Step.of(24, 1_024, 16, 1_024, 50_257, sequences, bf16, joined);
         }
         throw new IllegalArgumentException(
-                "gpu-model: expected rows such as 124m:16 or 355m:16:f32 (models 124m and 355m), got "
+                "gpu-model: expected rows such as 124m:16, 124m:16:gemmex or 355m:16:f32 (models 124m and 355m), got "
                         + row);
     }
 
@@ -90,14 +105,15 @@ public final class GpuModelBenchmark {
 
     private void print(List<String> rows) {
         kernels(rows.getFirst());
-        say("%-12s %9s %9s %9s%s%n", "step", "launches", "GB", "TFLOP", heads());
+        say("%-15s %9s %9s %9s%s%n", "step", "launches", "GB", "TFLOP", heads());
         rows.forEach(this::row);
         say(
                 """
 
                 least: every byte and operation at the card's full rate by its data sheet. predicted: as near to that as kernels of
                 each kind came on one H200, and 1.5 us a launch. measured: on that H200 (docs/gpu.md), with which the shares
-                were set for 124m:16. All figures for other cards and for F32 are predictions that no GPU has confirmed.
+                were set for 124m:16:gemmex. All figures for other cards, for F32, and for products by cublasLt that do what
+                follows them are predictions that no GPU has confirmed.
                 """);
         double goal = millis(step("124m:16"), Card.H100);
         say(
@@ -121,7 +137,7 @@ public final class GpuModelBenchmark {
         Gpt2Step step = step(row);
         List<Work> works = step.works();
         say(
-                "%-12s %9d %9.1f %9.2f",
+                "%-15s %9d %9.1f %9.2f",
                 row,
                 works.stream().mapToLong(Work::launches).sum(),
                 works.stream().mapToDouble(Work::bytes).sum() / 1e9,

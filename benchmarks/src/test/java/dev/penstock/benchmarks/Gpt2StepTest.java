@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 class Gpt2StepTest {
     @Test
     void theModelGivesTheMeasuredStepOfAnH200AndNoStepBelowTheLimitsOfACard() {
-        Gpt2Step measured = GpuModelBenchmark.step("124m:16");
+        Gpt2Step measured = GpuModelBenchmark.step("124m:16:gemmex");
 
         assertThat(GpuModelBenchmark.millis(measured, Card.H200)).isBetween(46.0, 50.0);
         assertThat(measured.works())

@@ -13,6 +13,7 @@ import java.util.Map;
  * @param sequences of a micro-batch
  * @param block tokens of device.reduction-block
  * @param logitsBytes for logits that exist at the same time
+ * @param joined whether cublasLt's products do what follows them: of bf16 alone
  */
 public record Gpt2Step(
         int layers,
@@ -24,7 +25,8 @@ public record Gpt2Step(
         int microBatches,
         int block,
         long logitsBytes,
-        boolean bf16) {
+        boolean bf16,
+        boolean joined) {
     private static final int FLOAT = 4;
     private static final int HALF = 2;
 
@@ -49,9 +51,10 @@ public record Gpt2Step(
             int context,
             int vocabulary,
             int sequences,
-            boolean bf16) {
+            boolean bf16,
+            boolean joined) {
         return new Gpt2Step(
-                layers, width, heads, context, vocabulary, sequences, 1, 128, 512L << 20, bf16);
+                layers, width, heads, context, vocabulary, sequences, 1, 128, 512L << 20, bf16, joined);
     }
 
     /** Returns the work of each kernel, the work of a name together. */
@@ -62,6 +65,9 @@ public record Gpt2Step(
             backward(all);
         }
         update(all);
+        if (joined && !bf16) {
+            throw new IllegalArgumentException("expected bf16 where products are joined");
+        }
         Map<String, Work> byName = new LinkedHashMap<>();
         all.forEach(each -> byName.merge(each.kernel() + each.kind(), each, Work::plus));
         return List.copyOf(byName.values());
@@ -78,7 +84,7 @@ public record Gpt2Step(
 
     private void backward(List<Work> to) {
         head(to);
-        normBackward(to);
+        normBackward(to, false);
         for (int layer = 0; layer < layers; layer++) {
             mlpBackward(to);
             attentionBackward(to);
@@ -148,19 +154,26 @@ public record Gpt2Step(
         to.add(Work.elements("findNonFinite", 1, floats(1), 0));
     }
 
-    private void normBackward(List<Work> to) {
+    /**
+     * @param halves whether the gradient of its output is rounded
+     */
+    private void normBackward(List<Work> to, boolean halves) {
         double partial = 2.0 * FLOAT * width * blocks();
         double gain = FLOAT * width;
         double moments = 2 * floats(1);
+        double dy = halves ? halves(width) : floats(width);
         if (width <= TOGETHER_COLUMNS && blocks() >= TOGETHER_BLOCKS) {
             String kernel = width <= 768 ? "layerNormBackward768" : "layerNormBackward1024";
-            double read = 3 * floats(width) + moments + gain;
+            double read = 2 * floats(width) + dy + moments + gain;
+            kernel += halves ? "OfHalves" : "";
             to.add(Work.elements(kernel, 1, read, floats(width) + partial));
         } else {
-            double read = 3 * floats(width) + moments + gain;
-            to.add(Work.elements("layerNormBackwardInput", 1, read, floats(width)));
-            read = 2 * floats(width) + moments;
-            to.add(Work.elements("layerNormBackwardWeightOfBlocks", 1, read, partial));
+            double read = 2 * floats(width) + dy + moments + gain;
+            String input = "layerNormBackwardInput" + (halves ? "OfHalves" : "");
+            to.add(Work.elements(input, 1, read, floats(width)));
+            read = floats(width) + dy + moments;
+            String weight = "layerNormBackwardWeightOf" + (halves ? "Halves" : "Blocks");
+            to.add(Work.elements(weight, 1, read, partial));
         }
         addInOrder(to, 2L * width);
     }
@@ -177,14 +190,50 @@ public record Gpt2Step(
         return new Work("product", Kind.PRODUCTS, 1, read, result, 2 * m * n * k);
     }
 
+    /**
+     * A product that cublasLt does together with what follows it, n rows.
+     *
+     * @param result bytes of what it writes
+     * @param added bytes of what it reads besides its factors
+     */
+    private Work joined(String epilogue, double n, double k, double result, double added) {
+        double read = HALF * (rows() * k + k * n) + added;
+        String name = "product with " + epilogue;
+        return new Work(name, Kind.PRODUCTS, 1, read, result, 2 * rows() * n * k);
+    }
+
     private void attentionForward(List<Work> to) {
         norm(to);
+        if (joined) {
+            roundedBias(to, 3 * width);
+            double vector = HALF * 3.0 * width;
+            to.add(joined("bias", 3.0 * width, width, halves(3 * width), vector));
+            attention(to);
+            to.add(withBiasAndResidual(width));
+            return;
+        }
         to.add(product(rows(), 3.0 * width, width, false));
         double bias = 3.0 * FLOAT * width;
         double result = bf16 ? halves(3 * width) : floats(3 * width);
         to.add(
                 Work.elements(
                         bf16 ? "addBiasRounded" : "addBias", 1, floats(3 * width) + bias, result));
+        attention(to);
+        to.add(product(rows(), width, width, false));
+        addBiasAndResidual(to);
+    }
+
+    private Work withBiasAndResidual(double k) {
+        double added = floats(width) + FLOAT * width;
+        return joined("bias and residual", width, k, floats(width), added);
+    }
+
+    /** Biases that are added to bf16 are rounded first. */
+    private static void roundedBias(List<Work> to, int columns) {
+        to.add(Work.elements("narrow", 1, FLOAT * columns, HALF * columns));
+    }
+
+    private void attention(List<Work> to) {
         to.add(
                 new Work(
                         bf16 ? "attentionOfKeptHalves64" : "attention64",
@@ -196,8 +245,6 @@ public record Gpt2Step(
         if (bf16) {
             to.add(Work.elements("narrow", 1, floats(width), halves(width)));
         }
-        to.add(product(rows(), width, width, false));
-        addBiasAndResidual(to);
     }
 
     private void addBiasAndResidual(List<Work> to) {
@@ -219,6 +266,13 @@ public record Gpt2Step(
 
     private void mlpForward(List<Work> to) {
         norm(to);
+        if (joined) {
+            roundedBias(to, 4 * width);
+            double both = 2 * halves(4 * width);
+            to.add(joined("bias and GELU", 4.0 * width, width, both, HALF * 4.0 * width));
+            to.add(withBiasAndResidual(4.0 * width));
+            return;
+        }
         to.add(product(rows(), 4.0 * width, width, false));
         double bias = 4.0 * FLOAT * width;
         if (bf16) {
@@ -255,23 +309,27 @@ public record Gpt2Step(
         int even = vocabulary - rest;
         List<Integer> chunks = chunks();
         for (int rows : chunks) {
-            to.add(ofHead(product(rows, even, width, false)));
+            to.add(ofHead(logits(rows, even)));
             to.add(ofHead(product(rows, width, even, false)));
             to.add(ofHead(product(even, width, rows, true)));
             if (rest > 0) {
                 to.add(ofHead(product(rows, width, rest, true)));
                 double left = HALF * ((double) rows * width + (double) rest * width);
                 double column = FLOAT * (double) rows * rest;
-                to.add(Work.elements("dotsOfHalves", 1, left, column));
+                String dots = joined ? "dotsOfHalvesRounded" : "dotsOfHalves";
+                to.add(Work.elements(dots, 1, left, joined ? column / 2 : column));
                 double row = FLOAT * (double) rest * width;
                 double right = HALF * ((double) rows * width + (double) rows * rest);
                 to.add(Work.elements("columnDotsOfHalves", 1, right + row, row));
             }
         }
-        double logits = floats(vocabulary);
+        double logits = joined ? halves(vocabulary) : floats(vocabulary);
         int runs = Math.max(sequences, chunks.size());
         double targets = floats(1);
-        if (bf16) {
+        if (joined) {
+            double written = logits + floats(1);
+            to.add(Work.elements("crossEntropyOfHalves", runs, logits + targets, written));
+        } else if (bf16) {
             double read = logits + targets;
             double written = halves(vocabulary) + floats(1);
             to.add(Work.elements("crossEntropyOfRowsRounded", runs, read, written));
@@ -284,6 +342,18 @@ public record Gpt2Step(
         }
         to.add(Work.elements("findNonFinite", runs, floats(1), 0));
         to.add(Work.elements("zero", 1, 0, floats(width)));
+    }
+
+    private Work logits(double rows, double columns) {
+        Work inFloats = product(rows, columns, width, false);
+        double written = joined ? inFloats.written() / 2 : inFloats.written();
+        return new Work(
+                joined ? "product with rounding" : inFloats.kernel(),
+                inFloats.kind(),
+                1,
+                inFloats.read(),
+                written,
+                inFloats.operations());
     }
 
     private static Work ofHead(Work product) {
@@ -307,6 +377,18 @@ public record Gpt2Step(
         addInOrder(to, columns);
     }
 
+    private void biasGradientOfHalves(List<Work> to, long columns) {
+        double partial = FLOAT * columns * blocks();
+        to.add(Work.elements("biasGradientOfHalves", 1, halves(columns), partial));
+        addInOrder(to, columns);
+    }
+
+    /** The gradient of a product's input in bf16, and that of its weights. */
+    private void joinedBackward(List<Work> to, double in, double out) {
+        to.add(joined("rounding", in, out, halves(in), 0));
+        to.add(product(in, out, rows(), true));
+    }
+
     /** The gradients of a product's input [n, in] and of its weights [in, out]. */
     private void productsBackward(List<Work> to, double in, double out) {
         to.add(product(rows(), in, out, false));
@@ -315,8 +397,16 @@ public record Gpt2Step(
 
     private void mlpBackward(List<Work> to) {
         biasGradient(to, width);
-        productsBackward(to, 4.0 * width, width);
         int hidden = 4 * width;
+        if (joined) {
+            to.add(joined("gradient of GELU", hidden, width, halves(hidden), halves(hidden)));
+            to.add(product(hidden, width, rows(), true));
+            biasGradientOfHalves(to, hidden);
+            joinedBackward(to, width, hidden);
+            normBackward(to, joined);
+            return;
+        }
+        productsBackward(to, 4.0 * width, width);
         if (bf16) {
             double partial = FLOAT * hidden * blocks();
             double read = 2 * floats(hidden) + FLOAT * hidden;
@@ -327,36 +417,54 @@ public record Gpt2Step(
             biasGradient(to, hidden);
         }
         productsBackward(to, width, hidden);
-        normBackward(to);
+        normBackward(to, joined);
     }
 
     private void attentionBackward(List<Work> to) {
         biasGradient(to, width);
-        productsBackward(to, width, width);
-        double rounded = bf16 ? halves(width) : 0;
         double known = 2 * floats(heads);
-        to.add(Work.elements("attentionDelta", 1, 2 * floats(width), floats(heads) + rounded));
+        if (joined) {
+            joinedBackward(to, width, width);
+            double both = floats(width) + halves(width);
+            to.add(Work.elements("attentionDeltaOfHalves", 1, both, floats(heads)));
+        } else {
+            productsBackward(to, width, width);
+            double written = floats(heads) + (bf16 ? halves(width) : 0);
+            to.add(Work.elements("attentionDelta", 1, 2 * floats(width), written));
+        }
         double read = factors(3 * width) + factors(width) + known;
         int tile = bf16 ? 16 : 32;
         to.add(
                 new Work(
-                        bf16 ? "keyValueGradientOfKeptHalves64" : "keyValueGradient64",
+                        nameOfGradient("KeyValue", "keyValue"),
                         Kind.ATTENTION_BACKWARD,
                         1,
                         read,
-                        2 * floats(width),
+                        joined ? 2 * halves(width) : 2 * floats(width),
                         8 * scores(tile)));
         to.add(
                 new Work(
-                        bf16 ? "queryGradientOfKeptHalves64" : "queryGradient64",
+                        nameOfGradient("Query", "query"),
                         Kind.ATTENTION_BACKWARD,
                         1,
                         read,
-                        floats(width),
+                        joined ? halves(width) : floats(width),
                         6 * scores(tile)));
-        biasGradient(to, 3L * width);
-        productsBackward(to, width, 3.0 * width);
-        normBackward(to);
+        if (joined) {
+            biasGradientOfHalves(to, 3L * width);
+            joinedBackward(to, width, 3.0 * width);
+        } else {
+            biasGradient(to, 3L * width);
+            productsBackward(to, width, 3.0 * width);
+        }
+        normBackward(to, joined);
+    }
+
+    private String nameOfGradient(String inside, String first) {
+        if (joined) {
+            return "rounded" + inside + "GradientOfKeptHalves64";
+        }
+        return first + (bf16 ? "GradientOfKeptHalves64" : "Gradient64");
     }
 
     private void embeddingBackward(List<Work> to) {

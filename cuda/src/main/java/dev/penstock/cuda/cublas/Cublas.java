@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * cuBLAS, loaded for the life of the process. No header and no wrapper of NVIDIA is needed: the
@@ -21,6 +22,9 @@ import java.util.NoSuchElementException;
 public final class Cublas {
     /** System property: a folder or a library, the one place to look. */
     static final String PROPERTY = "penstock.cublas";
+
+    /** System property: {@code none} for products that do nothing else. */
+    static final String JOINED_PROPERTY = "penstock.cublaslt";
 
     static final List<String> NAMES =
             List.of("libcublas.so.13", "libcublas.so.12", "libcublas.so.11");
@@ -41,11 +45,13 @@ public final class Cublas {
 
     private final Path file;
     private final CublasFunctions functions;
+    private final @Nullable CublasLtFunctions joined;
     private final String version;
 
-    private Cublas(Path file, CublasFunctions functions) {
+    private Cublas(Path file, CublasFunctions functions, @Nullable CublasLtFunctions joined) {
         this.file = file;
         this.functions = functions;
+        this.joined = joined;
         this.version = readVersion(functions);
     }
 
@@ -96,11 +102,29 @@ public final class Cublas {
     private static Cublas load(Path file) {
         String name = String.valueOf(file.getFileName());
         Path other = file.resolveSibling(name.replaceFirst("libcublas", "libcublasLt"));
+        CublasLtFunctions joined = null;
         if (Files.isRegularFile(other)) {
-            SymbolLookup.libraryLookup(other, Arena.global());
+            joined = joined(other);
         }
         return new Cublas(
-                file, CublasFunctions.of(SymbolLookup.libraryLookup(file, Arena.global())));
+                file, CublasFunctions.of(SymbolLookup.libraryLookup(file, Arena.global())), joined);
+    }
+
+    private static @Nullable CublasLtFunctions joined(Path file) {
+        SymbolLookup library = SymbolLookup.libraryLookup(file, Arena.global());
+        if (System.getProperty(JOINED_PROPERTY, "").equals("none")) {
+            return null;
+        }
+        try {
+            return CublasLtFunctions.of(library);
+        } catch (NoSuchElementException e) {
+            System.getLogger(Cublas.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "%s lacks a function: %s; what follows products is done by kernels"
+                                    .formatted(file, e.getMessage()));
+            return null;
+        }
     }
 
     private static String readVersion(CublasFunctions functions) {
@@ -137,6 +161,22 @@ public final class Cublas {
      */
     public CublasMultiplier multiplier(long stream, long workspace, long workspaceBytes) {
         return new CublasMultiplier(this, stream, workspace, workspaceBytes);
+    }
+
+    /**
+     * Same for products that do what follows them; null if the library beside this one,
+     * libcublasLt, is not there or has other functions.
+     */
+    public @Nullable CublasLtMultiplier joinedMultiplier(
+            long stream, long workspace, long workspaceBytes) {
+        return joined == null
+                ? null
+                : new CublasLtMultiplier(joined, stream, workspace, workspaceBytes);
+    }
+
+    /** Whether there are {@linkplain #joinedMultiplier products that do what follows them}. */
+    public boolean joins() {
+        return joined != null;
     }
 
     CublasFunctions functions() {

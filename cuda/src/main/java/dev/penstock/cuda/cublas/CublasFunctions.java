@@ -69,8 +69,7 @@ record CublasFunctions(
                         JAVA_INT));
     }
 
-    private static MethodHandle status(
-            SymbolLookup library, String name, MemoryLayout... arguments) {
+    static MethodHandle status(SymbolLookup library, String name, MemoryLayout... arguments) {
         return Linker.nativeLinker()
                 .downcallHandle(
                         library.findOrThrow(name), FunctionDescriptor.of(JAVA_INT, arguments));

@@ -54,6 +54,8 @@ public interface Kernels {
 
     /**
      * {@code dBias[j] += sum over rows of dy[., j]}, rows chained in the order of {@code blocks}.
+     *
+     * @param dy F32, or BF16 where the device {@link #joinsProducts}
      */
     void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks);
 
@@ -78,6 +80,26 @@ public interface Kernels {
      */
     default void biasGradientRounded(Tensor dy, Tensor dBias, TokenBlocks blocks, Tensor y) {
         throw writesNone("biasGradientRounded");
+    }
+
+    /**
+     * Whether products do what follows them before their sums reach memory, see {@link #gemmThen};
+     * then also gradients that products write or read may be BF16 in {@link #biasGradient}, the
+     * backwards of layer norms and those of attention, and logits in {@link #crossEntropyOfRows}.
+     */
+    default boolean joinsProducts() {
+        return false;
+    }
+
+    /**
+     * {@code c = epilogue(a op(b))}, factors BF16, sums F32.
+     *
+     * @param a {@code [m, k]}
+     * @param c {@code [m, n]}, of the type that the epilogue says
+     */
+    default void gemmThen(Tensor a, boolean transposeB, Tensor b, Epilogue epilogue, Tensor c) {
+        throw new DeviceException(
+                "gemmThen: expected a GPU with cublasLt, got a device whose products do nothing else");
     }
 
     /** {@code y += bias} on every row. */
@@ -122,7 +144,11 @@ public interface Kernels {
     void layerNorm(
             Tensor x, Tensor gain, Tensor bias, Tensor y, Tensor mean, Tensor rstd, double epsilon);
 
-    /** {@code dx +=} the input gradient (the residual branch already lies in dx). */
+    /**
+     * {@code dx +=} the input gradient (the residual branch already lies in dx).
+     *
+     * @param dy F32, or BF16 where the device {@link #joinsProducts}, as in the other backwards
+     */
     void layerNormBackwardInput(
             Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx);
 
@@ -402,7 +428,8 @@ public interface Kernels {
      * heads of queries add in a fixed order, whatever the slices.
      *
      * @param multiply as in the forward
-     * @param dy {@code [n, h*k]}
+     * @param dy {@code [n, h*k]}; may be BF16 as dQkv, where qkv is and the device {@link
+     *     #joinsProducts}
      * @param dQkv {@code [B*T, (h+2g)k]} of the whole micro-batch: dq of the slice's rows is
      *     written, dk and dv of all rows up to the slice's end accumulate (zero them before the
      *     last slice)
@@ -638,6 +665,7 @@ public interface Kernels {
      * {@link #softmaxPart} and {@link #crossEntropy} of logits of the whole vocabulary in one pass,
      * in an order of sums of its own.
      *
+     * @param logits F32, or BF16 where the device {@link #joinsProducts}
      * @param gradientScale 0 for losses alone
      * @param dLogits {@code [n, V]}: the logits themselves, which become their gradient; or BF16
      *     rows that begin where those of the logits do

@@ -1,17 +1,29 @@
 package dev.penstock.cuda.gpu;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.penstock.cuda.cublas.Cublas;
+import dev.penstock.cuda.cublas.CublasLtMultiplier;
 import dev.penstock.cuda.cublas.CublasMultiplier;
+import dev.penstock.cuda.cublas.JoinedProduct;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceException;
 import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Epilogue;
+import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.cuda.memory.Scratch;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import jcuda.CudaException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Matrix products by cuBLAS. It wants both factors of one type, so those in F32 are rounded into
@@ -30,20 +42,34 @@ final class CublasProducts implements GpuProducts {
     private final GpuContext gpu;
     private final CublasMultiplier cublas;
     private final GpuElements elements;
+    private final @Nullable CublasLtMultiplier joined;
     private final DeviceScope scope;
     private final Scratch left;
     private final Scratch right;
+    private final Scratch bias;
+    private final Scratch sums;
+    private final Scratch inputs;
     private final Collected collected = new Collected();
+    private final Map<CublasLtMultiplier.Plan, Joined> collectedPlans = new HashMap<>();
+    private final Set<JoinedProduct> notJoined = new HashSet<>();
     private final long[] numbers = new long[13];
 
     private CublasProducts(
-            GpuContext gpu, CublasMultiplier cublas, GpuElements elements, DeviceScope scope) {
+            GpuContext gpu,
+            CublasMultiplier cublas,
+            @Nullable CublasLtMultiplier joined,
+            GpuElements elements,
+            DeviceScope scope) {
         this.gpu = gpu;
         this.cublas = cublas;
+        this.joined = joined;
         this.elements = elements;
         this.scope = scope;
         this.left = new Scratch(scope, "left factor");
         this.right = new Scratch(scope, "right factor");
+        this.bias = new Scratch(scope, "rounded bias");
+        this.sums = new Scratch(scope, "sums of a product");
+        this.inputs = new Scratch(scope, "inputs of GELU");
     }
 
     /**
@@ -60,12 +86,20 @@ final class CublasProducts implements GpuProducts {
             gpu.bind();
             DeviceBuffer workspace =
                     scope.allocate("workspace", workspaceBytes(description.computeCapability()));
-            return new CublasProducts(
-                    gpu,
-                    library.multiplier(
-                            gpu.stream().handle(), workspace.address(), workspace.bytes()),
-                    elements,
-                    scope);
+            long stream = gpu.stream().handle();
+            CublasMultiplier cublas =
+                    library.multiplier(stream, workspace.address(), workspace.bytes());
+            try {
+                return new CublasProducts(
+                        gpu,
+                        cublas,
+                        library.joinedMultiplier(stream, workspace.address(), workspace.bytes()),
+                        elements,
+                        scope);
+            } catch (RuntimeException e) {
+                cublas.close();
+                throw e;
+            }
         } catch (RuntimeException e) {
             scope.close();
             throw e;
@@ -123,6 +157,7 @@ final class CublasProducts implements GpuProducts {
                     product.a(),
                     product.b(),
                     product.c(),
+                    DType.F32,
                     product.m(),
                     product.n(),
                     product.k(),
@@ -276,12 +311,16 @@ final class CublasProducts implements GpuProducts {
                     product.c().address(),
                     product.c().stride());
         } catch (DeviceException e) {
-            gpu.requireWell("multiplying by cuBLAS on GPU " + gpu.index());
-            throw new DeviceException(
-                    "multiplying on GPU %d: %s; try gemm = kernels"
-                            .formatted(gpu.index(), e.getMessage()),
-                    e);
+            throw failed(e);
         }
+    }
+
+    private DeviceException failed(DeviceException e) {
+        gpu.requireWell("multiplying by cuBLAS on GPU " + gpu.index());
+        return new DeviceException(
+                "multiplying on GPU %d: %s; try gemm = kernels"
+                        .formatted(gpu.index(), e.getMessage()),
+                e);
     }
 
     /** Products as they are collected. */
@@ -314,6 +353,196 @@ final class CublasProducts implements GpuProducts {
         gemm(multiply, true, x, false, dy, dWeight, true);
     }
 
+    @Override
+    public boolean joins() {
+        return joined != null;
+    }
+
+    @Override
+    public void gemmThen(Tensor a, boolean transposeB, Tensor b, Epilogue epilogue, Tensor c) {
+        if (c.elements() == 0) {
+            return;
+        }
+        int rest = c.columns() % STRIDE_UNIT;
+        if (epilogue instanceof Epilogue.Rounding
+                && transposeB
+                && rest > 0
+                && c.columns() >= LONG_SIDE) {
+            int most = c.columns() - rest;
+            join(a, true, b.rows(0, most), epilogue, c.columns(0, most));
+            elements.dots(
+                    operand(a),
+                    operand(b.rows(most, rest)),
+                    operand(c.columns(most, rest)),
+                    DType.BF16,
+                    c.rows(),
+                    rest,
+                    a.columns(),
+                    false);
+        } else {
+            join(a, transposeB, b, epilogue, c);
+        }
+    }
+
+    private void join(Tensor a, boolean transposeB, Tensor b, Epilogue epilogue, Tensor c) {
+        Tensor residual =
+                epilogue instanceof Epilogue.BiasAndResidual(_, Tensor added) ? added : null;
+        Tensor pre =
+                switch (epilogue) {
+                    case Epilogue.BiasAndGelu(_, Tensor kept) -> kept;
+                    case Epilogue.GeluGradient(Tensor kept) -> kept;
+                    case Epilogue.Rounding _, Epilogue.Bias _, Epilogue.BiasAndResidual _ -> null;
+                };
+        JoinedProduct product =
+                new JoinedProduct(
+                        code(epilogue),
+                        c.type(),
+                        transposeB,
+                        c.rows(),
+                        c.columns(),
+                        a.columns(),
+                        a.stride(),
+                        b.stride(),
+                        residual == null ? 0 : residual.stride(),
+                        c.stride(),
+                        pre == null ? 0 : pre.stride());
+        Optional<CublasLtMultiplier.Plan> plan =
+                isAligned(a)
+                                && isAligned(b)
+                                && isAligned(c)
+                                && isAligned(residual)
+                                && isAligned(pre)
+                        ? plan(product)
+                        : Optional.empty();
+        if (plan.isEmpty()) {
+            multiplyThen(product, a, b, epilogue, c);
+            return;
+        }
+        long[] addresses = {
+            address(a), address(b), address(residual), address(c), bias(epilogue), address(pre)
+        };
+        Joined work = collectedPlans.computeIfAbsent(plan.get(), Joined::new);
+        if (gpu.collects()) {
+            gpu.collect(work, addresses, addresses.length);
+        } else {
+            gpu.giving();
+            work.give(addresses, 0);
+            gpu.gave();
+        }
+    }
+
+    private Optional<CublasLtMultiplier.Plan> plan(JoinedProduct product) {
+        try {
+            gpu.bind();
+            return requireNonNull(joined).plan(product);
+        } catch (DeviceException e) {
+            throw failed(e);
+        }
+    }
+
+    private static JoinedProduct.Epilogue code(Epilogue epilogue) {
+        return switch (epilogue) {
+            case Epilogue.Rounding _ -> JoinedProduct.Epilogue.NONE;
+            case Epilogue.Bias _, Epilogue.BiasAndResidual _ -> JoinedProduct.Epilogue.BIAS;
+            case Epilogue.BiasAndGelu _ -> JoinedProduct.Epilogue.GELU_AUX_BIAS;
+            case Epilogue.GeluGradient _ -> JoinedProduct.Epilogue.DGELU;
+        };
+    }
+
+    private boolean isAligned(@Nullable Tensor tensor) {
+        return tensor == null
+                || (address(tensor) % CublasLtMultiplier.ALIGNMENT == 0
+                        && (long) tensor.stride()
+                                        * tensor.type().bytes()
+                                        % CublasLtMultiplier.ALIGNMENT
+                                == 0);
+    }
+
+    private long address(@Nullable Tensor tensor) {
+        return tensor == null ? 0 : GpuBuffer.addressOf(tensor, gpu);
+    }
+
+    /** A bias has the type of the result; 0 if there is none. */
+    private long bias(Epilogue epilogue) {
+        return switch (epilogue) {
+            case Epilogue.Rounding _, Epilogue.GeluGradient _ -> 0;
+            case Epilogue.Bias(Tensor added) -> rounded(added);
+            case Epilogue.BiasAndGelu(Tensor added, _) -> rounded(added);
+            case Epilogue.BiasAndResidual(Tensor added, _) -> address(added);
+        };
+    }
+
+    private long rounded(Tensor added) {
+        Tensor to = bias.matrix(DType.BF16, 1, added.columns());
+        elements.copy(added, to);
+        return address(to);
+    }
+
+    /** What {@link #join} does, where cublasLt has no algorithm: a product, and then kernels. */
+    private void multiplyThen(
+            JoinedProduct product, Tensor a, Tensor b, Epilogue epilogue, Tensor c) {
+        if (notJoined.add(product)) {
+            System.getLogger(CublasProducts.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "cublasLt has no algorithm for a %s: what follows is done by kernels"
+                                    .formatted(product));
+        }
+        Tensor y = c.type() == DType.F32 ? c : sums.matrix(DType.F32, c.rows(), c.columns());
+        gemm(DType.BF16, false, a, product.transposeB(), b, y, false);
+        switch (epilogue) {
+            case Epilogue.Rounding _ -> elements.copy(y, c);
+            case Epilogue.Bias(Tensor added) -> elements.addBiasRounded(y, added, c);
+            case Epilogue.BiasAndResidual(Tensor added, Tensor residual) ->
+                    elements.addBiasAndResidual(y, added, residual);
+            case Epilogue.BiasAndGelu(Tensor added, Tensor pre) -> {
+                elements.addBiasRounded(y, added, pre);
+                elements.geluRounded(y, added, c, Gelu.TANH);
+            }
+            case Epilogue.GeluGradient(Tensor pre) -> {
+                Tensor input = inputs.matrix(DType.F32, c.rows(), c.columns());
+                elements.copy(pre, input);
+                elements.geluBackward(input, y, Gelu.TANH);
+                elements.copy(y, c);
+            }
+        }
+    }
+
+    /** A product with its epilogue, of addresses. */
+    private final class Joined implements StreamWork {
+        private final CublasLtMultiplier.Plan plan;
+
+        Joined(CublasLtMultiplier.Plan plan) {
+            this.plan = plan;
+        }
+
+        @Override
+        public String name() {
+            return "product of cublasLt";
+        }
+
+        @Override
+        public String describe(long[] from, int at) {
+            return plan.product().toString();
+        }
+
+        @Override
+        public void give(long[] from, int at) {
+            try {
+                gpu.bind();
+                plan.multiply(
+                        from[at],
+                        from[at + 1],
+                        from[at + 2],
+                        from[at + 3],
+                        from[at + 4],
+                        from[at + 5]);
+            } catch (DeviceException e) {
+                throw failed(e);
+            }
+        }
+    }
+
     private Operand narrow(Tensor factor, Scratch scratch) {
         if (factor.type() == DType.BF16) {
             return operand(factor);
@@ -335,12 +564,16 @@ final class CublasProducts implements GpuProducts {
 
     @Override
     public String name() {
-        return "cuBLAS %s in %s".formatted(cublas.library().version(), cublas.library().file());
+        return "cuBLAS %s in %s%s"
+                .formatted(
+                        cublas.library().version(),
+                        cublas.library().file(),
+                        joins() ? "" : " without cublasLt");
     }
 
     @Override
     public String fingerprint() {
-        return "cublas-" + cublas.library().version();
+        return (joins() ? "cublas-lt-" : "cublas-") + cublas.library().version();
     }
 
     /** Never throws: a lost GPU closes too. */
@@ -348,6 +581,9 @@ final class CublasProducts implements GpuProducts {
     public void close() {
         try {
             gpu.bind();
+            if (joined != null) {
+                joined.close();
+            }
             cublas.close();
         } catch (CudaException e) {
             System.getLogger(CublasProducts.class.getName())
@@ -355,6 +591,9 @@ final class CublasProducts implements GpuProducts {
         }
         left.close();
         right.close();
+        bias.close();
+        sums.close();
+        inputs.close();
         scope.close();
     }
 }

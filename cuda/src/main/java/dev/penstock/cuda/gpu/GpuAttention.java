@@ -19,9 +19,13 @@ final class GpuAttention {
     private final Launch launch;
     private final Scratch scratch;
     private final GpuModule.Function delta;
+    private final GpuModule.Function deltaOfHalves;
     private final List<OfWidth> floats;
     private final List<OfWidth> halves;
     private final List<OfWidth> keptHalves;
+
+    /** Same with gradients in bf16. */
+    private final List<OfWidth> roundedHalves;
 
     /**
      * A kernel whose blocks each make the results of a tile.
@@ -31,6 +35,20 @@ final class GpuAttention {
     private record Tiles(GpuModule.Function function, int rows, int threads, int sharedBytes) {
         static Tiles of(GpuModule module, String name, int rows, int threads, int sharedBytes) {
             return new Tiles(module.function(name, sharedBytes), rows, threads, sharedBytes);
+        }
+    }
+
+    /** What the names of kernels of gradients begin with, by the type of these. */
+    private enum Gradients {
+        FLOATS("queryGradientOf", "keyValueGradientOf"),
+        ROUNDED("roundedQueryGradientOf", "roundedKeyValueGradientOf");
+
+        private final String ofQueries;
+        private final String ofKeys;
+
+        Gradients(String ofQueries, String ofKeys) {
+            this.ofQueries = ofQueries;
+            this.ofKeys = ofKeys;
         }
     }
 
@@ -79,6 +97,7 @@ final class GpuAttention {
         /**
          * Those of {@code attention_halves.cu}, by this many warps.
          *
+         * @param gradients what the names of gradients begin with
          * @param name for which type of queries, keys and values
          * @param ahead whether the next two tiles are loaded while these pass by
          * @param ofQueries whose tiles are queries
@@ -86,6 +105,7 @@ final class GpuAttention {
          */
         static OfWidth ofHalves(
                 GpuModule module,
+                Gradients gradients,
                 String name,
                 boolean ahead,
                 int width,
@@ -109,13 +129,13 @@ final class GpuAttention {
                             module, "attentionOf" + name + width, queries, 32 * ofQueries, forward),
                     Tiles.of(
                             module,
-                            "queryGradientOf" + name + width,
+                            gradients.ofQueries + name + width,
                             queries,
                             32 * ofQueries,
                             queryGradient),
                     Tiles.of(
                             module,
-                            "keyValueGradientOf" + name + width,
+                            gradients.ofKeys + name + width,
                             keys,
                             32 * ofKeys,
                             keyValueGradient));
@@ -169,22 +189,26 @@ final class GpuAttention {
         this.launch = launch;
         this.scratch = scratch;
         delta = module.function("attentionDelta");
+        deltaOfHalves = module.function("attentionDeltaOfHalves");
         floats =
                 List.of(
                         OfWidth.ofFloats(module, 32),
                         OfWidth.ofFloats(module, 64),
                         OfWidth.ofFloats(module, AttentionShape.MOST_COLUMNS_ON_GPU));
-        halves = ofHalves(module, "Halves", false);
-        keptHalves = ofHalves(module, "KeptHalves", true);
+        halves = ofHalves(module, Gradients.FLOATS, "Halves", false);
+        keptHalves = ofHalves(module, Gradients.FLOATS, "KeptHalves", true);
+        roundedHalves = ofHalves(module, Gradients.ROUNDED, "KeptHalves", true);
     }
 
     /**
      * @param ahead whether tiles of up to 64 columns are loaded ahead; wider ones do not fit
      */
-    private static List<OfWidth> ofHalves(GpuModule module, String name, boolean ahead) {
+    private static List<OfWidth> ofHalves(
+            GpuModule module, Gradients gradients, String name, boolean ahead) {
+        int widest = AttentionShape.MOST_COLUMNS_ON_GPU;
         return List.of(
-                OfWidth.ofHalves(module, name, ahead, 64, 8, 4),
-                OfWidth.ofHalves(module, name, false, AttentionShape.MOST_COLUMNS_ON_GPU, 4, 4));
+                OfWidth.ofHalves(module, gradients, name, ahead, 64, 8, 4),
+                OfWidth.ofHalves(module, gradients, name, false, widest, 4, 4));
     }
 
     void forward(
@@ -267,7 +291,9 @@ final class GpuAttention {
         Tensor dq = queries(dQkv, blocks);
         Known known = known(multiply, qkv.type(), y, dy, shape.heads());
         backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, known);
-        OfWidth kernels = ofWidth(multiply, qkv.type(), span);
+        boolean rounds = dQkv.type() == DType.BF16;
+        OfWidth kernels =
+                rounds ? ofWidth(roundedHalves, span) : ofWidth(multiply, qkv.type(), span);
         keyValueGradient(kernels, span, accumulates, keys(dQkv, shape), values(dQkv, shape));
         backward(q, keys(qkv, shape), values(qkv, shape), logSumExp, known);
         queryGradient(kernels, span, dq);
@@ -298,9 +324,9 @@ final class GpuAttention {
      *
      * @param kept type of queries, keys and values
      */
-    static long backwardBytes(DType multiply, DType kept, Tensor y, int heads) {
+    static long backwardBytes(DType multiply, DType kept, Tensor y, Tensor dy, int heads) {
         long deltas = deltaBytes(y, heads);
-        return readsRounded(multiply, kept) ? deltas + DType.BF16.bytes() * y.elements() : deltas;
+        return rounds(multiply, kept, dy) ? deltas + DType.BF16.bytes() * y.elements() : deltas;
     }
 
     private static long deltaBytes(Tensor y, int heads) {
@@ -308,8 +334,8 @@ final class GpuAttention {
         return Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT;
     }
 
-    private static boolean readsRounded(DType multiply, DType kept) {
-        return multiply == DType.BF16 && kept == DType.BF16;
+    private static boolean rounds(DType multiply, DType kept, Tensor dy) {
+        return multiply == DType.BF16 && kept == DType.BF16 && dy.type() == DType.F32;
     }
 
     /** What the kernels of the backward are told of {@code dy}: where it lies, and its deltas. */
@@ -317,17 +343,24 @@ final class GpuAttention {
 
     /** Computes {@code dy . y} of each row and head. */
     private Known known(DType multiply, DType kept, Tensor y, Tensor dy, int heads) {
-        long deltas = scratch.reserve(backwardBytes(multiply, kept, y, heads));
-        boolean rounds = readsRounded(multiply, kept);
-        long rounded = rounds ? deltas + deltaBytes(y, heads) : 0;
-        launch.begin().view(dy).view(y).wide(deltas).wide(rounded);
+        long deltas = scratch.reserve(backwardBytes(multiply, kept, y, dy, heads));
+        boolean rounds = rounds(multiply, kept, dy);
+        boolean rounded = dy.type() == DType.BF16;
+        long to = rounds ? deltas + deltaBytes(y, heads) : 0;
+        launch.begin().view(dy).view(y).wide(deltas);
+        if (!rounded) {
+            launch.wide(to);
+        }
         int headWidth = y.columns() / heads;
         launch.integer(y.rows()).integer(heads).integer(headWidth);
-        launch.integer(multiply == DType.BF16 ? 1 : 0);
+        if (!rounded) {
+            launch.integer(multiply == DType.BF16 ? 1 : 0);
+        }
         int lanes = headWidth <= 64 ? 16 : 32;
-        launch.run(delta, Math.ceilDiv(y.rows() * heads, DELTA_THREADS / lanes), DELTA_THREADS);
+        int blocks = Math.ceilDiv(y.rows() * heads, DELTA_THREADS / lanes);
+        launch.run(rounded ? deltaOfHalves : delta, blocks, DELTA_THREADS);
         return rounds
-                ? new Known(rounded, y.columns(), deltas)
+                ? new Known(to, y.columns(), deltas)
                 : new Known(launch.address(dy), dy.stride(), deltas);
     }
 
@@ -381,9 +414,12 @@ final class GpuAttention {
     }
 
     private OfWidth ofWidth(DType multiply, DType kept, Span span) {
-        int headWidth = span.shape().headSize();
         List<OfWidth> ofFactors = kept == DType.BF16 ? keptHalves : halves;
-        List<OfWidth> widths = multiply == DType.BF16 ? ofFactors : floats;
+        return ofWidth(multiply == DType.BF16 ? ofFactors : floats, span);
+    }
+
+    private static OfWidth ofWidth(List<OfWidth> widths, Span span) {
+        int headWidth = span.shape().headSize();
         for (OfWidth each : widths) {
             if (headWidth <= each.width()) {
                 return each;

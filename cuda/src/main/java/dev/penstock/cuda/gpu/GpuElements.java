@@ -50,6 +50,7 @@ final class GpuElements {
     private final GpuModule.Function narrow;
     private final GpuModule.Function widen;
     private final GpuModule.Function dotsOfHalves;
+    private final GpuModule.Function dotsOfHalvesRounded;
     private final GpuModule.Function columnDotsOfHalves;
 
     GpuElements(GpuContext gpu, GpuModule module, Launch launch) {
@@ -81,6 +82,7 @@ final class GpuElements {
         narrow = module.function("narrow");
         widen = module.function("widen");
         dotsOfHalves = module.function("dotsOfHalves");
+        dotsOfHalvesRounded = module.function("dotsOfHalvesRounded");
         columnDotsOfHalves = module.function("columnDotsOfHalves");
     }
 
@@ -224,6 +226,7 @@ final class GpuElements {
             CublasProducts.Operand a,
             CublasProducts.Operand b,
             CublasProducts.Operand c,
+            DType result,
             int m,
             int n,
             int k,
@@ -231,7 +234,10 @@ final class GpuElements {
         launch.begin().view(a.address(), a.stride()).view(b.address(), b.stride());
         launch.view(c.address(), c.stride()).integer(m).integer(n).integer(k);
         launch.integer(accumulate ? 1 : 0);
-        launch.run(dotsOfHalves, Math.ceilDiv(m, DOTS_THREADS / 32), DOTS_THREADS);
+        launch.run(
+                result == DType.BF16 ? dotsOfHalvesRounded : dotsOfHalves,
+                Math.ceilDiv(m, DOTS_THREADS / 32),
+                DOTS_THREADS);
     }
 
     /**

@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.RowCodec;
@@ -38,6 +39,7 @@ final class GpuKernels implements Kernels {
     private final GpuModule.Function layerNorm;
     private final GpuModule.Function layerNormRounded;
     private final GpuModule.Function layerNormBackwardInput;
+    private final GpuModule.Function layerNormBackwardInputOfHalves;
     private final GpuModule.Function rmsNorm;
     private final GpuModule.Function rmsNormRounded;
     private final GpuModule.Function rmsNormBackwardInput;
@@ -45,6 +47,7 @@ final class GpuKernels implements Kernels {
     private final GpuModule.Function crossEntropy;
     private final GpuModule.Function crossEntropyOfRows;
     private final GpuModule.Function crossEntropyOfRowsRounded;
+    private final GpuModule.Function crossEntropyOfHalves;
 
     GpuKernels(
             GpuContext gpu,
@@ -67,6 +70,7 @@ final class GpuKernels implements Kernels {
         layerNorm = module.function("layerNorm");
         layerNormRounded = module.function("layerNormRounded");
         layerNormBackwardInput = module.function("layerNormBackwardInput");
+        layerNormBackwardInputOfHalves = module.function("layerNormBackwardInputOfHalves");
         rmsNorm = module.function("rmsNorm");
         rmsNormRounded = module.function("rmsNormRounded");
         rmsNormBackwardInput = module.function("rmsNormBackwardInput");
@@ -74,6 +78,7 @@ final class GpuKernels implements Kernels {
         crossEntropy = module.function("crossEntropy");
         crossEntropyOfRows = module.function("crossEntropyOfRows");
         crossEntropyOfRowsRounded = module.function("crossEntropyOfRowsRounded");
+        crossEntropyOfHalves = module.function("crossEntropyOfHalves");
     }
 
     @Override
@@ -102,6 +107,20 @@ final class GpuKernels implements Kernels {
     @Override
     public boolean writesBFloat16() {
         return true;
+    }
+
+    @Override
+    public boolean joinsProducts() {
+        return products.joins();
+    }
+
+    @Override
+    public void gemmThen(Tensor a, boolean transposeB, Tensor b, Epilogue epilogue, Tensor c) {
+        if (products.joins()) {
+            products.gemmThen(a, transposeB, b, epilogue, c);
+        } else {
+            Kernels.super.gemmThen(a, transposeB, b, epilogue, c);
+        }
     }
 
     @Override
@@ -165,7 +184,11 @@ final class GpuKernels implements Kernels {
     public void layerNormBackwardInput(
             Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
         launch.begin().view(dy).view(x).vector(gain).vector(mean).vector(rstd).view(dx);
-        overRows(layerNormBackwardInput, x.rows(), x.columns());
+        boolean halves = dy.type() == DType.BF16;
+        overRows(
+                halves ? layerNormBackwardInputOfHalves : layerNormBackwardInput,
+                x.rows(),
+                x.columns());
     }
 
     /** A warp for each row. */
@@ -371,10 +394,13 @@ final class GpuKernels implements Kernels {
         inRange("crossEntropyOfRows", "targets", targets, logits.columns());
         launch.begin().view(logits).vector(targets).integer(logits.columns()).vector(losses);
         launch.number(gradientScale).view(dLogits);
-        launch.run(
-                dLogits.type() == DType.BF16 ? crossEntropyOfRowsRounded : crossEntropyOfRows,
-                logits.rows(),
-                ROW_OF_LOGITS_THREADS);
+        GpuModule.Function kernel = crossEntropyOfRows;
+        if (logits.type() == DType.BF16) {
+            kernel = crossEntropyOfHalves;
+        } else if (dLogits.type() == DType.BF16) {
+            kernel = crossEntropyOfRowsRounded;
+        }
+        launch.run(kernel, logits.rows(), ROW_OF_LOGITS_THREADS);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.penstock.cuda.gpu;
 
 import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 
@@ -16,6 +17,15 @@ interface GpuProducts extends AutoCloseable {
             boolean accumulate);
 
     void weightGradient(DType multiply, Tensor x, Tensor dy, Tensor dWeight, TokenBlocks blocks);
+
+    /** Whether there is {@link #gemmThen}. */
+    default boolean joins() {
+        return false;
+    }
+
+    default void gemmThen(Tensor a, boolean transposeB, Tensor b, Epilogue epilogue, Tensor c) {
+        throw new UnsupportedOperationException(name());
+    }
 
     /** For people: who multiplies, and why. */
     String name();

@@ -8,6 +8,7 @@ import dev.penstock.cuda.device.CountedKernels;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Gpus;
 import dev.penstock.cuda.device.Tensor;
@@ -25,14 +26,17 @@ public final class GpuScratch extends SilentKernels {
     /** Of cuBLAS; 0 where our own kernels multiply, which need nothing. */
     private final long workspace;
 
+    private final boolean joins;
     private long left;
     private long right;
+    private long bias;
     private long partialSums;
     private long attentionSums;
     private long updates;
 
-    private GpuScratch(long workspace) {
+    private GpuScratch(long workspace, boolean joins) {
         this.workspace = workspace;
+        this.joins = joins;
     }
 
     /**
@@ -41,17 +45,18 @@ public final class GpuScratch extends SilentKernels {
      */
     public static GpuScratch of(DeviceSettings settings) {
         if (settings.gemm() == DeviceSettings.Gemm.KERNELS) {
-            return new GpuScratch(0);
+            return new GpuScratch(0, false);
         }
         return switch (GpuProbe.run()) {
-            case Gpus.None _ -> new GpuScratch(CublasProducts.workspaceBytes(NEWEST));
+            case Gpus.None _ -> new GpuScratch(CublasProducts.workspaceBytes(NEWEST), true);
             case Gpus.Found(var gpus) ->
                     switch (Cublas.probe()) {
-                        case Cublas.Probe.Missing _ -> new GpuScratch(0);
-                        case Cublas.Probe.Found _ -> {
+                        case Cublas.Probe.Missing _ -> new GpuScratch(0, false);
+                        case Cublas.Probe.Found(var libraries) -> {
                             var gpu = gpus.get(Math.min(settings.gpu(), gpus.size() - 1));
                             yield new GpuScratch(
-                                    CublasProducts.workspaceBytes(gpu.computeCapability()));
+                                    CublasProducts.workspaceBytes(gpu.computeCapability()),
+                                    libraries.getFirst().joins());
                         }
                     };
         };
@@ -59,12 +64,12 @@ public final class GpuScratch extends SilentKernels {
 
     @Override
     public long bytes() {
-        return workspace + left + right + partialSums + attentionSums + updates;
+        return workspace + left + right + bias + partialSums + attentionSums + updates;
     }
 
     @Override
     public CountedKernels anew() {
-        return new GpuScratch(workspace);
+        return new GpuScratch(workspace, joins);
     }
 
     @Override
@@ -84,6 +89,18 @@ public final class GpuScratch extends SilentKernels {
 
     private static long narrowBytes(Tensor factor) {
         return factor.type() == DType.BF16 ? 0 : CublasProducts.narrowBytes(factor);
+    }
+
+    @Override
+    public boolean joinsProducts() {
+        return joins;
+    }
+
+    @Override
+    public void gemmThen(Tensor a, boolean transposeB, Tensor b, Epilogue epilogue, Tensor c) {
+        if (epilogue instanceof Epilogue.Bias || epilogue instanceof Epilogue.BiasAndGelu) {
+            bias = Math.max(bias, (long) DType.BF16.bytes() * c.columns());
+        }
     }
 
     @Override
@@ -170,7 +187,7 @@ public final class GpuScratch extends SilentKernels {
         attentionSums =
                 Math.max(
                         attentionSums,
-                        GpuAttention.backwardBytes(multiply, qkv.type(), y, shape.heads()));
+                        GpuAttention.backwardBytes(multiply, qkv.type(), y, dy, shape.heads()));
     }
 
     @Override
@@ -187,6 +204,7 @@ public final class GpuScratch extends SilentKernels {
         attentionSums =
                 Math.max(
                         attentionSums,
-                        GpuAttention.backwardBytes(multiply, q.type(), y, keys.shape().heads()));
+                        GpuAttention.backwardBytes(
+                                multiply, q.type(), y, dy, keys.shape().heads()));
     }
 }

@@ -75,12 +75,16 @@ final class GpuSums {
     private final Scratch partial;
     private final Answers answers;
     private final GpuModule.Function biasGradientOfBlocks;
+    private final GpuModule.Function biasGradientOfHalves;
     private final GpuModule.Function biasGradientRounded;
     private final GpuModule.Function geluBackwardRounded;
     private final GpuModule.Function exactGeluBackwardRounded;
     private final GpuModule.Function layerNormBackwardWeightOfBlocks;
+    private final GpuModule.Function layerNormBackwardWeightOfHalves;
     private final GpuModule.Function layerNormBackward768;
+    private final GpuModule.Function layerNormBackward768OfHalves;
     private final GpuModule.Function layerNormBackward1024;
+    private final GpuModule.Function layerNormBackward1024OfHalves;
     private final GpuModule.Function rmsNormBackwardWeightOfBlocks;
     private final GpuModule.Function addInOrder;
     private final GpuModule.Function squaresOfRuns;
@@ -111,16 +115,18 @@ final class GpuSums {
         this.partial = partial;
         this.answers = answers;
         biasGradientOfBlocks = module.function("biasGradientOfBlocks");
+        biasGradientOfHalves = module.function("biasGradientOfHalves");
         biasGradientRounded = module.function("biasGradientRounded");
         geluBackwardRounded = module.function("geluBackwardRounded");
         exactGeluBackwardRounded = module.function("exactGeluBackwardRounded");
         layerNormBackwardWeightOfBlocks = module.function("layerNormBackwardWeightOfBlocks");
-        layerNormBackward768 =
-                module.function(
-                        "layerNormBackward768",
-                        COLUMN_BYTES * NARROW_ROW_COLUMNS * NARROW_ROWS_AT_ONCE);
-        layerNormBackward1024 =
-                module.function("layerNormBackward1024", COLUMN_BYTES * ROW_COLUMNS * ROWS_AT_ONCE);
+        layerNormBackwardWeightOfHalves = module.function("layerNormBackwardWeightOfHalves");
+        int narrowBytes = COLUMN_BYTES * NARROW_ROW_COLUMNS * NARROW_ROWS_AT_ONCE;
+        layerNormBackward768 = module.function("layerNormBackward768", narrowBytes);
+        layerNormBackward768OfHalves = module.function("layerNormBackward768OfHalves", narrowBytes);
+        int wideBytes = COLUMN_BYTES * ROW_COLUMNS * ROWS_AT_ONCE;
+        layerNormBackward1024 = module.function("layerNormBackward1024", wideBytes);
+        layerNormBackward1024OfHalves = module.function("layerNormBackward1024OfHalves", wideBytes);
         rmsNormBackwardWeightOfBlocks = module.function("rmsNormBackwardWeightOfBlocks");
         addInOrder = module.function("addInOrder");
         squaresOfRuns = module.function("squaresOfRuns");
@@ -174,7 +180,11 @@ final class GpuSums {
         int columns = dy.columns();
         long sums = partial.reserve(biasBytes(dy, blocks));
         launch.begin().view(dy).wide(sums).integer(columns).order(blocks);
-        overBlocks(biasGradientOfBlocks, columns, blocks);
+        if (dy.type() == DType.BF16) {
+            overFours(biasGradientOfHalves, columns, blocks);
+        } else {
+            overBlocks(biasGradientOfBlocks, columns, blocks);
+        }
         addInOrder(sums, columns, blocks.count(), dBias);
     }
 
@@ -222,7 +232,11 @@ final class GpuSums {
         long sums = partial.reserve(normBytes(dy, blocks));
         launch.begin().view(dy).view(x).vector(mean).vector(rstd).wide(sums);
         launch.integer(columns).order(blocks);
-        overBlocks(layerNormBackwardWeightOfBlocks, columns, blocks);
+        boolean halves = dy.type() == DType.BF16;
+        overBlocks(
+                halves ? layerNormBackwardWeightOfHalves : layerNormBackwardWeightOfBlocks,
+                columns,
+                blocks);
         addInOrder(sums, 2L * columns, blocks.count(), dGain, dBias);
     }
 
@@ -250,8 +264,11 @@ final class GpuSums {
         long sums = partial.reserve(normBytes(dy, blocks));
         launch.begin().view(dy).view(x).vector(gain).vector(mean).vector(rstd).view(dx);
         launch.wide(sums).integer(columns).order(blocks);
+        boolean halves = dy.type() == DType.BF16;
+        GpuModule.Function of768 = halves ? layerNormBackward768OfHalves : layerNormBackward768;
+        GpuModule.Function of1024 = halves ? layerNormBackward1024OfHalves : layerNormBackward1024;
         launch.run(
-                narrow ? layerNormBackward768 : layerNormBackward1024,
+                narrow ? of768 : of1024,
                 blocks.count(),
                 1,
                 1,

@@ -16,6 +16,7 @@ import dev.penstock.cuda.device.AttentionShape;
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DropoutMask;
 import dev.penstock.cuda.device.EarlierKeys;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.RetentionShape;
@@ -73,8 +74,7 @@ public final class CheckedKernels implements Kernels {
 
     @Override
     public void biasGradient(Tensor dy, Tensor dBias, TokenBlocks blocks) {
-        type("biasGradient", "dy", dy, DType.F32);
-        rowsOfUnit("biasGradient", "dy", dy, blocks);
+        result("biasGradient", "dy", dy, blocks.rows(), dy.columns(), joinsProducts());
         vector("biasGradient", "dBias", dBias, dy.columns());
         kernels.biasGradient(dy, dBias, blocks);
     }
@@ -82,6 +82,37 @@ public final class CheckedKernels implements Kernels {
     @Override
     public boolean writesBFloat16() {
         return kernels.writesBFloat16();
+    }
+
+    @Override
+    public boolean joinsProducts() {
+        return kernels.joinsProducts();
+    }
+
+    @Override
+    public void gemmThen(Tensor a, boolean transposeB, Tensor b, Epilogue epilogue, Tensor c) {
+        String op = "gemmThen";
+        type(op, "a", a, DType.BF16);
+        int k = a.columns();
+        int n = c.columns();
+        matrix(op, "b", b, DType.BF16, transposeB ? n : k, transposeB ? k : n);
+        boolean adds = epilogue instanceof Epilogue.BiasAndResidual;
+        matrix(op, "c", c, adds ? DType.F32 : DType.BF16, a.rows(), n);
+        switch (epilogue) {
+            case Epilogue.Rounding() -> {}
+            case Epilogue.Bias(Tensor bias) -> vector(op, "bias", bias, n);
+            case Epilogue.BiasAndResidual(Tensor bias, Tensor residual) -> {
+                vector(op, "bias", bias, n);
+                matrix(op, "residual", residual, c.rows(), n);
+            }
+            case Epilogue.BiasAndGelu(Tensor bias, Tensor pre) -> {
+                vector(op, "bias", bias, n);
+                matrix(op, "pre", pre, DType.BF16, c.rows(), n);
+            }
+            case Epilogue.GeluGradient(Tensor pre) ->
+                    matrix(op, "pre", pre, DType.BF16, c.rows(), n);
+        }
+        kernels.gemmThen(a, transposeB, b, epilogue, c);
     }
 
     @Override
@@ -180,7 +211,7 @@ public final class CheckedKernels implements Kernels {
         kernels.layerNormBackwardInput(dy, x, gain, mean, rstd, dx);
     }
 
-    private static void checkInputOfNorm(
+    private void checkInputOfNorm(
             String op, Tensor dy, Tensor x, Tensor gain, Tensor mean, Tensor rstd, Tensor dx) {
         checkNorm(op, x, dy, mean, rstd);
         vector(op, "gain", gain, x.columns());
@@ -224,9 +255,9 @@ public final class CheckedKernels implements Kernels {
         kernels.layerNormBackward(dy, x, gain, mean, rstd, dx, dGain, dBias, blocks);
     }
 
-    private static void checkNorm(String op, Tensor x, Tensor dy, Tensor mean, Tensor rstd) {
+    private void checkNorm(String op, Tensor x, Tensor dy, Tensor mean, Tensor rstd) {
         checkMoments(op, x, mean, rstd);
-        matrix(op, "dy", dy, x.rows(), x.columns());
+        result(op, "dy", dy, x.rows(), x.columns(), joinsProducts());
     }
 
     private static void checkMoments(String op, Tensor x, Tensor mean, Tensor rstd) {
@@ -509,8 +540,9 @@ public final class CheckedKernels implements Kernels {
         String op = "attentionBackward";
         factor(op, "qkv", qkv, multiply);
         checkAttention(op, writesBFloat16(), qkv, y, logSumExp, shape, context, blocks);
-        matrix(op, "dy", dy, y.rows(), y.columns());
-        matrix(op, "dQkv", dQkv, qkv.rows(), qkv.columns());
+        boolean halves = joinsProducts() && qkv.type() == DType.BF16;
+        result(op, "dy", dy, y.rows(), y.columns(), halves);
+        result(op, "dQkv", dQkv, qkv.rows(), qkv.columns(), halves);
     }
 
     private static void checkAttention(
@@ -726,10 +758,11 @@ public final class CheckedKernels implements Kernels {
     public void crossEntropyOfRows(
             Tensor logits, Tensor targets, Tensor losses, float gradientScale, Tensor dLogits) {
         String op = "crossEntropyOfRows";
-        type(op, "logits", logits, DType.F32);
+        result(op, "logits", logits, logits.rows(), logits.columns(), joinsProducts());
         matrix(op, "targets", targets, DType.I32, 1, logits.rows());
         vector(op, "losses", losses, logits.rows());
-        result(op, "dLogits", dLogits, logits.rows(), logits.columns(), writesBFloat16());
+        boolean halves = writesBFloat16() || logits.type() == DType.BF16;
+        result(op, "dLogits", dLogits, logits.rows(), logits.columns(), halves);
         long logitsRow = (long) logits.stride() * logits.type().bytes();
         if (dLogits.offsetBytes() != logits.offsetBytes()
                 || (long) dLogits.stride() * dLogits.type().bytes() != logitsRow) {

@@ -1,6 +1,12 @@
 package dev.penstock.cuda.memory;
 
+import static java.util.Objects.requireNonNull;
+
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A block of device memory that kernels use while they run. It grows to the largest size ever
@@ -11,6 +17,7 @@ public final class Scratch implements AutoCloseable {
     private final String name;
     private DeviceScope scope;
     private long bytes;
+    private @Nullable DeviceBuffer buffer;
     private long address;
 
     public Scratch(DeviceScope parent, String name) {
@@ -25,10 +32,17 @@ public final class Scratch implements AutoCloseable {
             scope.close();
             bytes = 0;
             scope = parent.child(name, Long.MAX_VALUE);
-            address = scope.allocate(name, wanted).address();
+            buffer = scope.allocate(name, wanted);
+            address = buffer.address();
             bytes = wanted;
         }
         return address;
+    }
+
+    /** Same as a dense matrix. */
+    public Tensor matrix(DType type, int rows, int columns) {
+        reserve((long) type.bytes() * rows * columns);
+        return new Tensor(requireNonNull(buffer), 0, type, rows, columns, columns);
     }
 
     @Override

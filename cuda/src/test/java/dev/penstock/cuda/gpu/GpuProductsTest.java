@@ -36,6 +36,7 @@ class GpuProductsTest {
     @AfterEach
     void asItWas() {
         System.setProperty(WHERE, cublas);
+        System.clearProperty("penstock.cublaslt");
         EmulatedGpus.set("LOSE_DEVICE", "");
     }
 
@@ -43,11 +44,13 @@ class GpuProductsTest {
     void theDeviceSaysWhoMultipliesAndWhy() {
         assertThat(opened(Gemm.AUTO))
                 .contains("cuBLAS 13.0.0 in " + cublas)
-                .contains("/cublas-13.0.0");
+                .contains("/cublas-lt-13.0.0");
         assertThat(opened(Gemm.KERNELS)).contains("our own products (as set)").contains("/own");
 
-        System.setProperty(WHERE, empty.toString());
+        System.setProperty("penstock.cublaslt", "none");
+        assertThat(opened(Gemm.AUTO)).contains("without cublasLt").contains("/cublas-13.0.0");
 
+        System.setProperty(WHERE, empty.toString());
         assertThat(opened(Gemm.AUTO))
                 .contains("our own products (there is no libcublas.so.13, .12 or .11 in " + empty);
     }

@@ -27,6 +27,14 @@ public interface Attention {
     }
 
     /**
+     * Returns whether gradients may be rounded as products read them: where a backward writes each
+     * once.
+     */
+    default boolean roundsGradients(Tensor qkv, TokenBlocks blocks) {
+        return false;
+    }
+
+    /**
      * The gradients of {@link #forward}.
      *
      * @param dAttended gradient of the unit's output

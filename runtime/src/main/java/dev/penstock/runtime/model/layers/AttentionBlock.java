@@ -2,6 +2,7 @@ package dev.penstock.runtime.model.layers;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -36,6 +37,12 @@ final class AttentionBlock {
     private final @Nullable HeadTurns turns;
     private final int turning;
 
+    /** Whether products do what follows them, forward and backward. */
+    private final boolean joins;
+
+    /** Whether the gradient of the norm's output is rounded. */
+    private final boolean roundsNorm;
+
     AttentionBlock(
             Compute compute,
             ShardShape shape,
@@ -57,6 +64,8 @@ final class AttentionBlock {
         queryKeyValue = new ColumnLinear(compute, parameters.queryKeyValue());
         output = new RowLinear(compute, parameters.attentionOutput());
         this.attention = attention;
+        joins = headNorms == null && turns == null && queryKeyValue.joins() && output.joins();
+        roundsNorm = queryKeyValue.joins() && norm.takesRounded() && !residual.ofNorm();
     }
 
     /**
@@ -103,8 +112,7 @@ final class AttentionBlock {
         if (compute.rounds()) {
             kernels.copy(a.attended(), a.attendedFactor());
         }
-        output.multiply(a.attendedFactor(), a.middle());
-        output.addBiasAndResidual(a.middle(), residual.of(x, a.norm1()));
+        output.multiplyAndAdd(a.attendedFactor(), residual.of(x, a.norm1()), a.middle());
     }
 
     private void project(
@@ -114,6 +122,10 @@ final class AttentionBlock {
         if (room == null) {
             queryKeyValue.multiply(x, firstRow, qkv);
             complete(qkv, bias, kept, blocks);
+            return;
+        }
+        if (bias != null && joins) {
+            queryKeyValue.multiplyThen(x, new Epilogue.Bias(bias), qkv);
             return;
         }
         Tensor projected = Workspace.narrow(room, qkv.columns()).rows(0, qkv.rows());
@@ -177,15 +189,24 @@ final class AttentionBlock {
             boolean goesOn) {
         Tensor dOutput = output.outputGradient(dStream);
         Tensor dAttended = Workspace.narrow(work.dAttended(), a.attended().columns());
-        output.backward(a.attendedFactor(), dOutput, dAttended, work, blocks);
-        attention.backward(qkv, a, dAttended, dQkv, blocks);
-        Tensor dProjected =
-                queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
+        Tensor dProjected;
+        if (joins && attention.roundsGradients(qkv, blocks)) {
+            dAttended = compute.keptIn(dAttended);
+            dProjected = compute.keptIn(dQkv);
+            output.backward(a.attendedFactor(), dOutput, dAttended, null, work, blocks);
+            attention.backward(qkv, a, dAttended, dProjected, blocks);
+            queryKeyValue.addBiasGradient(dProjected, blocks);
+        } else {
+            output.backward(a.attendedFactor(), dOutput, dAttended, null, work, blocks);
+            attention.backward(qkv, a, dAttended, dQkv, blocks);
+            dProjected =
+                    queryKeyValue.backwardBias(dProjected(a, dQkv, work, blocks), work, blocks);
+        }
         if (!goesOn && !normTrained) {
             queryKeyValue.backwardWeight(a.norm1(), dProjected, blocks);
             return;
         }
-        Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, work.dModel(), blocks);
+        Tensor dNorm = queryKeyValue.backward(a.norm1(), dProjected, dNormed(work), blocks);
         residual.backward(dNorm, dStream);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
     }
@@ -207,7 +228,7 @@ final class AttentionBlock {
         Tensor dOutput = output.outputGradient(dStream);
         kernels.copy(dOutput, compute.keptIn(a.middle()));
         Tensor dAttended = Workspace.narrow(work.dAttended(), a.attended().columns());
-        output.backwardInput(dOutput, dAttended, work, blocks);
+        var _ = output.backwardInput(dOutput, dAttended, null, work, blocks);
         attention.backward(qkv, a, dAttended, dQkv, blocks);
         Tensor dProjected = dProjected(a, dQkv, work, blocks);
         MicroBatchRows.scatter(kernels, dProjected, blocks, qkv);
@@ -215,9 +236,13 @@ final class AttentionBlock {
         if (!goesOn && !normTrained) {
             return;
         }
-        Tensor dNorm = queryKeyValue.backwardInput(factor, work.dModel());
+        Tensor dNorm = queryKeyValue.backwardInput(factor, dNormed(work));
         residual.backward(dNorm, dStream);
         norm.backward(dNorm, x, a.moments1(), dStream, blocks);
+    }
+
+    private Tensor dNormed(Workspace work) {
+        return roundsNorm ? compute.keptIn(work.dModel()) : work.dModel();
     }
 
     /** Computes the products that {@link #backwardInput} left out. */

@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.layers;
 
 import dev.penstock.actors.collective.Collective;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.Workspace;
@@ -38,6 +39,21 @@ final class ColumnLinear {
      */
     void multiply(Tensor x, int firstRow, Tensor y) {
         linear.multiply(x, firstRow, y);
+    }
+
+    /** Returns whether {@link #multiplyThen} computes the whole output. */
+    boolean joins() {
+        return linear.joins();
+    }
+
+    /** See {@link Linear#multiplyThen}. */
+    void multiplyThen(Tensor x, Epilogue epilogue, Tensor y) {
+        linear.multiplyThen(x, epilogue, y);
+    }
+
+    /** See {@link Linear#addBiasGradient}. */
+    void addBiasGradient(Tensor dy, TokenBlocks blocks) {
+        linear.addBiasGradient(dy, blocks);
     }
 
     @Nullable Tensor bias() {

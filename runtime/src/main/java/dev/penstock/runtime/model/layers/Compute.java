@@ -85,6 +85,11 @@ public record Compute(
         return kept == DType.BF16;
     }
 
+    /** Returns whether products can do what follows them, see {@link Kernels#gemmThen}. */
+    boolean joins() {
+        return rounds() && kernels.joinsProducts();
+    }
+
     /**
      * Returns where something that only products read is kept in the memory of a dense F32 matrix
      * that is no longer used: the matrix itself, or half of it.

@@ -57,6 +57,11 @@ final class LayerNorm implements Norm {
     }
 
     @Override
+    public boolean takesRounded() {
+        return compute.joins() && compute.shards().areOne();
+    }
+
+    @Override
     public void backward(Tensor dy, Tensor x, RowMoments moments, Tensor dx, TokenBlocks blocks) {
         Tensor mean = requireNonNull(moments.mean());
         MeshShards mesh = compute.shards().mesh();

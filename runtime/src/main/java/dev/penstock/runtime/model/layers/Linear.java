@@ -1,5 +1,7 @@
 package dev.penstock.runtime.model.layers;
 
+import dev.penstock.cuda.device.DType;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
 import dev.penstock.runtime.model.activations.Workspace;
@@ -15,6 +17,9 @@ import org.jspecify.annotations.Nullable;
  * mesh, of which all shards compute each product together.
  */
 final class Linear {
+    /** Elements of bf16 in 16 bytes. */
+    private static final int ROW_UNIT = 8;
+
     private final Compute compute;
     private final Parameter weight;
     private final @Nullable Parameter bias;
@@ -56,6 +61,38 @@ final class Linear {
         compute.kernels()
                 .gemm(compute.multiply(), false, x, false, compute.factor(weight), y, false);
         branches.forEach(branch -> branch.forward(x, firstRow, y));
+    }
+
+    /**
+     * Returns whether {@link #multiplyThen} computes all that this adds to its output: bf16 as it
+     * is computed on GPUs, with no branches, and rows that begin at 16 bytes.
+     */
+    boolean joins() {
+        return compute.joins()
+                && mesh == null
+                && branches.isEmpty()
+                && (!weight.group().isNarrow() || weight.group().isRounded())
+                && weight.spec().rows() % ROW_UNIT == 0
+                && weight.spec().columns() % ROW_UNIT == 0;
+    }
+
+    /** Computes {@code y = epilogue(x weight)}. */
+    void multiplyThen(Tensor x, Epilogue epilogue, Tensor y) {
+        compute.kernels().gemmThen(x, false, compute.factor(weight), epilogue, y);
+    }
+
+    /** Computes {@code dx = epilogue(dy weight^T)}. */
+    void backwardInputThen(Tensor dy, Epilogue epilogue, Tensor dx) {
+        compute.kernels().gemmThen(dy, true, compute.factor(weight), epilogue, dx);
+    }
+
+    /** Adds the sums of rows of the output's gradient, as products read it, to that of the bias. */
+    void addBiasGradient(Tensor dy, TokenBlocks blocks) {
+        Tensor sum = biasGradient();
+        if (sum != null) {
+            compute.kernels().biasGradient(dy, sum, blocks);
+        }
+        checkBiasGradient();
     }
 
     /** Returns the bias {@code [1, out]}; null if there is none. */
@@ -105,8 +142,12 @@ final class Linear {
         return rounded == null ? dy : rounded;
     }
 
-    /** Computes {@code dx = dy weight^T}. */
+    /** Computes {@code dx = dy weight^T}, rounded where dx is, which needs {@link #joins}. */
     void backwardInput(Tensor dy, Tensor dx) {
+        if (dx.type() == DType.BF16) {
+            backwardInputThen(dy, new Epilogue.Rounding(), dx);
+            return;
+        }
         if (mesh != null) {
             mesh.backwardInput(dy, compute.factor(weight), dx);
             return;

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -104,12 +105,22 @@ public final class LossHead {
         return chunk;
     }
 
+    /** Returns the logits from which losses are computed: in bf16 where products can write it. */
+    private Tensor lossLogits(Tensor normed) {
+        if (bias != null || !compute.joins() || !compute.shards().areOne()) {
+            return logits(normed);
+        }
+        Tensor chunk = LossLedger.inRowsOf(logits.rows(0, normed.rows()));
+        kernels.gemmThen(normed, true, matrix.factor(), new Epilogue.Rounding(), chunk);
+        return chunk;
+    }
+
     /** Computes the losses of all tokens of a unit, without gradients. */
     public void evaluate(
             HeadActivations a, LossLedger ledger, int microBatch, List<HeadChunk> chunks) {
         Tensor allNormed = compute.shards().gather(a.ofLogits());
         for (HeadChunk chunk : chunks) {
-            Tensor chunkLogits = logits(chunk.of(allNormed));
+            Tensor chunkLogits = lossLogits(chunk.of(allNormed));
             var _ = ledger.crossEntropy(compute, chunkLogits, microBatch, chunk, 0);
         }
     }
@@ -136,7 +147,8 @@ public final class LossHead {
             Tensor normed = chunk.of(allNormed);
             Tensor dChunk = chunk.of(work.dModel());
             Tensor dLogits =
-                    ledger.crossEntropy(compute, logits(normed), microBatch, chunk, gradientScale);
+                    ledger.crossEntropy(
+                            compute, lossLogits(normed), microBatch, chunk, gradientScale);
             if (mesh != null) {
                 mesh.multiply(dLogits, matrix.factor(), dChunk);
             } else {

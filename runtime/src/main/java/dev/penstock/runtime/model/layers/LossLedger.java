@@ -198,7 +198,8 @@ public final class LossLedger {
     /** Of a shard that has the whole vocabulary, on a device that does it in one pass. */
     private Tensor ofRows(
             Compute compute, Tensor logits, int microBatch, HeadChunk chunk, float gradientScale) {
-        Tensor gradient = compute.rounds() ? inRowsOf(logits) : logits;
+        boolean roundsLater = compute.rounds() && logits.type() == DType.F32;
+        Tensor gradient = roundsLater ? inRowsOf(logits) : logits;
         eachRun(
                 microBatch,
                 chunk,
@@ -222,7 +223,7 @@ public final class LossLedger {
     }
 
     /** Returns BF16 rows, each at the start of a row of these. */
-    private static Tensor inRowsOf(Tensor logits) {
+    static Tensor inRowsOf(Tensor logits) {
         return new Tensor(
                 logits.buffer(),
                 logits.offsetBytes(),

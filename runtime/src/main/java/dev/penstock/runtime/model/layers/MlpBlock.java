@@ -21,6 +21,9 @@ final class MlpBlock {
     private final RowLinear output;
     private final Activation activation;
 
+    /** Whether the gradient of the norm's output is rounded. */
+    private final boolean roundsNorm;
+
     MlpBlock(Compute compute, BlockDesign design, LayerParameters parameters) {
         this.compute = compute;
         kernels = compute.kernels();
@@ -28,14 +31,14 @@ final class MlpBlock {
         residual = Residual.of(kernels, design);
         normTrained = parameters.norm2().gain().isTrained();
         hidden = new ColumnLinear(compute, parameters.hidden());
-        activation = Activation.of(compute, design.activation(), hidden);
+        roundsNorm = hidden.joins() && norm.takesRounded() && !residual.ofNorm();
         output = new RowLinear(compute, parameters.mlpOutput());
+        activation = Activation.of(compute, design.activation(), hidden, output.joins());
     }
 
     void forward(LayerActivations a, Tensor y) {
         activate(a);
-        output.multiply(a.activated(), y);
-        output.addBiasAndResidual(y, residual.of(a.middle(), a.norm2()));
+        output.multiplyAndAdd(a.activated(), residual.of(a.middle(), a.norm2()), y);
     }
 
     /**
@@ -44,8 +47,7 @@ final class MlpBlock {
      */
     void activate(LayerActivations a) {
         norm.forward(a.middle(), a.norm2(), a.moments2());
-        hidden.multiply(hidden.gather(a.norm2()), a.hidden());
-        activation.forward(a.hidden(), a.activated());
+        activation.forward(hidden.gather(a.norm2()), a.hidden(), a.activated());
     }
 
     /**
@@ -60,15 +62,21 @@ final class MlpBlock {
             TokenBlocks blocks,
             boolean goesOn) {
         Tensor dOutput = output.outputGradient(dStream);
-        output.backward(a.activated(), dOutput, work.dHidden(), work, blocks);
-        Tensor dHidden = activation.backward(a.hidden(), work.dHidden(), work, blocks);
+        Tensor dActivated = activation.in(work.dHidden());
+        output.backward(
+                a.activated(), dOutput, dActivated, activation.gradient(a.hidden()), work, blocks);
+        Tensor dHidden = activation.backward(a.hidden(), dActivated, work, blocks);
         if (!goesOn && !normTrained) {
             hidden.backwardWeight(a.norm2(), dHidden, blocks);
             return;
         }
-        Tensor dNorm = hidden.backward(a.norm2(), dHidden, work.dModel(), blocks);
+        Tensor dNorm = hidden.backward(a.norm2(), dHidden, dNormed(work), blocks);
         residual.backward(dNorm, dStream);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
+    }
+
+    private Tensor dNormed(Workspace work) {
+        return roundsNorm ? compute.keptIn(work.dModel()) : work.dModel();
     }
 
     /**
@@ -86,15 +94,18 @@ final class MlpBlock {
             boolean goesOn) {
         Tensor dOutput = output.outputGradient(dStream);
         kernels.copy(dOutput, compute.keptIn(keptOutputGradient));
-        output.backwardInput(dOutput, work.dHidden(), work, blocks);
-        Tensor dHidden = activation.backward(a.hidden(), work.dHidden(), work, blocks);
+        Tensor dActivated = activation.in(work.dHidden());
+        var _ =
+                output.backwardInput(
+                        dOutput, dActivated, activation.gradient(a.hidden()), work, blocks);
+        Tensor dHidden = activation.backward(a.hidden(), dActivated, work, blocks);
         if (!dHidden.equals(a.hidden())) {
             kernels.copy(dHidden, compute.keptIn(a.hidden()));
         }
         if (!goesOn && !normTrained) {
             return;
         }
-        Tensor dNorm = hidden.backwardInput(dHidden, work.dModel());
+        Tensor dNorm = hidden.backwardInput(dHidden, dNormed(work));
         residual.backward(dNorm, dStream);
         norm.backward(dNorm, a.middle(), a.moments2(), dStream, blocks);
     }

@@ -10,6 +10,11 @@ import dev.penstock.runtime.model.shape.NormDesign;
 interface Norm {
     void forward(Tensor x, Tensor y, RowMoments moments);
 
+    /** Returns whether {@code dy} may be rounded. */
+    default boolean takesRounded() {
+        return false;
+    }
+
     /**
      * Adds the input gradient to {@code dx}, and to those of the parameters.
      *

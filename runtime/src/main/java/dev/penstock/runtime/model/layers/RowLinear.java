@@ -1,6 +1,7 @@
 package dev.penstock.runtime.model.layers;
 
 import dev.penstock.cuda.device.DropoutMask;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
 import dev.penstock.cuda.device.TokenBlocks;
@@ -29,14 +30,24 @@ final class RowLinear {
         mask = dropout == null ? null : dropout.mask(parameters.weight().name());
     }
 
-    /** Computes the output without the bias. */
-    void multiply(Tensor x, Tensor y) {
+    /**
+     * Computes the output, drops what dropout drops of it, and adds a residual.
+     *
+     * @param residual not y
+     */
+    void multiplyAndAdd(Tensor x, Tensor residual, Tensor y) {
+        Tensor bias = linear.bias();
+        boolean drops = dropout != null && dropout.isOn();
+        if (bias != null && !drops && linear.joins() && shards.areOne()) {
+            linear.multiplyThen(x, new Epilogue.BiasAndResidual(bias, residual), y);
+            return;
+        }
         linear.multiply(x, shards.allRows(y));
         shards.sumInto(y);
+        addBiasAndResidual(y, residual);
     }
 
-    /** Adds the bias, if there is one, drops what dropout drops, and adds a residual. */
-    void addBiasAndResidual(Tensor y, Tensor residual) {
+    private void addBiasAndResidual(Tensor y, Tensor residual) {
         if (dropout == null || mask == null || !dropout.isOn()) {
             linear.addBiasAndResidual(y, residual);
             return;
@@ -59,16 +70,41 @@ final class RowLinear {
         return dropout == null || mask == null ? dStream : dropout.gradient(kernels, dStream, mask);
     }
 
-    /** Writes the input's gradient and adds to those of both parameters. */
-    void backward(Tensor x, Tensor dy, Tensor dx, Workspace work, TokenBlocks blocks) {
-        Tensor all = linear.backwardBias(shards.gather(dy), work, blocks);
-        linear.backwardInput(all, dx);
-        linear.backwardWeight(x, all, blocks);
+    /**
+     * Writes the input's gradient and adds to those of both parameters.
+     *
+     * @param then what is done to the input's gradient, only where this {@link #joins}; null for
+     *     nothing
+     */
+    void backward(
+            Tensor x,
+            Tensor dy,
+            Tensor dx,
+            @Nullable Epilogue then,
+            Workspace work,
+            TokenBlocks blocks) {
+        linear.backwardWeight(x, backwardInput(dy, dx, then, work, blocks), blocks);
     }
 
-    /** Same as {@link #backward} without the weight's gradient. */
-    void backwardInput(Tensor dy, Tensor dx, Workspace work, TokenBlocks blocks) {
-        linear.backwardInput(linear.backwardBias(shards.gather(dy), work, blocks), dx);
+    /**
+     * Same as {@link #backward} without the weight's gradient.
+     *
+     * @return dy of all rows as products read it
+     */
+    Tensor backwardInput(
+            Tensor dy, Tensor dx, @Nullable Epilogue then, Workspace work, TokenBlocks blocks) {
+        Tensor all = linear.backwardBias(shards.gather(dy), work, blocks);
+        if (then == null) {
+            linear.backwardInput(all, dx);
+        } else {
+            linear.backwardInputThen(all, then, dx);
+        }
+        return all;
+    }
+
+    /** Returns whether something can be done to the input's gradient at once. */
+    boolean joins() {
+        return linear.joins();
     }
 
     /** Adds to the weight's gradient. */

@@ -94,6 +94,11 @@ public final class TensorShards {
         return room == null ? own : room.rows(0, own.rows() * shape.shards());
     }
 
+    /** Returns whether there is only one, which has all rows and computes whole sums. */
+    boolean areOne() {
+        return shape.shards() == 1 && mesh == null;
+    }
+
     /** Returns own rows among all rows. */
     Tensor ownRows(Tensor all) {
         return all.rows(shape.firstOwnRow(all.rows()), shape.ownRows(all.rows()));

@@ -18,6 +18,13 @@ public record WholeAttention(Kernels kernels, DType multiply, AttentionShape sha
     }
 
     @Override
+    public boolean roundsGradients(Tensor qkv, TokenBlocks blocks) {
+        return qkv.type() == DType.BF16
+                && kernels.joinsProducts()
+                && blocks.tokens() == MicroBatchRows.tokens(qkv, blocks);
+    }
+
+    @Override
     public void backward(
             Tensor qkv, LayerActivations a, Tensor dAttended, Tensor dQkv, TokenBlocks blocks) {
         int tokens = MicroBatchRows.tokens(qkv, blocks);

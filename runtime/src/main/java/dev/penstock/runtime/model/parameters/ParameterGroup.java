@@ -255,7 +255,7 @@ public final class ParameterGroup {
     }
 
     /** Returns whether the factors are all that there is. */
-    boolean isNarrow() {
+    public boolean isNarrow() {
         return narrow != null;
     }
 

@@ -59,11 +59,11 @@ public record ParameterSpec(
         return piece.whole().size() == 1;
     }
 
-    int rows() {
+    public int rows() {
         return piece.strips().getFirst().rows();
     }
 
-    int columns() {
+    public int columns() {
         return piece.strips().stream().mapToInt(TensorPiece.Strip::columns).sum();
     }
 }

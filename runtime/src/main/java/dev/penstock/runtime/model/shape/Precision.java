@@ -13,7 +13,8 @@ import dev.penstock.cuda.device.DType;
  * the activation), the gradients of their outputs, the gradients of logits, and the weights. The
  * gradients of biases and of norms' weights are sums of values that were not rounded. On a GPU
  * attention rounds its factors too: queries, keys, values, probabilities and their gradients, where
- * they are multiplied.
+ * they are multiplied. Where its products do what follows them (cublasLt), what only element-wise
+ * kernels read is bf16 too: docs/gpu.md.
  */
 public enum Precision {
     /** Single precision throughout. */
@@ -29,9 +30,10 @@ public enum Precision {
      */
     FP16(DType.F16, DType.F32),
     /**
-     * The same numbers as with {@link #BF16}, but whatever only products read is written as bf16 by
-     * the op that computes it, and exists in no other form: for devices whose kernels do so (GPUs).
-     * What attention puts out is kept in both forms, as its backward reads it too.
+     * The same numbers as with {@link #BF16} unless products do what follows them, but whatever
+     * only products read is written as bf16 by the op that computes it, and exists in no other
+     * form: for devices whose kernels do so (GPUs). What attention puts out is kept in both forms,
+     * as its backward reads it too.
      */
     BF16_KEPT(DType.BF16, DType.BF16);
 
