@@ -54,7 +54,17 @@ public record Gpt2Step(
             boolean bf16,
             boolean joined) {
         return new Gpt2Step(
-                layers, width, heads, context, vocabulary, sequences, 1, 128, 512L << 20, bf16, joined);
+                layers,
+                width,
+                heads,
+                context,
+                vocabulary,
+                sequences,
+                1,
+                128,
+                512L << 20,
+                bf16,
+                joined);
     }
 
     /** Returns the work of each kernel, the work of a name together. */
