@@ -9,6 +9,7 @@ import dev.penstock.cuda.device.RowCodec;
 import dev.penstock.cuda.device.WireCodec;
 import dev.penstock.runtime.data.BatchSource;
 import dev.penstock.runtime.model.parameters.Parameter;
+import dev.penstock.runtime.model.parameters.StageParameters;
 import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.AdamWSettings;
 import dev.penstock.runtime.model.shape.GptSettings;
@@ -276,7 +277,7 @@ class OuterAverageTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"FP16", "INT4"})
-    void codedDifferencesLeaveReplicasEqual(String codec)
+    void codedDifferencesLeaveReplicasAndCopiesEqual(String codec)
             throws InterruptedException, ExecutionException {
         GptSettings settings = settings(2, adamW());
         GptSettings coded = settings.apart(coded(outer(3, 0, 1), WireCodec.valueOf(codec)));
@@ -299,10 +300,22 @@ class OuterAverageTest {
                                     .containsExactly(values);
                         }
                     });
+            for (PipelineDriver replica : replicas.replicas()) {
+                List<float[]> copies = copiesOfTheTiedTable(replica);
+                assertThat(copies).hasSize(2);
+                assertThat(copies.getLast()).containsExactly(copies.getFirst());
+            }
             assertThat(replicas.losses().getLast()).isNotEqualTo(plain.losses().getLast());
             assertThat(replicas.losses().getLast())
                     .isCloseTo(plain.losses().getLast(), within(0.1));
         }
+    }
+
+    private static List<float[]> copiesOfTheTiedTable(PipelineDriver replica) {
+        return Reference.parameters(replica).stream()
+                .filter(p -> p.name().equals(StageParameters.TOKEN_TABLE))
+                .map(p -> p.heldMaster().contents().toArray(ValueLayout.JAVA_FLOAT))
+                .toList();
     }
 
     @ParameterizedTest

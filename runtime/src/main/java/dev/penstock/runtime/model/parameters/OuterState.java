@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   anchors, momentum   F32   every group
- *   own, sum            F32   the largest fragment: its groups one after another, whole rows of 256
+ *   own, sum            F32   the largest fragment: its groups one after another, each in whole rows of 256
  *   coded               I32   the rows of all replicas, coded    if differences travel coded
  *   decoded             F32   like own
  * </pre>
@@ -49,7 +49,7 @@ public final class OuterState {
     private final int replicas;
     private final List<OfGroup> groups = new ArrayList<>();
 
-    /** By fragment. */
+    /** By fragment, from its beginning to the end of its last group. */
     private final long[] elements;
 
     private final Tensor own;
@@ -171,8 +171,10 @@ public final class OuterState {
         if (known || !group.isTrained()) {
             return;
         }
-        groups.add(new OfGroup(group, fragment, elements[fragment], held(group, scope)));
-        elements[fragment] += group.elements();
+        // a row is coded as one: copies of a tied table have the same rows, whatever else a stage holds
+        long offset = rows(fragment) * ROW;
+        groups.add(new OfGroup(group, fragment, offset, held(group, scope)));
+        elements[fragment] = offset + group.elements();
     }
 
     private SwappedGroup.@Nullable Outer held(ParameterGroup group, DeviceScope scope) {
