@@ -56,13 +56,13 @@ class CountedStepTest {
     }
 
     /**
-     * An odd vocabulary, logits for two blocks of a sequence at a time, two tiles of keys; products
-     * with and without what follows them.
+     * A vocabulary that is no multiple of 8, logits for two blocks of a sequence at a time, two
+     * tiles of keys; products with and without what follows them.
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void inBf16AStepDoesWhatTheModelSays(boolean joined) {
-        expectCounts(new Gpt2Step(1, 64, 1, 80, 1_031, 1, 2, 16, 4L * 1_031 * 40, true, joined));
+        expectCounts(new Gpt2Step(1, 64, 1, 80, 1_030, 1, 2, 16, 4L * 1_030 * 40, true, joined));
     }
 
     /** Logits for one of the two sequences at a time. */

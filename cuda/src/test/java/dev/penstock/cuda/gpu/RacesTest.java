@@ -13,6 +13,7 @@ import dev.penstock.cuda.device.DeviceSettings;
 import dev.penstock.cuda.device.DeviceSettings.Gemm;
 import dev.penstock.cuda.device.DeviceSettings.Kind;
 import dev.penstock.cuda.device.DropoutMask;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.RowCodec;
@@ -124,6 +125,7 @@ class RacesTest {
         List<Runnable> ops = new ArrayList<>();
         if (gemm == Gemm.CUBLAS) {
             addOddProducts(device, ops);
+            addRoundedGradients(device, ops);
             return ops;
         }
         for (int head : List.of(8, 64, 128)) {
@@ -147,6 +149,59 @@ class RacesTest {
         Tensor dw = floats(device, 3, 40);
         ops.add(() -> k.gemm(DType.BF16, false, x, true, w, y, true));
         ops.add(() -> k.gemm(DType.BF16, true, dy, false, x, dw, true));
+    }
+
+    /** What kernels read and write as bf16 beside cublasLt's products. */
+    private void addRoundedGradients(Device device, List<Runnable> ops) {
+        Kernels k = device.kernels();
+        int context = BLOCKS.tokens();
+        for (int head : List.of(64, 128)) {
+            AttentionShape shape = AttentionShape.dense(1, head);
+            Tensor qkv = halves(device, ROWS, 3 * head);
+            Tensor dQkv = halves(device, ROWS, 3 * head);
+            Tensor y = floats(device, ROWS, head);
+            Tensor dy = halves(device, ROWS, head);
+            Tensor sums = floats(device, ROWS, 1);
+            ops.add(
+                    () ->
+                            k.wholeAttentionBackward(
+                                    DType.BF16, qkv, y, sums, dy, dQkv, shape, context, BLOCKS));
+        }
+        Tensor moments = floats(device, 1, ROWS);
+        for (int columns : List.of(70, 770)) {
+            Tensor x = floats(device, ROWS, columns);
+            Tensor dy = halves(device, ROWS, columns);
+            Tensor dx = floats(device, ROWS, columns);
+            Tensor gain = floats(device, 1, columns);
+            Tensor bias = floats(device, 1, columns);
+            Tensor dGain = floats(device, 1, columns);
+            for (TokenBlocks blocks : List.of(BLOCKS, new TokenBlocks(64, 1, 0, 1))) {
+                int rows = blocks.rows();
+                Tensor of = moments.columns(0, rows);
+                ops.add(
+                        () ->
+                                k.layerNormBackward(
+                                        dy.rows(0, rows),
+                                        x.rows(0, rows),
+                                        gain,
+                                        of,
+                                        of,
+                                        dx.rows(0, rows),
+                                        dGain,
+                                        bias,
+                                        blocks));
+            }
+            ops.add(() -> k.biasGradient(dy, bias, BLOCKS));
+        }
+        int vocabulary = 1_030; // the columns beyond the last multiple of 8 are a kernel's
+        Tensor x = halves(device, ROWS, 40);
+        Tensor table = halves(device, vocabulary, 40);
+        Tensor logits = halves(device, ROWS, 1_032).columns(0, vocabulary);
+        Tensor ids = device.memory().tensor("ids", DType.I32, 1, ROWS);
+        ids.writeIndices(MemorySegment.ofArray(new int[ROWS]));
+        Tensor losses = floats(device, 1, ROWS);
+        ops.add(() -> k.gemmThen(x, true, table, new Epilogue.Rounding(), logits));
+        ops.add(() -> k.crossEntropyOfRows(logits, ids, losses, 1e-3f, logits));
     }
 
     private void addAttention(Device device, int head, List<Runnable> ops) {

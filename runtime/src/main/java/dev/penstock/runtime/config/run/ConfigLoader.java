@@ -322,14 +322,18 @@ public final class ConfigLoader {
                         reportUnknownKeys(name, keys, entries);
                     } else {
                         broken.add(name);
-                        problems.at(
-                                value.origin(),
-                                name,
-                                "a section " + name + " { .. }",
-                                shown(value),
-                                "put its keys in braces");
+                        notASection(name, value);
                     }
                 });
+    }
+
+    private void notASection(String path, ConfigValue value) {
+        problems.at(
+                value.origin(),
+                path,
+                "a section " + path + " { .. }",
+                shown(value),
+                "put its keys in braces");
     }
 
     private void reportUnknownKeys(String section, List<Key> keys, ConfigObject entries) {
@@ -342,6 +346,8 @@ public final class ConfigLoader {
         boolean part = names.stream().anyMatch(known -> known.startsWith(name + "."));
         if (part && ConfigText.isResolved(value) && value instanceof ConfigObject entries) {
             entries.forEach((inner, in) -> reportIfUnknown(section, names, name + "." + inner, in));
+        } else if (part && ConfigText.isResolved(value) && !names.contains(name)) {
+            notASection(section + "." + name, value);
         } else if (!names.contains(name)) {
             unknown(section + "." + name, "a key of section " + section, value);
         }

@@ -2,6 +2,8 @@ package dev.penstock.runtime.config.run;
 
 import dev.penstock.runtime.config.reading.Setting;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -62,11 +64,22 @@ public record RecoverySection(
                 boolean degraded) {
 
     /** Returns what is said here and has no effect, for people. */
-    Optional<String> unusedNote() {
-        return rebalanceAfter.isPresent() && !enabled
-                ? Optional.of(
-                        "recovery.rebalance-after has no effect: recovery.enabled = false ends the run with the first death")
-                : Optional.empty();
+    List<String> unusedNotes() {
+        List<String> said = new ArrayList<>();
+        if (rebalanceAfter.isPresent()) {
+            said.add("rebalance-after");
+        }
+        if (degraded) {
+            said.add("degraded");
+        }
+        return enabled
+                ? List.of()
+                : said.stream()
+                        .map(
+                                ("recovery.%s has no effect: recovery.enabled = false ends the run"
+                                                + " with the first death")
+                                        ::formatted)
+                        .toList();
     }
 
     /** End the run, leave the step out, or go back to the last checkpoint. */

@@ -178,7 +178,7 @@ public record RunConfig(
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
         notes.addAll(pipeline.unusedNotes(adapts(), run.steps()));
         notes.addAll(schedule.unusedNotes(parallel.data()));
-        recovery.unusedNote().ifPresent(notes::add);
+        notes.addAll(recovery.unusedNotes());
         return notes;
     }
 

@@ -171,7 +171,8 @@ public final class OuterState {
         if (known || !group.isTrained()) {
             return;
         }
-        // a row is coded as one: copies of a tied table have the same rows, whatever else a stage holds
+        // a row is coded as one: copies of a tied table have the same rows, whatever else a stage
+        // holds
         long offset = rows(fragment) * ROW;
         groups.add(new OfGroup(group, fragment, offset, held(group, scope)));
         elements[fragment] = offset + group.elements();

@@ -37,7 +37,7 @@ public record ModelShape(
         }
         if (positions instanceof Positions.Rotary && block.heads().size() % 2 != 0) {
             throw new IllegalArgumentException(
-                    "heads that turn have pairs of columns: expected an even size, got "
+                    "model.head-size, model.heads: expected an even size, as heads that turn have pairs of columns, got "
                             + block.heads().size());
         }
         if (!block.windows().isEmpty() && block.windows().size() != layers) {

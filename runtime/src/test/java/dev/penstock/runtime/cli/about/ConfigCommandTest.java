@@ -114,6 +114,18 @@ class ConfigCommandTest {
                         "--set=pipeline.adapt-every=3",
                         "--set=schedule.costs=[1,2,3,4,5,6]");
 
+        Cli gone =
+                Cli.run(
+                        "config",
+                        "check",
+                        good,
+                        "--set=schedule.kind=wired-1f1b",
+                        "--set=parallel.data=2",
+                        "--set=optimizer.gradient-sum=fixed-point",
+                        "--set=recovery={enabled=off, degraded=on}");
+
+        assertThat(gone.err())
+                .contains("note: recovery.degraded has no effect: recovery.enabled = false");
         assertThat(fixed.exitCode()).isEqualTo(ExitCode.OK);
         assertThat(fixed.err())
                 .contains("note: pipeline.adapt-every = 3 has no effect: the plan stays as it is")

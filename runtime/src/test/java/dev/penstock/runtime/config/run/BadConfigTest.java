@@ -46,6 +46,7 @@ optimizer.beta1 = 1                       | optimizer.beta1           | at least
 optimizer.learning-rate = 0               | optimizer.learning-rate   | above 0                           | 0                | 6e-4
 optimizer.min-learning-rate = 1           | optimizer.min-learning-rate | at most optimizer.learning-rate | 1.0              | try auto
 optimizer.schedule = cosin                | optimizer.schedule        | one of constant, linear, cosine, wsd | "cosin"       | did you mean cosine?
+parallel.outer = 4                        | parallel.outer            | a section parallel.outer { .. }   | 4                | put its keys in braces
 optimizer.schedul = wsd                   | optimizer.schedul         | a key of section optimizer        | an unknown key   | did you mean optimizer.schedule?
 shedule { kind = gpipe }                  | shedule                   | one of the sections run, model    | an unknown key   | did you mean schedule?
 optimizer.decay-steps = 10                | optimizer.decay-steps     | auto where optimizer.schedule = cosine | 10          | optimizer.schedule = wsd
