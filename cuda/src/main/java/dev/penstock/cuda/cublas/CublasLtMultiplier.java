@@ -108,8 +108,14 @@ public final class CublasLtMultiplier implements AutoCloseable {
                 set(TRANSPOSE_A, TRANSPOSED);
             }
             set(EPILOGUE, of.epilogue().code());
+            // the heuristic looks at what addresses are multiples of: no more than those to come
+            long somewhere = workspace + ALIGNMENT;
+            if (of.epilogue().hasBias()) {
+                setLong(BIAS_POINTER, somewhere);
+            }
             if (of.strideAux() > 0) {
                 setLong(AUX_LEADING, of.strideAux());
+                setLong(AUX_POINTER, somewhere);
             }
             choose();
         }

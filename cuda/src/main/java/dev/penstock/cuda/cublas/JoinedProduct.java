@@ -46,6 +46,10 @@ public record JoinedProduct(
         int code() {
             return code;
         }
+
+        boolean hasBias() {
+            return this == BIAS || this == GELU_AUX_BIAS;
+        }
     }
 
     @Override
