@@ -180,6 +180,7 @@ class MeshRunTest {
                                 "model.dropout=0.1",
                                 "model.vocabulary=257",
                                 "recovery.mirror=on",
+                                "pipeline.partition=measured",
                                 "batch={sequences=4, micro-batches=4}")
                         .run();
         Trained flat = run("parallel={tensor=6, tensor-mesh=[2, 3]}").run();
@@ -192,6 +193,7 @@ class MeshRunTest {
                 .contains("a multiple of 2 tokens, which parallel.tensor-mesh = [2, 2] divides")
                 .contains("a multiple of 2 sequences of a micro-batch")
                 .contains("mirrors copy what shards on a line hold")
+                .contains("[] with this pipeline.partition: no other plan is laid out on meshes")
                 .doesNotContain("\tat ");
         assertThat(flat.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
         assertThat(flat.err()).contains("[q, q] for 2d").contains("[2, 3]");

@@ -13,6 +13,7 @@ import dev.penstock.runtime.model.shape.OptimizerState;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -583,9 +584,23 @@ final class Consistency {
                 microBatches % replicas == 0,
                 "a multiple of parallel.data = " + replicas,
                 microBatches,
-                "try " + around(microBatches, replicas),
+                "try " + dividedBy(replicas, microBatches, config.batch().sequences()),
                 "batch.micro-batches",
                 "parallel.data");
+    }
+
+    /** The nearest number of micro-batches that sequences and replicas allow. */
+    private static String dividedBy(int replicas, int microBatches, int sequences) {
+        long most = Math.min(sequences, 2L * microBatches);
+        return IntStream.iterate(replicas, count -> count <= most, count -> count + replicas)
+                .filter(count -> sequences % count == 0)
+                .boxed()
+                .min(Comparator.comparingInt(count -> Math.abs(count - microBatches)))
+                .map(count -> "" + count)
+                .orElseGet(
+                        () ->
+                                "batch.sequences = %s, with as many micro-batches"
+                                        .formatted(around(sequences, replicas)));
     }
 
     private void productsAreOfTheDevice() {

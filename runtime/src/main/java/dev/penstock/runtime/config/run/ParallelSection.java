@@ -423,10 +423,21 @@ public record ParallelSection(
                     conflicts,
                     !config.adapts(),
                     "no other plan is laid out on meshes",
-                    "say the schedule and the partition",
-                    "schedule.candidates",
-                    "pipeline.partition",
-                    "schedule.kind");
+                    "leave it out",
+                    changing());
+        }
+
+        /** The key by which the plan may change. */
+        private String changing() {
+            if (config.pipeline().measured()) {
+                return "pipeline.partition";
+            }
+            if (config.schedule().measured()) {
+                return "schedule.wiring";
+            }
+            return config.schedule().candidates().isEmpty()
+                    ? "recovery.rebalance-after"
+                    : "schedule.candidates";
         }
 
         private void alone(
