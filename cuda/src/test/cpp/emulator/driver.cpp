@@ -357,8 +357,7 @@ struct CapturableEvent : Event {
 
 DRIVER cuStreamCreate(Stream** stream, unsigned) {
     REQUIRE_CONTEXT
-    *stream = new Stream(bound);
-    bound->add(*stream);
+    *stream = bound->addStream();
     return SUCCESS;
 }
 
@@ -368,7 +367,6 @@ DRIVER cuStreamDestroy_v2(Stream* stream) {
     }
     int status = wrong();
     bound->remove(stream);
-    delete stream;
     return status;
 }
 

@@ -126,23 +126,35 @@ Event::Place Event::place() {
     return last;
 }
 
-void Context::add(Stream* stream) {
+Stream* Context::addStream() {
+    auto stream = std::make_shared<Stream>(this);
     std::lock_guard guard(lock);
-    streams.insert(stream);
+    streams[stream.get()] = stream;
+    return stream.get();
 }
 
 void Context::remove(Stream* stream) {
-    std::lock_guard guard(lock);
-    streams.erase(stream);
-}
-
-void Context::synchronize() {
-    std::vector<Stream*> all;
+    std::shared_ptr<Stream> last;
     {
         std::lock_guard guard(lock);
-        all.assign(streams.begin(), streams.end());
+        last = std::move(streams[stream]);
+        streams.erase(stream);
     }
-    for (Stream* stream : all) {
+    if (last) {
+        last->synchronize();
+    }
+}
+
+// Another thread may give a stream back meanwhile.
+void Context::synchronize() {
+    std::vector<std::shared_ptr<Stream>> all;
+    {
+        std::lock_guard guard(lock);
+        for (auto& each : streams) {
+            all.push_back(each.second);
+        }
+    }
+    for (auto& stream : all) {
         stream->synchronize();
     }
 }

@@ -106,7 +106,8 @@ class Context {
     const int device;
     std::atomic<int> failed{SUCCESS};
 
-    void add(Stream* stream);
+    Stream* addStream();
+    // After all that it was given.
     void remove(Stream* stream);
     void synchronize();
 
@@ -132,7 +133,7 @@ class Context {
     bool isDue(const char* setting, long& seen, std::string& last);
 
     std::mutex lock;
-    std::set<Stream*> streams;
+    std::map<Stream*, std::shared_ptr<Stream>> streams;
     std::set<Context*> peers;
     long towardsFailure = 0, towardsLoss = 0, towardsLostCopy = 0, towardsLostHostCopy = 0, towardsLostCall = 0, towardsHang = 0;
     std::string failureSetting, lossSetting, lostCopySetting, lostHostCopySetting, lostCallSetting, hangSetting;

@@ -103,6 +103,25 @@ class GpuRunsIT {
         assertThat(four.lossBits()).hasSize(3).isEqualTo(one.lossBits());
     }
 
+    @Test
+    void aGridOfProcessesOnFourGpusHasTheLossesThatItHasOnOne() throws Exception {
+        EmulatedGpus.requireEmulated();
+        String[] grid = {"pipeline.stages=2", "parallel.tensor=2"};
+        Trained one = few("one", grid).set(ONLY_GPU).complete();
+        Training apart =
+                few("apart", grid).set("pipeline.processes=per-stage", "timeouts.start=3 minutes");
+        Map<String, String> environment =
+                Map.of("LD_LIBRARY_PATH", EmulatedGpus.folder().toString());
+
+        try (RunningTraining run = RunningTraining.start(environment, apart)) {
+            Trained ended = run.awaitEnd(LIMIT.multipliedBy(2));
+
+            assertThat(ended.exitCode()).as(ended.out()).isEqualTo(ExitCode.OK);
+            assertThat(opened(ended)).contains("cuda:0", "cuda:1", "cuda:2", "cuda:3");
+            assertThat(ended.lossBits()).hasSize(3).isEqualTo(one.lossBits());
+        }
+    }
+
     /**
      * A step waits once for each computation, for each update, and at its end for the norms of both
      * stages and the losses of one; and at most once for each tensor that crosses: activations,
