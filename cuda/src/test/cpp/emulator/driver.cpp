@@ -366,7 +366,7 @@ DRIVER cuStreamDestroy_v2(Stream* stream) {
         return INVALID_CONTEXT;
     }
     int status = wrong();
-    bound->remove(stream);
+    stream->owner->remove(stream); // whichever context the thread has
     return status;
 }
 
