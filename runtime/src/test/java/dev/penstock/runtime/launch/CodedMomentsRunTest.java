@@ -132,7 +132,15 @@ class CodedMomentsRunTest {
         Trained coded = tiny(steps, "evaluation.every=150").complete();
 
         assertThat(floats.losses().getLast()).isLessThan(floats.losses().getFirst() / 2);
-        assertThat(coded.losses().getLast())
-                .isCloseTo(floats.losses().getLast(), withinPercentage(1));
+        assertThat(endOf(coded)).isLessThan(1.01 * endOf(floats));
+    }
+
+    /** The mean of the last steps: a single one differs more between processors. */
+    private static double endOf(Trained trained) {
+        List<Double> losses = trained.losses();
+        return losses.subList(losses.size() - 30, losses.size()).stream()
+                .mapToDouble(Double::doubleValue)
+                .average()
+                .orElseThrow();
     }
 }

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -29,11 +30,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Kernels that write bf16 round at the places where products would round: no bit of a run depends
- * on which of them does it. On a GPU, emulated where there is none.
+ * on which of them does it. On a GPU, emulated where there is none. Without cublasLt, whose
+ * products round what they write.
  */
 @Tag("gpu")
 class KeptInBf16Test {
     private static final DeviceSettings GPU = DeviceSettings.DEFAULTS.withKind(Kind.CUDA);
+    private static final String JOINED = "penstock.cublaslt";
     private static final int MICRO_BATCHES = 2;
     private static final List<Integer> WHOLE = List.of(16);
     private static final List<Integer> CUT = List.of(8, 8);
@@ -41,6 +44,12 @@ class KeptInBf16Test {
     @BeforeAll
     static void gpus() {
         EmulatedGpus.require();
+        System.setProperty(JOINED, "none");
+    }
+
+    @AfterAll
+    static void withCublasLtAgain() {
+        System.clearProperty(JOINED);
     }
 
     @ParameterizedTest
