@@ -17,7 +17,8 @@ namespace emulator {
 // copies to and from the host; NO_PEERS: no device sees another's memory;
 // SAME_GPU: all devices are one, as if each were seen by a process of its own;
 // CHECKED: libpenstock-checked.so, whose kernels say what they read and write (check.h);
-// CAPABILITY: the major number of theirs; LACKS_EPILOGUE: the number of one for which cublasLt has no algorithm.
+// CAPABILITY: the major number of theirs; LACKS_EPILOGUE: the number of one for which cublasLt has no algorithm;
+// WRONG_EPILOGUE: of one whose results are half of what they should be.
 std::string setting(const char* name, const char* otherwise);
 
 // Of a list with commas between, the one of this device, or the last.

@@ -277,6 +277,7 @@ LT cublasLtMatmul(Handle* handle, Product* product, const void* alpha, const voi
         long results = static_cast<long>(result.rows * result.columns * result.bytes());
         long read = static_cast<long>(2 * k * (result.rows + result.columns)) + (keep == 0 ? 0 : results) +
                     (hasBias ? static_cast<long>(result.rows * result.bytes()) : 0) + (of.epilogue == DGELU ? results : 0);
+        const long wrong = penstockEmulatorNumber("WRONG_EPILOGUE", 0);
         penstockEmulatorCount("product", read, results * (of.epilogue == GELU_AUX_BIAS ? 2 : 1),
                               2.0 * static_cast<double>(result.rows * result.columns * k));
         for (uint64_t j = 0; j < result.columns; j++) {
@@ -302,7 +303,7 @@ LT cublasLtMatmul(Handle* handle, Product* product, const void* alpha, const voi
                 } else if (of.epilogue == DGELU) {
                     sum *= geluGradient(load(of.aux, matrix.type, j * matrix.leading + i));
                 }
-                store(d, result.type, j * result.leading + i, sum);
+                store(d, result.type, j * result.leading + i, of.epilogue == wrong ? sum / 2 : sum);
             }
         }
     });

@@ -93,7 +93,11 @@ final class CublasProducts implements GpuProducts {
                 return new CublasProducts(
                         gpu,
                         cublas,
-                        library.joinedMultiplier(stream, workspace.address(), workspace.bytes()),
+                        checked(
+                                library.joinedMultiplier(
+                                        stream, workspace.address(), workspace.bytes()),
+                                gpu,
+                                scope),
                         elements,
                         scope);
             } catch (RuntimeException e) {
@@ -104,6 +108,29 @@ final class CublasProducts implements GpuProducts {
             scope.close();
             throw e;
         }
+    }
+
+    private static @Nullable CublasLtMultiplier checked(
+            @Nullable CublasLtMultiplier joined, GpuContext gpu, DeviceScope scope) {
+        if (joined == null) {
+            return null;
+        }
+        try {
+            Optional<String> problem = JoinedCheck.problem(joined, gpu, scope);
+            if (problem.isEmpty()) {
+                return joined;
+            }
+            System.getLogger(CublasProducts.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "cublasLt is not used on GPU %d: %s"
+                                    .formatted(gpu.index(), problem.get()));
+        } catch (RuntimeException e) {
+            joined.close();
+            throw e;
+        }
+        joined.close();
+        return null;
     }
 
     /** What NVIDIA recommends: 32 MiB from Hopper on, 4 MiB before. */

@@ -18,6 +18,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Which library multiplies on a GPU, and what happens when that fails. */
 class GpuProductsTest {
@@ -38,6 +40,15 @@ class GpuProductsTest {
         System.setProperty(WHERE, cublas);
         System.clearProperty("penstock.cublaslt");
         EmulatedGpus.set("LOSE_DEVICE", "");
+        EmulatedGpus.set("WRONG_EPILOGUE", "");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 4, 164, 192})
+    void aCublasLtThatComputesSomethingElseIsNotUsed(int epilogue) {
+        EmulatedGpus.set("WRONG_EPILOGUE", "" + epilogue);
+
+        assertThat(opened(Gemm.CUBLAS)).contains("without cublasLt").contains("/cublas-13.0.0");
     }
 
     @Test
