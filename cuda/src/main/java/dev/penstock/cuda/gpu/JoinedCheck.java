@@ -35,8 +35,7 @@ final class JoinedCheck {
     }
 
     /** Returns what it computes otherwise; empty if nothing. */
-    static Optional<String> problem(
-            CublasLtMultiplier joined, GpuContext gpu, DeviceScope parent) {
+    static Optional<String> problem(CublasLtMultiplier joined, GpuContext gpu, DeviceScope parent) {
         try (DeviceScope scope = parent.child("check of cublasLt", Long.MAX_VALUE)) {
             var check = new JoinedCheck(joined, gpu, scope);
             return List.of(
@@ -98,8 +97,7 @@ final class JoinedCheck {
                 double expected =
                         switch (of.epilogue()) {
                             case NONE -> sum;
-                            case BIAS ->
-                                    sum + bias(j) + (of.strideC() > 0 ? residual(i, j) : 0);
+                            case BIAS -> sum + bias(j) + (of.strideC() > 0 ? residual(i, j) : 0);
                             case GELU_AUX_BIAS -> gelu(sum + bias(j));
                             case DGELU -> sum * geluGradient(aux(i, j));
                         };
