@@ -176,7 +176,7 @@ class GpuRunsIT {
     @Test
     void aGpuThatIsLostDuringACopyFromTheHostIsNamedWithItsRankAndStep() {
         EmulatedGpus.requireEmulated();
-        EmulatedGpus.set("LOSE_AT_HOST_COPY", "0:16"); // of 14 weights, then tokens
+        EmulatedGpus.set("LOSE_AT_HOST_COPY", "0:48"); // tokens, after 14 weights
 
         Trained lost = few("lost", "pipeline.stages=2").run();
 
