@@ -300,43 +300,39 @@ public final class ElasticBenchmark {
                                 // a spare process would be there within a step
                                 "recovery.spares=0",
                                 faults(faults)));
-        List<Step> usual = new ArrayList<>();
-        for (int i = 1; i < steps.size(); i++) {
-            if (steps.get(i).absent().isEmpty() && steps.get(i - 1).absent().isEmpty()) {
-                usual.add(steps.get(i));
-            }
-        }
         out.printf(
                 Locale.ROOT,
-                "%d replicas x %d stages, %d micro-batches of each; a step with all ranks takes %.3f s, simulated %.3f s%n",
+                "%d replicas x %d stages, %d micro-batches of each%n",
                 replicas,
                 stages,
-                EACH,
-                seconds(usual.subList(COUNTED, usual.size())),
-                simulated(usual.subList(COUNTED, usual.size())));
+                EACH);
         out.printf(
-                "%-8s %6s %8s %10s %9s %10s%n",
-                "dead", "steps", "seconds", "simulated", "of usual", "simulated");
+                "%-8s %6s %9s %9s %10s %9s %10s%n",
+                "dead", "steps", "before", "seconds", "simulated", "of before", "simulated");
         for (int rank : KILLED) {
             List<Step> without =
                     steps.stream().filter(step -> step.absent().contains(rank)).toList();
+            int first = without.isEmpty() ? 0 : steps.indexOf(without.getFirst());
+            List<Step> before = steps.subList(Math.max(0, first - COUNTED), first);
             List<Step> following = without.subList(Math.min(1, without.size()), without.size());
             out.printf(
                     Locale.ROOT,
-                    "%-8s %6d %8.3f %10.3f %9.2f %10.2f%n",
+                    "%-8s %6d %9.3f %9.3f %10.3f %9.2f %10.2f%n",
                     "rank " + rank,
                     following.size(),
+                    seconds(before),
                     seconds(following),
                     simulated(following),
-                    seconds(following) / seconds(usual.subList(COUNTED, usual.size())),
-                    simulated(following) / simulated(usual.subList(COUNTED, usual.size())));
+                    seconds(following) / seconds(before),
+                    simulated(following) / simulated(before));
         }
         out.println(
-                "steps: without the rank, the one in which it died left out; until its process is there again");
+                "before: the %d steps until the rank died; steps: without it, the one in which it died left out, until its process is there again"
+                        .formatted(COUNTED));
     }
 
     private static int killedIn(int death) {
-        return 20 + 25 * death;
+        return 30 + 40 * death;
     }
 
     // ---- a run ----------------------------------------------------------------------------------
