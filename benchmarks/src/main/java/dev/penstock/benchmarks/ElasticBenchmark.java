@@ -40,10 +40,11 @@ public final class ElasticBenchmark {
     private static final int SLOWER = 3;
     private static final int WAITS = 12;
 
-    private static final int LONG_WAITS = 30;
+    /** Far more than it takes, also while eight processes share two cores. */
+    private static final int MILLIS_A_COMPUTATION = 50;
 
     /** So long that some steps pass until a process is there again. */
-    private static final int SECONDS_TO_START = 15;
+    private static final int SECONDS_TO_START = 12;
 
     private static final int WARM_UP = 8;
     private static final int COUNTED = 12;
@@ -279,7 +280,14 @@ public final class ElasticBenchmark {
     private void deaths(String late) {
         int stages = 2;
         int replicas = 4;
-        List<String> faults = new ArrayList<>(slow(stages, "", LONG_WAITS));
+        List<String> faults =
+                new ArrayList<>(
+                        IntStream.range(0, stages)
+                                .mapToObj(
+                                        stage ->
+                                                "{slow-stage=%d, at-least=%d ms}"
+                                                        .formatted(stage, MILLIS_A_COMPUTATION))
+                                .toList());
         for (int i = 0; i < KILLED.size(); i++) {
             faults.add("{kill-rank=%d, step=%d}".formatted(KILLED.get(i), killedIn(i)));
         }
@@ -302,10 +310,11 @@ public final class ElasticBenchmark {
                                 faults(faults)));
         out.printf(
                 Locale.ROOT,
-                "%d replicas x %d stages, %d micro-batches of each%n",
+                "%d replicas x %d stages, %d micro-batches of each, a computation takes %d ms%n",
                 replicas,
                 stages,
-                EACH);
+                EACH,
+                MILLIS_A_COMPUTATION);
         out.printf(
                 "%-8s %6s %9s %9s %10s %9s %10s%n",
                 "dead", "steps", "before", "seconds", "simulated", "of before", "simulated");
@@ -332,7 +341,7 @@ public final class ElasticBenchmark {
     }
 
     private static int killedIn(int death) {
-        return 30 + 40 * death;
+        return 30 + 35 * death;
     }
 
     // ---- a run ----------------------------------------------------------------------------------

@@ -3,6 +3,8 @@ package dev.penstock.actors.fault;
 import dev.penstock.schedules.ir.Op;
 import dev.penstock.schedules.ir.OpText;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.OptionalInt;
 
@@ -111,13 +113,22 @@ public sealed interface Fault {
      *
      * @param replica the only one whose stage it is; empty: that of all
      * @param factor at least 1
+     * @param atLeast what one takes at least, however short it is without
      */
-    record SlowStage(int stage, OptionalInt replica, double factor, StepSpan steps)
+    record SlowStage(
+            int stage, OptionalInt replica, double factor, Duration atLeast, StepSpan steps)
             implements Condition {
         @Override
         public String describe() {
             String of = replica.isEmpty() ? "" : ", replica " + replica.getAsInt();
-            return "stage %d%s x%s slower in %s".formatted(stage, of, plain(factor), steps);
+            List<String> how = new ArrayList<>();
+            if (factor > 1) {
+                how.add("x%s slower".formatted(plain(factor)));
+            }
+            if (!atLeast.isZero()) {
+                how.add("%s s a computation or more".formatted(plain(atLeast.toNanos() / 1e9)));
+            }
+            return "stage %d%s %s in %s".formatted(stage, of, String.join(", ", how), steps);
         }
 
         /** Whether this replica's stage is slow. */

@@ -90,8 +90,8 @@ final class InjectedRankFaults implements RankFaults {
             SlowStage stage = each.fault();
             if (stage.stage() == op.stage() && stage.steps().contains(step)) {
                 long nanos = System.nanoTime() - startNanos;
-                ProcessHarm.ONE_THREAD.pause(
-                        Duration.ofNanos((long) (nanos * (stage.factor() - 1))));
+                double whole = Math.max(nanos * stage.factor(), stage.atLeast().toNanos());
+                ProcessHarm.ONE_THREAD.pause(Duration.ofNanos((long) (whole - nanos)));
             }
         }
     }

@@ -104,7 +104,7 @@ class FaultInjectorTest {
 
     @Test
     void aSlowStageTakesItsFactorOfTimeInItsStepsOnly() {
-        var slow = new Fault.SlowStage(1, OptionalInt.empty(), 3, new StepSpan(2, 4));
+        var slow = new Fault.SlowStage(1, OptionalInt.empty(), 3, Duration.ZERO, new StepSpan(2, 4));
         RankFaults rank = injector(slow).forRank(1, RankPlace.single(1), List.of(1));
 
         rank.beginPass(StepKind.TRAIN, 3);
@@ -118,9 +118,25 @@ class FaultInjectorTest {
     }
 
     @Test
+    void aSlowStageTakesItsLeastHoweverShortTheComputationIs() {
+        var slow =
+                new Fault.SlowStage(
+                        1, OptionalInt.empty(), 1, Duration.ofMillis(30), new StepSpan(2, 4));
+        RankFaults rank = injector(slow).forRank(1, RankPlace.single(1), List.of(1));
+        rank.beginPass(StepKind.TRAIN, 3);
+
+        long start = System.nanoTime();
+        rank.afterComputation(FORWARD_3, start);
+        assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(30_000_000);
+
+        long aDayAgo = System.nanoTime() - Duration.ofDays(1).toNanos();
+        rank.afterComputation(FORWARD_3, aDayAgo); // longer than its least: would take a day more
+    }
+
+    @Test
     void aStageMayBeSlowOfOneReplicaOnly() {
         RankGrid grid = new RankGrid(2, 1, 1, 3);
-        var slow = new Fault.SlowStage(1, OptionalInt.of(2), 3, new StepSpan(2, 4));
+        var slow = new Fault.SlowStage(1, OptionalInt.of(2), 3, Duration.ZERO, new StepSpan(2, 4));
 
         assertThat(
                         IntStream.range(0, grid.ranks())
@@ -197,9 +213,17 @@ class FaultInjectorTest {
                                                 StepSpan.only(3)),
                                         new Fault.TearCheckpoint(4, SavePoint.MANIFEST_WRITTEN),
                                         new Fault.SlowStage(
-                                                2, OptionalInt.empty(), 3, new StepSpan(1, 5)),
+                                                2,
+                                                OptionalInt.empty(),
+                                                3,
+                                                Duration.ZERO,
+                                                new StepSpan(1, 5)),
                                         new Fault.SlowStage(
-                                                2, OptionalInt.of(1), 3, new StepSpan(1, 5)))
+                                                2,
+                                                OptionalInt.of(1),
+                                                1,
+                                                Duration.ofMillis(20),
+                                                new StepSpan(1, 5)))
                                 .stream()
                                 .map(Fault::describe))
                 .containsExactly(
@@ -210,7 +234,7 @@ class FaultInjectorTest {
                         "delay 50 % of the frames by 0.02 s in step 3 (seed 5)",
                         "kill at manifest-written of the checkpoint of step 4",
                         "stage 2 x3 slower in steps 1-5",
-                        "stage 2, replica 1 x3 slower in steps 1-5");
+                        "stage 2, replica 1 0.02 s a computation or more in steps 1-5");
     }
 
     private static void pass(RankFaults rank, StepKind kind, long step) {

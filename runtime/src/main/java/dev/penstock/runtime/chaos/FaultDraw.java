@@ -86,6 +86,7 @@ final class FaultDraw {
                         random.nextInt(training.shape().stages()),
                         Optional.empty(),
                         1.5 + random.nextInt(6) / 2.0,
+                        Optional.empty(),
                         from,
                         last(from));
             }

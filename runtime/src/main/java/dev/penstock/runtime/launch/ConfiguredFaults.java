@@ -186,11 +186,18 @@ public final class ConfiguredFaults {
                     new Fault.TearCheckpoint(step, SavePoint.valueOf(point.name()));
             case FaultEntry.InjectNan(int stage, int replica, int microBatch, int step) ->
                     new Fault.InjectNan(stage, replica, microBatch, step);
-            case FaultEntry.SlowStage(int stage, var replica, double factor, int from, var to) ->
+            case FaultEntry.SlowStage(
+                            int stage,
+                            var replica,
+                            double factor,
+                            var atLeast,
+                            int from,
+                            var to) ->
                     new Fault.SlowStage(
                             stage,
                             replica.stream().mapToInt(each -> each).findFirst(),
                             factor,
+                            atLeast.orElse(Duration.ZERO),
                             span(from, to, last));
         };
     }

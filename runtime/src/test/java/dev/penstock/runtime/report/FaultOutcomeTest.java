@@ -25,7 +25,7 @@ class FaultOutcomeTest {
     private static final Fault PAUSE_1 =
             new Fault.PauseRank(1, Duration.ofSeconds(1), 3, new Place.Begin());
     private static final Fault SLOW =
-            new Fault.SlowStage(0, OptionalInt.empty(), 2, new StepSpan(1, 9));
+            new Fault.SlowStage(0, OptionalInt.empty(), 2, Duration.ZERO, new StepSpan(1, 9));
 
     @TempDir Path folder;
 

@@ -61,8 +61,20 @@ final class FaultChecks {
                         "use more stages",
                         "pipeline");
             }
-            case FaultEntry.SlowStage(int stage, var replica, _, int from, var to) -> {
+            case FaultEntry.SlowStage(
+                            int stage,
+                            var replica,
+                            double factor,
+                            var atLeast,
+                            int from,
+                            var to) -> {
                 requireStage(at + "slow-stage", stage);
+                require(
+                        factor > 1 || atLeast.isPresent(),
+                        at + "factor",
+                        "more than 1, or at-least beside it",
+                        "1",
+                        "as it is, nothing becomes slower");
                 replica.ifPresent(each -> requireReplica(at + "replica", each));
                 requireSpan(at, from, to);
             }

@@ -144,7 +144,13 @@ public sealed interface FaultEntry {
             @Setting(range = "[0, )", doc = "stage whose computations take longer") int slowStage,
             @Setting(is = "all", word = "all", range = "[0, )", doc = "of this replica, or of all")
                     Optional<Integer> replica,
-            @Setting(range = "[1, )", doc = "how many times as long") double factor,
+            @Setting(is = "1", range = "[1, )", doc = "how many times as long") double factor,
+            @Setting(
+                            is = "none",
+                            word = "none",
+                            range = "[1 ms, 10 minutes]",
+                            doc = "and how long each takes at least")
+                    Optional<Duration> atLeast,
             @Setting(is = "1", range = "[1, )", doc = "first step") int fromStep,
             @Setting(is = "end", word = "end", range = "[1, )", doc = "last step")
                     Optional<Integer> toStep)

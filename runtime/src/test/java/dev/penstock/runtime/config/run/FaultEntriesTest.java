@@ -42,7 +42,7 @@ class FaultEntriesTest {
               { tear-checkpoint = manifest-written, step = 1000 }
               { inject-nan = 1, replica = 0, micro-batch = 2, step = 4 }
               { slow-stage = 1, factor = 3, from-step = 10 }
-              { slow-stage = 1, replica = 0, factor = 3 }
+              { slow-stage = 1, replica = 0, at-least = 20 ms }
             ]
             """;
 
@@ -67,8 +67,8 @@ class FaultEntriesTest {
                         new FaultEntry.FailDisk(new Bytes(65536), 100),
                         new FaultEntry.TearCheckpoint(FaultEntry.SavePoint.MANIFEST_WRITTEN, 1000),
                         new FaultEntry.InjectNan(1, 0, 2, 4),
-                        new FaultEntry.SlowStage(1, Optional.empty(), 3, 10, Optional.empty()),
-                        new FaultEntry.SlowStage(1, Optional.of(0), 3, 1, Optional.empty()));
+                        new FaultEntry.SlowStage(1, Optional.empty(), 3, Optional.empty(), 10, Optional.empty()),
+                        new FaultEntry.SlowStage(1, Optional.of(0), 1, Optional.of(Duration.ofMillis(20)), 1, Optional.empty()));
     }
 
     @Test
@@ -129,6 +129,7 @@ fault = [{ inject-nan = 1, micro-batch = 8, step = 1 }] | fault[0].micro-batch  
 fault = [{ inject-nan = 1, replica = 1, step = 1 }]    | fault[0].replica       | below parallel.data = 1               | 1                      | first replica is 0
 fault = [{ slow-stage = 1, replica = 1, factor = 2 }]  | fault[0].replica       | below parallel.data = 1               | 1                      | first replica is 0
 fault = [{ slow-stage = 1, factor = 0.5 }]             | fault[0].factor        | a number, at least 1                  | 0.5                    | times as long
+fault = [{ slow-stage = 1 }]                           | fault[0].factor        | more than 1, or at-least beside it    | 1                      | nothing becomes slower
 """)
     void aBadEntryIsOneProblemThatSaysWhatToTry(
             String written, String key, String expected, String got, String advice)
