@@ -460,13 +460,17 @@ DRIVER cuModuleLoadData(Module** module, const void* image) {
     REQUIRE_CONTEXT
     REQUIRE_NO_CAPTURE
     std::string problem;
-    if (number("REFUSE_PTX", 0)) {
+    const char* bytes = static_cast<const char*>(image);
+    if (isCubin(bytes) && number("DRIVER", 13000) < 13000) {
+        return NO_BINARY_FOR_GPU;  // made by a compiler of CUDA 13
+    }
+    if (!isCubin(bytes) && number("REFUSE_PTX", 0)) {
         return INVALID_PTX;
     }
-    auto read = readPtx(static_cast<const char*>(image), problem);
+    auto read = isCubin(bytes) ? readCubin(bytes, static_cast<int>(number("CAPABILITY", 8)), problem) : readPtx(bytes, problem);
     if (!read) {
         fprintf(stderr, "emulator: %s\n", problem.c_str());
-        return INVALID_PTX;
+        return isCubin(bytes) ? NO_BINARY_FOR_GPU : INVALID_PTX;
     }
     *module = read.release();
     return SUCCESS;

@@ -30,6 +30,7 @@ enum Status {
     INVALID_DEVICE = 101,
     INVALID_IMAGE = 200,
     INVALID_CONTEXT = 201,
+    NO_BINARY_FOR_GPU = 209,
     INVALID_PTX = 218,
     PEER_ACCESS_UNSUPPORTED = 217,
     INVALID_HANDLE = 400,
@@ -180,6 +181,12 @@ struct Module : Counted {
 
 // Checks shipped PTX against the kernels that g++ compiled from the sources; a null module says why in the log.
 std::unique_ptr<Module> readPtx(const std::string& text, std::string& problem);
+
+// Whether a module's image is machine code.
+bool isCubin(const char* image);
+
+// The same of machine code, for devices of this major capability.
+std::unique_ptr<Module> readCubin(const char* image, int capability, std::string& problem);
 
 // Memory of all devices and pinned memory of the host.
 class Memory {

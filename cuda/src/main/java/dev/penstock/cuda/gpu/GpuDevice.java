@@ -27,6 +27,7 @@ public final class GpuDevice implements Device {
     private final DeviceScope memory;
     private final GpuProducts products;
     private final Kernels kernels;
+    private final String codeOfKernels;
 
     /** What gives everything back, the last that was opened first. */
     private final Deque<Runnable> closing = new ArrayDeque<>();
@@ -57,8 +58,9 @@ public final class GpuDevice implements Device {
             closing.push(updates::close);
             Answers answers = new Answers(context, GpuSums.ANSWER_BYTES);
             closing.push(answers::close);
-            GpuModule module = new GpuModule(context);
+            GpuModule module = new GpuModule(context, gpu.majorCapability());
             closing.push(module::close);
+            codeOfKernels = module.form();
             StreamCollector collector = KernelTimes.ifAsked(context);
             if (collector == null && settings.graphs()) {
                 collector = new GpuGraphs(context);
@@ -139,8 +141,12 @@ public final class GpuDevice implements Device {
 
     @Override
     public String fingerprint() {
-        return "cuda-2/%s/%s/%s"
-                .formatted(gpu.name(), gpu.computeCapability(), products.fingerprint());
+        return "cuda-3/%s/%s/%s/%s"
+                .formatted(
+                        gpu.name(),
+                        gpu.computeCapability(),
+                        codeOfKernels,
+                        products.fingerprint());
     }
 
     @Override

@@ -5,24 +5,41 @@ import dev.penstock.cuda.device.DeviceLostException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Arrays;
+import java.util.Optional;
 import jcuda.CudaException;
 import jcuda.driver.CUfunction;
 import jcuda.driver.CUfunction_attribute;
 import jcuda.driver.CUmodule;
 import jcuda.driver.JCudaDriver;
 
-/** The kernels of a GPU: PTX that the driver compiles for it. */
+/**
+ * The kernels of a GPU: machine code that ships for its generation, or PTX that the driver compiles
+ * where none ships or an older driver does not take it.
+ */
 final class GpuModule implements AutoCloseable {
+    /** {@code none} has the driver compile the PTX. */
+    static final String CUBINS_PROPERTY = "penstock.cubins";
+
     private static final String PTX = "kernels.ptx";
 
     private final GpuContext gpu;
     private final CUmodule module = new CUmodule();
+    private final String form;
 
     /** A kernel, ready to launch. */
     record Function(String name, CUfunction handle) {}
 
-    GpuModule(GpuContext gpu) {
+    /**
+     * @param majorCapability machine code of its first minor number runs on all with this number
+     */
+    GpuModule(GpuContext gpu, int majorCapability) {
         this.gpu = gpu;
+        String architecture = "sm_" + majorCapability + "0";
+        if (loadedCubin(architecture)) {
+            form = architecture;
+            return;
+        }
+        form = "ptx";
         // the driver reads to the first NUL
         byte[] ptx = ptx();
         byte[] text = Arrays.copyOf(ptx, ptx.length + 1);
@@ -34,15 +51,55 @@ final class GpuModule implements AutoCloseable {
         }
     }
 
+    private boolean loadedCubin(String architecture) {
+        if ("none".equals(System.getProperty(CUBINS_PROPERTY))) {
+            return false;
+        }
+        Optional<byte[]> cubin = resource(cubin(architecture));
+        if (cubin.isEmpty()) {
+            return false;
+        }
+        try {
+            gpu.bind();
+            JCudaDriver.cuModuleLoadData(module, cubin.get());
+            return true;
+        } catch (CudaException e) {
+            if (GpuFailure.of("loading the kernels for GPU " + gpu.index(), e)
+                    instanceof DeviceLostException lost) {
+                throw lost;
+            }
+            System.getLogger(GpuModule.class.getName())
+                    .log(
+                            System.Logger.Level.INFO,
+                            "GPU {0}: its driver does not take the machine code for {1} ({2}), which drivers from CUDA 13 on do, and compiles the PTX instead: this takes longer, and the compiler of another version may round otherwise",
+                            gpu.index(),
+                            architecture,
+                            e.getMessage());
+            return false;
+        }
+    }
+
+    /** What runs: {@code sm_90} or another architecture's machine code, or {@code ptx}. */
+    String form() {
+        return form;
+    }
+
+    /** The resource with the machine code of an architecture. */
+    static String cubin(String architecture) {
+        return "kernels-" + architecture + ".cubin";
+    }
+
     /** The shipped PTX; its first line tells the hash of the sources. */
     static byte[] ptx() {
-        try (InputStream in = GpuModule.class.getResourceAsStream(PTX)) {
-            if (in == null) {
-                throw new DeviceException("there is no " + PTX + " on the class path");
-            }
-            return in.readAllBytes();
+        return resource(PTX)
+                .orElseThrow(() -> new DeviceException("there is no " + PTX + " on the class path"));
+    }
+
+    private static Optional<byte[]> resource(String name) {
+        try (InputStream in = GpuModule.class.getResourceAsStream(name)) {
+            return in == null ? Optional.empty() : Optional.of(in.readAllBytes());
         } catch (IOException e) {
-            throw new DeviceException("reading " + PTX, e);
+            throw new DeviceException("reading " + name, e);
         }
     }
 

@@ -42,6 +42,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Memory, threads and faults of the GPU device. */
@@ -63,6 +64,8 @@ class GpuDeviceTest {
         EmulatedGpus.set("NO_PEERS", "");
         EmulatedGpus.set("COPY_MILLIS", "");
         EmulatedGpus.set("CAPABILITY", "");
+        EmulatedGpus.set("DRIVER", "");
+        System.clearProperty(GpuModule.CUBINS_PROPERTY);
     }
 
     /** The emulator's fresh memory is NaN. */
@@ -491,6 +494,21 @@ class GpuDeviceTest {
                         "opening device cuda:0: expected a GPU of compute capability 8.0 or later"
                                 + " (Ampere), got emulated GPU of 7.0; try another GPU or"
                                 + " device.kind = cpu");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"8, 13000, '', sm_80", "9, 13000, '', sm_90", "12, 13000, '', ptx", "9, 12080, '', ptx", "9, 13000, none, ptx"})
+    void kernelsAreMachineCodeWhereItShipsAndTheDriverTakesIt(
+            String capability, String driver, String cubins, String expected) {
+        EmulatedGpus.set("CAPABILITY", capability);
+        EmulatedGpus.set("DRIVER", driver);
+        System.setProperty(GpuModule.CUBINS_PROPERTY, cubins);
+
+        try (GpuDevice device = GpuDevice.open(GPU)) {
+            assertThat(device.fingerprint()).contains("/" + expected + "/");
+            Tensor x = device.memory().tensor("x", DType.F32, 5, 5);
+            device.kernels().add(x, x);
+        }
     }
 
     private static long freeBytes(int gpu) {
