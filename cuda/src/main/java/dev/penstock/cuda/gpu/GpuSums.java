@@ -180,11 +180,10 @@ final class GpuSums {
         int columns = dy.columns();
         long sums = partial.reserve(biasBytes(dy, blocks));
         launch.begin().view(dy).wide(sums).integer(columns).order(blocks);
-        if (dy.type() == DType.BF16) {
-            overFours(biasGradientOfHalves, columns, blocks);
-        } else {
-            overBlocks(biasGradientOfBlocks, columns, blocks);
-        }
+        overFours(
+                dy.type() == DType.BF16 ? biasGradientOfHalves : biasGradientOfBlocks,
+                columns,
+                blocks);
         addInOrder(sums, columns, blocks.count(), dBias);
     }
 
