@@ -2,82 +2,92 @@ package dev.penstock.benchmarks.roofline;
 
 import dev.penstock.benchmarks.roofline.Work.Kind;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/**
- * The kernels of a training step of GPT-2's shape: one stage on one GPU, products by cuBLAS,
- * attention's heads of 64 columns. There is no such model of the Llama family.
- *
- * @param sequences of a micro-batch
- * @param block tokens of device.reduction-block
- * @param logitsBytes for logits that exist at the same time
- * @param joined whether cublasLt's products do what follows them: of bf16 alone
- */
-public record Gpt2Step(
-        int layers,
-        int width,
-        int heads,
-        int context,
-        int vocabulary,
-        int sequences,
-        int microBatches,
-        int block,
-        long logitsBytes,
-        boolean bf16,
-        boolean joined) {
-    private static final int FLOAT = 4;
-    private static final int HALF = 2;
+/** The kernels of a training step: what all families share, and what each has in its blocks. */
+abstract class StepWorks {
+    static final int FLOAT = 4;
+    static final int HALF = 2;
 
     /** Of what kernels read about each tensor that they take together. */
     private static final int WATCHED_BYTES = 32;
 
     private static final int SQUARED_BYTES = 24;
-    private static final int UPDATED_BYTES = 64;
+    private static final int UPDATED_BYTES = 60;
     private static final int RUN_ELEMENTS = 16_384;
 
     /** Where a side of this length is no multiple of 8, a product is done in two parts. */
     private static final int LONG_SIDE = 1_024;
 
-    private static final int TOGETHER_COLUMNS = 1_024;
-    private static final int TOGETHER_BLOCKS = 64;
+    /** Columns of a head. */
+    private static final int HEAD = 64;
 
-    /** A step of one micro-batch with the settings that a run has by default. */
-    public static Gpt2Step of(
-            int layers,
-            int width,
-            int heads,
-            int context,
-            int vocabulary,
-            int sequences,
-            boolean bf16,
-            boolean joined) {
-        return new Gpt2Step(
-                layers,
-                width,
-                heads,
-                context,
-                vocabulary,
-                sequences,
-                1,
-                128,
-                512L << 20,
-                bf16,
-                joined);
+    private final ModelStep step;
+    private final ModelStep.Model model;
+    final int layers;
+    final int width;
+    final int heads;
+    final int context;
+    final int sequences;
+    final boolean bf16;
+    final boolean joined;
+
+    /** Columns of all queries, and of all keys. */
+    final int queries;
+
+    final int keys;
+
+    StepWorks(ModelStep step) {
+        this.step = step;
+        model = step.model();
+        layers = model.layers();
+        width = model.width();
+        heads = model.heads();
+        context = model.context();
+        sequences = step.sequences();
+        bf16 = step.bf16();
+        joined = step.joined();
+        queries = HEAD * heads;
+        keys = HEAD * model.keyHeads();
     }
 
+    static StepWorks of(ModelStep step) {
+        return switch (step.model().family()) {
+            case GPT2 -> new Gpt2Works(step);
+            case LLAMA -> new LlamaWorks(step);
+        };
+    }
+
+    abstract void norm(List<Work> to);
+
+    abstract void lastNormBackward(List<Work> to);
+
+    abstract void blockForward(List<Work> to);
+
+    abstract void blockBackward(List<Work> to);
+
+    /** Elements of each matrix of a block. */
+    abstract List<Double> matrices();
+
+    /** Elements of each bias and gain of a block. */
+    abstract List<Double> vectors();
+
+    abstract List<Double> lastNorm();
+
+    /** Elements of the gradients of a block that are looked through for NaN and infinities. */
+    abstract List<Double> watched();
+
     /** Returns the work of each kernel, the work of a name together. */
-    public List<Work> works() {
+    List<Work> all() {
         List<Work> all = new ArrayList<>();
-        for (int microBatch = 0; microBatch < microBatches; microBatch++) {
+        for (int microBatch = 0; microBatch < step.microBatches(); microBatch++) {
             forward(all);
             backward(all);
         }
         update(all);
-        if (joined && !bf16) {
-            throw new IllegalArgumentException("expected bf16 where products are joined");
-        }
         Map<String, Work> byName = new LinkedHashMap<>();
         all.forEach(each -> byName.merge(each.kernel() + each.kind(), each, Work::plus));
         return List.copyOf(byName.values());
@@ -86,220 +96,183 @@ public record Gpt2Step(
     private void forward(List<Work> to) {
         embedding(to);
         for (int layer = 0; layer < layers; layer++) {
-            attentionForward(to);
-            mlpForward(to);
+            blockForward(to);
         }
         norm(to);
     }
 
     private void backward(List<Work> to) {
         head(to);
-        normBackward(to, false);
+        lastNormBackward(to);
         for (int layer = 0; layer < layers; layer++) {
-            mlpBackward(to);
-            attentionBackward(to);
+            blockBackward(to);
             to.add(Work.elements("findNonFinite", 1, floats(width), 0));
         }
         embeddingBackward(to);
-        // biases of the four products of a layer and of all norms
-        double watched = 6.0 * layers + 1;
-        double columns = (11.0 * layers + 1) * width;
-        double read = WATCHED_BYTES * watched + FLOAT * columns;
+        double tensors = (double) layers * watched().size() + 1;
+        double columns = layers * sum(watched()) + width;
+        double read = WATCHED_BYTES * tensors + FLOAT * columns;
         to.add(Work.elements("findNonFiniteOfAll", 1, read, 0));
     }
 
-    /** Elements of each weight and bias, the table of tokens once. */
+    private static double sum(List<Double> elements) {
+        return elements.stream().mapToDouble(each -> each).sum();
+    }
+
+    private double table() {
+        return (double) model.vocabulary() * width;
+    }
+
+    /** Elements of each weight and bias, a tied table of tokens once. */
     private List<Double> tensors() {
-        double d = width;
-        List<Double> all = new ArrayList<>(List.of(vocabulary * d, context * d, d, d));
+        List<Double> all = new ArrayList<>(lastNorm());
+        all.addAll(Collections.nCopies(model.tied() ? 1 : 2, table()));
+        if (model.learnsPositions()) {
+            all.add((double) context * width);
+        }
         for (int layer = 0; layer < layers; layer++) {
-            all.addAll(List.of(d, d, 3 * d * d, 3 * d, d * d, d));
-            all.addAll(List.of(d, d, 4 * d * d, 4 * d, 4 * d * d, d));
+            all.addAll(matrices());
+            all.addAll(vectors());
         }
         return all;
     }
 
     /** Rows of a micro-batch. */
-    private double rows() {
+    double rows() {
         return (double) sequences * context;
     }
 
     private int blocksOfSequence() {
-        return Math.ceilDiv(context, block);
+        return Math.ceilDiv(context, step.block());
     }
 
-    private double blocks() {
+    double blocks() {
         return (double) sequences * blocksOfSequence();
     }
 
     /** Bytes of a tensor of F32 of all rows. */
-    private double floats(double columns) {
+    double floats(double columns) {
         return FLOAT * rows() * columns;
     }
 
-    private double halves(double columns) {
+    double halves(double columns) {
         return HALF * rows() * columns;
     }
 
     /** Bytes of what products read. */
-    private double factors(double columns) {
+    double factors(double columns) {
         return bf16 ? halves(columns) : floats(columns);
     }
 
     /** How many different tokens a micro-batch is likely to have, if each is as likely. */
     private double distinctTokens() {
-        return vocabulary * (1 - Math.pow(1 - 1.0 / vocabulary, rows()));
+        double vocabulary = model.vocabulary();
+        return vocabulary * (1 - Math.pow(1 - 1 / vocabulary, rows()));
     }
 
     private void embedding(List<Work> to) {
         double table = FLOAT * distinctTokens() * width;
         to.add(Work.elements("embedding", 1, FLOAT * rows() + table, floats(width)));
-        to.add(Work.elements("add", sequences, 2 * floats(width), floats(width)));
-    }
-
-    private void norm(List<Work> to) {
-        String kernel = bf16 ? "layerNormRounded" : "layerNorm";
-        double read = floats(width) + 2.0 * FLOAT * width;
-        to.add(Work.elements(kernel, 1, read, factors(width) + 2 * floats(1)));
-        to.add(Work.elements("findNonFinite", 1, floats(1), 0));
-    }
-
-    /**
-     * @param halves whether the gradient of its output is rounded
-     */
-    private void normBackward(List<Work> to, boolean halves) {
-        double partial = 2.0 * FLOAT * width * blocks();
-        double gain = FLOAT * width;
-        double moments = 2 * floats(1);
-        double dy = halves ? halves(width) : floats(width);
-        if (width <= TOGETHER_COLUMNS && blocks() >= TOGETHER_BLOCKS) {
-            String kernel = width <= 768 ? "layerNormBackward768" : "layerNormBackward1024";
-            double read = 2 * floats(width) + dy + moments + gain;
-            kernel += halves ? "OfHalves" : "";
-            to.add(Work.elements(kernel, 1, read, floats(width) + partial));
-        } else {
-            double read = 2 * floats(width) + dy + moments + gain;
-            String input = "layerNormBackwardInput" + (halves ? "OfHalves" : "");
-            to.add(Work.elements(input, 1, read, floats(width)));
-            read = floats(width) + dy + moments;
-            String weight = "layerNormBackwardWeightOf" + (halves ? "Halves" : "Blocks");
-            to.add(Work.elements(weight, 1, read, partial));
+        if (model.learnsPositions()) {
+            to.add(Work.elements("add", sequences, 2 * floats(width), floats(width)));
         }
-        addInOrder(to, 2L * width);
     }
 
-    private void addInOrder(List<Work> to, long columns) {
+    void addInOrder(List<Work> to, long columns) {
         double sums = FLOAT * columns;
         to.add(Work.elements("addInOrder", 1, sums * blocks() + sums, sums));
     }
 
-    private Work product(double m, double n, double k, boolean adds) {
+    Work product(double m, double n, double k, boolean adds) {
         double factor = bf16 ? HALF : FLOAT;
         double result = FLOAT * m * n;
         double read = factor * (m * k + k * n) + (adds ? result : 0);
         return new Work("product", Kind.PRODUCTS, 1, read, result, 2 * m * n * k);
     }
 
-    /**
-     * A product that cublasLt does together with what follows it, n rows.
-     *
-     * @param result bytes of what it writes
-     * @param added bytes of what it reads besides its factors
-     */
-    private Work joined(String epilogue, double n, double k, double result, double added) {
-        double read = HALF * (rows() * k + k * n) + added;
-        String name = "product with " + epilogue;
-        return new Work(name, Kind.PRODUCTS, 1, read, result, 2 * rows() * n * k);
-    }
-
-    private void attentionForward(List<Work> to) {
-        norm(to);
-        if (joined) {
-            roundedBias(to, 3 * width);
-            double vector = HALF * 3.0 * width;
-            to.add(joined("bias", 3.0 * width, width, halves(3 * width), vector));
-            attention(to);
-            to.add(withBiasAndResidual(width));
-            return;
-        }
-        to.add(product(rows(), 3.0 * width, width, false));
-        double bias = 3.0 * FLOAT * width;
-        double result = bf16 ? halves(3 * width) : floats(3 * width);
-        to.add(
-                Work.elements(
-                        bf16 ? "addBiasRounded" : "addBias", 1, floats(3 * width) + bias, result));
-        attention(to);
-        to.add(product(rows(), width, width, false));
-        addBiasAndResidual(to);
-    }
-
-    private Work withBiasAndResidual(double k) {
-        double added = floats(width) + FLOAT * width;
-        return joined("bias and residual", width, k, floats(width), added);
-    }
-
-    /** Biases that are added to bf16 are rounded first. */
-    private static void roundedBias(List<Work> to, int columns) {
-        to.add(Work.elements("narrow", 1, FLOAT * columns, HALF * columns));
-    }
-
-    private void attention(List<Work> to) {
+    void attention(List<Work> to) {
         to.add(
                 new Work(
                         bf16 ? "attentionOfKeptHalves64" : "attention64",
                         Kind.ATTENTION,
                         1,
-                        factors(3 * width),
-                        floats(width) + floats(heads),
+                        factors(queries + 2 * keys),
+                        floats(queries) + floats(heads),
                         4 * scores(64)));
         if (bf16) {
-            to.add(Work.elements("narrow", 1, floats(width), halves(width)));
+            narrow(to, queries);
         }
-    }
-
-    private void addBiasAndResidual(List<Work> to) {
-        double read = 2 * floats(width) + FLOAT * width;
-        to.add(Work.elements("addBiasAndResidual", 1, read, floats(width)));
     }
 
     /**
-     * Products of a query's column and a key's, of all heads: rows of 16 queries meet keys by
-     * tiles, the last of which is masked in part.
+     * The gradients of queries, keys and values.
+     *
+     * @param rounded whether they are
      */
-    private double scores(int tile) {
-        double seen = 0;
-        for (int last = 16; last < context + 16; last += 16) {
-            seen += 16 * Math.ceil(Math.min(last, context) / (double) tile) * tile;
-        }
-        return seen * sequences * width;
+    void attentionGradients(List<Work> to, boolean rounded) {
+        double read = factors(2 * queries + 2 * keys) + 2 * floats(heads);
+        int bytes = rounded ? HALF : FLOAT;
+        to.add(
+                new Work(
+                        nameOfGradient(rounded, "KeyValue", "keyValue"),
+                        Kind.ATTENTION_BACKWARD,
+                        1,
+                        read,
+                        bytes * rows() * 2 * keys,
+                        8 * scores(16)));
+        to.add(
+                new Work(
+                        nameOfGradient(rounded, "Query", "query"),
+                        Kind.ATTENTION_BACKWARD,
+                        1,
+                        read,
+                        bytes * rows() * queries,
+                        6 * scores(16)));
     }
 
-    private void mlpForward(List<Work> to) {
-        norm(to);
-        if (joined) {
-            roundedBias(to, 4 * width);
-            double both = 2 * halves(4 * width);
-            to.add(joined("bias and GELU", 4.0 * width, width, both, HALF * 4.0 * width));
-            to.add(withBiasAndResidual(4.0 * width));
-            return;
+    private String nameOfGradient(boolean rounded, String inside, String first) {
+        if (rounded) {
+            return "rounded" + inside + "GradientOfKeptHalves64";
         }
-        to.add(product(rows(), 4.0 * width, width, false));
-        double bias = 4.0 * FLOAT * width;
-        if (bf16) {
-            double read = floats(4 * width) + bias;
-            to.add(Work.elements("geluRounded", 1, read, halves(4 * width)));
-        } else {
-            double read = floats(4 * width) + bias;
-            to.add(Work.elements("biasGelu", 1, read, 2 * floats(4 * width)));
+        return first + (bf16 ? "GradientOfKeptHalves64" : "Gradient64");
+    }
+
+    /** Rounds a tensor of all rows. */
+    void narrow(List<Work> to, double columns) {
+        to.add(Work.elements("narrow", 1, floats(columns), halves(columns)));
+    }
+
+    /**
+     * Products of a query's column and a key's, of all heads: rows of queries meet keys by tiles,
+     * the last of which is masked in part.
+     *
+     * @param tile keys of a tile in bf16, where each head has its own rows, by 16
+     */
+    private double scores(int tile) {
+        return bf16 ? scores(context, 16, 1, tile) * heads : scores32() * model.keyHeads();
+    }
+
+    /** In F32, heads that share keys share rows, by 32. */
+    private double scores32() {
+        int group = heads / model.keyHeads();
+        return scores(context * group, 32, group, 32);
+    }
+
+    /** Of some rows of which so many are of one query. */
+    private double scores(int rows, int together, int group, int tile) {
+        double seen = 0;
+        for (int first = 0; first < rows; first += together) {
+            int last = Math.min(first + together, rows) - 1;
+            seen += together * Math.ceil((last / group + 1) / (double) tile) * tile;
         }
-        to.add(product(rows(), width, 4.0 * width, false));
-        addBiasAndResidual(to);
+        return seen * sequences * HEAD;
     }
 
     /** The rows of each chunk that has its logits at the same time: whole sequences if they fit. */
     private List<Integer> chunks() {
         int all = sequences * context;
-        int fitting = (int) (logitsBytes / FLOAT / vocabulary / block * block);
+        int block = step.block();
+        int fitting = (int) (step.logitsBytes() / FLOAT / model.vocabulary() / block * block);
         int most = Math.max(block, Math.min(all, fitting));
         boolean whole = context <= most || blocksOfSequence() == 1;
         int of = whole ? Math.max(1, most / context) * context : most;
@@ -315,6 +288,7 @@ public record Gpt2Step(
 
     /** Chunk by chunk: logits, losses with their gradients, and both gradients. */
     private void head(List<Work> to) {
+        int vocabulary = model.vocabulary();
         int rest = bf16 && vocabulary >= LONG_SIDE ? vocabulary % 8 : 0;
         int even = vocabulary - rest;
         List<Integer> chunks = chunks();
@@ -376,109 +350,14 @@ public record Gpt2Step(
                 product.operations());
     }
 
-    private void biasGradient(List<Work> to, long columns) {
-        double partial = FLOAT * columns * blocks();
-        if (bf16) {
-            double written = halves(columns) + partial;
-            to.add(Work.elements("biasGradientRounded", 1, floats(columns), written));
-        } else {
-            to.add(Work.elements("biasGradientOfBlocks", 1, floats(columns), partial));
-        }
-        addInOrder(to, columns);
-    }
-
-    private void biasGradientOfHalves(List<Work> to, long columns) {
-        double partial = FLOAT * columns * blocks();
-        to.add(Work.elements("biasGradientOfHalves", 1, halves(columns), partial));
-        addInOrder(to, columns);
-    }
-
-    /** The gradient of a product's input in bf16, and that of its weights. */
-    private void joinedBackward(List<Work> to, double in, double out) {
-        to.add(joined("rounding", in, out, halves(in), 0));
-        to.add(product(in, out, rows(), true));
-    }
-
     /** The gradients of a product's input [n, in] and of its weights [in, out]. */
-    private void productsBackward(List<Work> to, double in, double out) {
+    void productsBackward(List<Work> to, double in, double out) {
         to.add(product(rows(), in, out, false));
         to.add(product(in, out, rows(), true));
     }
 
-    private void mlpBackward(List<Work> to) {
-        biasGradient(to, width);
-        int hidden = 4 * width;
-        if (joined) {
-            to.add(joined("gradient of GELU", hidden, width, halves(hidden), halves(hidden)));
-            to.add(product(hidden, width, rows(), true));
-            biasGradientOfHalves(to, hidden);
-            joinedBackward(to, width, hidden);
-            normBackward(to, joined);
-            return;
-        }
-        productsBackward(to, 4.0 * width, width);
-        if (bf16) {
-            double partial = FLOAT * hidden * blocks();
-            double read = 2 * floats(hidden) + FLOAT * hidden;
-            to.add(Work.elements("geluBackwardRounded", 1, read, halves(hidden) + partial));
-            addInOrder(to, hidden);
-        } else {
-            to.add(Work.elements("geluBackward", 1, 2 * floats(hidden), floats(hidden)));
-            biasGradient(to, hidden);
-        }
-        productsBackward(to, width, hidden);
-        normBackward(to, joined);
-    }
-
-    private void attentionBackward(List<Work> to) {
-        biasGradient(to, width);
-        double known = 2 * floats(heads);
-        if (joined) {
-            joinedBackward(to, width, width);
-            double both = floats(width) + halves(width);
-            to.add(Work.elements("attentionDeltaOfHalves", 1, both, floats(heads)));
-        } else {
-            productsBackward(to, width, width);
-            double written = floats(heads) + (bf16 ? halves(width) : 0);
-            to.add(Work.elements("attentionDelta", 1, 2 * floats(width), written));
-        }
-        double read = factors(3 * width) + factors(width) + known;
-        int tile = bf16 ? 16 : 32;
-        to.add(
-                new Work(
-                        nameOfGradient("KeyValue", "keyValue"),
-                        Kind.ATTENTION_BACKWARD,
-                        1,
-                        read,
-                        joined ? 2 * halves(width) : 2 * floats(width),
-                        8 * scores(tile)));
-        to.add(
-                new Work(
-                        nameOfGradient("Query", "query"),
-                        Kind.ATTENTION_BACKWARD,
-                        1,
-                        read,
-                        joined ? halves(width) : floats(width),
-                        6 * scores(tile)));
-        if (joined) {
-            biasGradientOfHalves(to, 3L * width);
-            joinedBackward(to, width, 3.0 * width);
-        } else {
-            biasGradient(to, 3L * width);
-            productsBackward(to, width, 3.0 * width);
-        }
-        normBackward(to, joined);
-    }
-
-    private String nameOfGradient(String inside, String first) {
-        if (joined) {
-            return "rounded" + inside + "GradientOfKeptHalves64";
-        }
-        return first + (bf16 ? "GradientOfKeptHalves64" : "Gradient64");
-    }
-
     private void embeddingBackward(List<Work> to) {
-        double counts = (double) FLOAT * vocabulary;
+        double counts = (double) FLOAT * model.vocabulary();
         double tokens = floats(1);
         double found = FLOAT * distinctTokens();
         to.add(Work.elements("clearCounts", 1, 0, counts));
@@ -488,24 +367,27 @@ public record Gpt2Step(
         double sums = found * width;
         double lists = 2 * tokens + 2 * found;
         to.add(Work.elements("embeddingBackward", 1, floats(width) + sums + lists, sums));
-        to.add(Work.elements("add", sequences, 2 * floats(width), floats(width)));
+        if (model.learnsPositions()) {
+            to.add(Work.elements("add", sequences, 2 * floats(width), floats(width)));
+        }
     }
 
-    /** The table's two gradients together, norms, AdamW with the rounded weights. */
+    /** A tied table's two gradients together, norms, AdamW with the rounded weights. */
     private void update(List<Work> to) {
-        double table = (double) FLOAT * vocabulary * width;
-        to.add(Work.elements("add", 1, 2 * table, table));
-        to.add(Work.elements("zero", 1, 0, table));
+        if (model.tied()) {
+            double table = FLOAT * table();
+            to.add(Work.elements("add", 1, 2 * table, table));
+            to.add(Work.elements("zero", 1, 0, table));
+        }
         List<Double> tensors = tensors();
-        double elements = tensors.stream().mapToDouble(each -> each).sum();
-        double parameters = FLOAT * elements;
+        double parameters = FLOAT * sum(tensors);
         double squared = (double) SQUARED_BYTES * tensors.size();
         to.add(Work.elements("copyWords", 1, squared, squared));
         double sums =
                 8 * tensors.stream().mapToDouble(each -> Math.ceil(each / RUN_ELEMENTS)).sum();
         to.add(Work.elements("squaresOfRuns", 1, parameters + squared, sums));
         to.add(Work.elements("sumsOfRuns", 1, sums + squared, 8.0 * tensors.size()));
-        double matrices = 12.0 * layers * width * width + (double) vocabulary * width;
+        double matrices = layers * sum(matrices()) + table();
         double rounded = bf16 ? HALF * matrices : 0;
         double updated = (double) UPDATED_BYTES * tensors.size();
         to.add(Work.elements("adamWOfRuns", 1, 4 * parameters + updated, 4 * parameters + rounded));
