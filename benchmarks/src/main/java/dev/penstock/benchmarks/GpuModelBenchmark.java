@@ -13,10 +13,10 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What a training step of GPT-2 or of the Llama family needs on GPUs, without one: bytes, operations
- * and launches of each kernel, the least time that a card's limits allow, and the time predicted
- * from how near kernels came to the limits of an H200; beside them what was measured there
- * (docs/gpu.md).
+ * What a training step of GPT-2 or of the Llama family needs on GPUs, without one: bytes,
+ * operations and launches of each kernel, the least time that a card's limits allow, and the time
+ * predicted from how near kernels came to the limits of an H200; beside them what was measured
+ * there (docs/gpu.md).
  *
  * <p>Arguments: rows such as {@code 124m:16} (products by cublasLt, which do what follows them),
  * {@code 124m:16:gemmex} (without it) or {@code 355m:16:f32}; without any, the goal, those that
@@ -63,8 +63,7 @@ public final class GpuModelBenchmark {
                             Model.gpt2(24, 1_024, 16, 1_024, 50_257),
                             // TinyLlama 1.1B
                             "tinyllama",
-                            new Model(
-                                    Family.LLAMA, 22, 2_048, 32, 4, 5_632, 2_048, 32_000, false),
+                            new Model(Family.LLAMA, 22, 2_048, 32, 4, 5_632, 2_048, 32_000, false),
                             // Llama 3.2 1B, with sequences of 2,048 tokens
                             "llama-1b",
                             new Model(

@@ -138,9 +138,7 @@ class KernelTableTest {
                         .filter(each -> ON_TENSOR_CORES.matcher(each.kernel()).matches())
                         .toList();
 
-        assertThat(products)
-                .hasSize(2 * OF_TENSOR_CORES)
-                .allMatch(each -> each.of("hmma") > 0);
+        assertThat(products).hasSize(2 * OF_TENSOR_CORES).allMatch(each -> each.of("hmma") > 0);
     }
 
     @Test
