@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes the PTX that ships, or checks that the shipped one is what the sources give:   cuda/ptx.sh make | check
 # Needs nvcc and ptxas of CUDA 13.0 on the PATH; another version gives other bytes.
-# cuda/ptx.sh table    what each kernel of the shipped PTX takes of a multiprocessor, into kernels.txt beside the sources (ptxas alone)
+# cuda/ptx.sh table    what each kernel of the shipped PTX takes of a multiprocessor, and what its machine code has, into kernels.txt
+# beside the sources; needs ptxas of 13.0 and nvdisasm (13.0 or later, of the CUDA toolkit or the triton wheel)
 set -euo pipefail
 cd "$(dirname "$0")/src/main/cuda"
 shipped=../resources/dev/penstock/cuda/gpu/kernels.ptx
@@ -33,29 +34,72 @@ assemble() {
     done
 }
 
-# Of every kernel and architecture: registers of a thread, bytes of shared memory whose size is fixed, of stack, and of spills.
+# Of every kernel and architecture. By ptxas: threads of a block where the sources fix them, registers of a thread, bytes of
+# shared memory whose size is fixed, of stack, and of spills; and how many warps of 64 these let a multiprocessor hold. In the
+# machine code: products of tensor cores, fused multiply-adds, loads and stores of global memory by their bits (the last of
+# fewer than 64), copies of 16 bytes into shared memory that nobody waits for, accesses of local memory, and accesses that find
+# out which memory an address is in.
 table() {
     local architecture
     for architecture in 80 90; do
-        ptxas -arch="sm_$architecture" -v "$shipped" -o "$work/kernels.cubin" 2>&1 |
-            awk -v architecture="sm_$architecture" '
-                /Compiling entry function/ { split($0, words, "\047"); name = words[2] }
-                /bytes stack frame/ { stack = $1; spilled = $5 + $9 }
-                /Used [0-9]+ registers/ {
-                    shared = 0
-                    for (i = 1; i < NF; i++) {
-                        if ($i == "Used") registers = $(i + 1)
-                        if ($(i + 1) == "bytes" && $(i + 2) ~ /^smem/) shared = $i
-                    }
-                    printf "%-34s %-6s %9d %9d %9d %9d\n", name, architecture, registers, shared, stack, spilled
-                }'
+        ptxas -arch="sm_$architecture" -v "$shipped" -o "$work/kernels.cubin" 2> "$work/report"
+        nvdisasm -c "$work/kernels.cubin" > "$work/code"
+        awk -v architecture=$architecture '
+            FNR == 1 { file++ }
+            file == 1 && /^\.visible \.entry/ { name = $3; sub(/\(.*/, "", name); threads[name] = 0 }
+            file == 1 && /^\.maxntid/ { threads[name] = $2 + 0 }
+            file == 2 && /Compiling entry function/ { split($0, words, "\047"); name = words[2] }
+            file == 2 && /bytes stack frame/ { stack[name] = $1; spilled[name] = $5 + $9 }
+            file == 2 && /Used [0-9]+ registers/ {
+                for (i = 1; i < NF; i++) {
+                    if ($i == "Used") registers[name] = $(i + 1)
+                    if ($(i + 1) == "bytes" && $(i + 2) ~ /^smem/) shared[name] = $i
+                }
+            }
+            file == 3 && /^\.text\./ { name = substr($1, 7); sub(/:$/, "", name) }
+            file == 3 && /^ +\/\*[0-9a-f]+\*\// {
+                i = $2 == "{" ? 3 : 2
+                op = $(i + ($i ~ /^@/))
+                if (op ~ /^HMMA/) kind = "hmma"
+                else if (op ~ /^FFMA/) kind = "ffma"
+                else if (op ~ /^LDGSTS.*\.128/) kind = "async"
+                else if (op ~ /^(LDG|STG)\./) kind = tolower(substr(op, 1, 2)) (op ~ /\.128/ ? 128 : op ~ /\.64/ ? 64 : "")
+                else if (op ~ /^(LDL|STL)/) kind = "local"
+                else if (op ~ /^(LD|ST)(\.|$)/) kind = "generic"
+                else next
+                count[name, kind]++
+            }
+            function least(a, b) { return a < b ? a : b }
+            # warps of 64: registers of a quarter are given to warps by 256, shared memory has 1 KB more for each block
+            function warps(name) {
+                most = 4 * int(16384 / (256 * int((registers[name] + 7) / 8)))
+                if (threads[name] == 0) return least(64, most)
+                each = threads[name] / 32
+                blocks = int((architecture == 80 ? 164 : 228) * 1024 / (shared[name] + 1024))
+                return each * least(least(32, blocks), int(least(64, most) / each))
+            }
+            END {
+                split("hmma ffma ld128 ld64 ld st128 st64 st async local generic", kinds, " ")
+                for (name in registers) {
+                    printf "%-38s sm_%s %7s %5d %6d %5d %6d %6d", name, architecture, threads[name] ? threads[name] : "-",
+                        registers[name], shared[name], warps(name), stack[name], spilled[name]
+                    for (i = 1; i <= 11; i++) printf " %6d", count[name, kinds[i]]
+                    print ""
+                }
+            }' "$shipped" "$work/report" "$work/code"
     done | LC_ALL=C sort
 }
 
 if [ "${1:-}" = table ]; then
+    command -v nvdisasm > /dev/null || {
+        echo "cuda/ptx.sh table: expected nvdisasm on the PATH, which shows machine code; it comes with the CUDA toolkit and in the triton wheel" >&2
+        exit 1
+    }
     {
         echo "# ptxas $(ptxas --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'), $(head -1 $shipped | cut -c4-); made by cuda/ptx.sh table"
-        printf '%-34s %-6s %9s %9s %9s %9s\n' kernel on registers shared stack spilled
+        printf '%-38s %-5s %7s %5s %6s %5s %6s %6s' kernel on threads regs shared warps stack spills
+        printf ' %6s' hmma ffma ld128 ld64 ld st128 st64 st async local generic
+        echo
         table
     } > "$work/table"
     cp "$work/table" kernels.txt

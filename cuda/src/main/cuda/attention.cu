@@ -66,6 +66,7 @@ __device__ __forceinline__ void dots(float (&result)[ROWS_PER_WARP], const float
             result[r] += mine[r * WIDTH + j] * value;
         }
     }
+    didOperations(2 * ROWS_PER_WARP * headWidth);
 }
 
 // sum[r] += weights[r] of lane i * row i of a tile, rows up or down.
@@ -93,6 +94,7 @@ __device__ __forceinline__ void addRows(float (&sum)[ROWS_PER_WARP][WIDTH / 32],
             }
         }
     }
+    didOperations(2 * ROWS_PER_WARP * TILE * (WIDTH / 32));
 }
 
 // Calls work(r, c, row, j) for the elements of a tile that this thread holds: column j of the head in a row.

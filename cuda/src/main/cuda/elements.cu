@@ -1,62 +1,6 @@
 // Element by element: biases, residuals, GELU and gates, rotary positions, copies, AdamW.
 #include "tensors.cuh"
 
-// Calls work(row, column) for every element; four columns of a thread are under way together.
-template <class Work>
-__device__ __forceinline__ void eachElement(int rows, int columns, Work work) {
-    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
-        long long step = static_cast<long long>(gridDim.x) * blockDim.x * 4;
-        for (long long first = blockIdx.x * blockDim.x * 4LL + threadIdx.x; first < columns; first += step) {
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                long long column = first + i * static_cast<long long>(blockDim.x);
-                if (column < columns) {
-                    work(row, static_cast<int>(column));
-                }
-            }
-        }
-    }
-}
-
-// Calls finish(row, column, load(row, column, Neighbours<n>())) for all elements, n at a time: four if all rows begin at 16
-// bytes, else one. Four loads of a thread are under way before the first is finished: a compiler cannot know that what is
-// stored there is not loaded next.
-template <class Load, class Finish>
-__device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Load load, Finish finish) {
-    int fours = aligned ? columns / 4 : 0;
-    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
-        long long step = static_cast<long long>(gridDim.x) * blockDim.x * 4;
-        for (long long first = blockIdx.x * blockDim.x * 4LL + threadIdx.x; first < fours; first += step) {
-            Neighbours<4> four{};
-            auto columnOf = [&](int i) { return first + i * static_cast<long long>(blockDim.x); };
-            decltype(load(row, 0, four)) held[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) { // beyond the end the last ones again, so that no branch keeps loads apart
-                long long at = columnOf(i);
-                held[i] = load(row, 4 * static_cast<int>(at < fours ? at : fours - 1), four);
-            }
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                if (columnOf(i) < fours) {
-                    finish(row, 4 * static_cast<int>(columnOf(i)), held[i]);
-                }
-            }
-        }
-    }
-    eachElement(rows, columns - 4 * fours, [&](int i, int j) {
-        Neighbours<1> one{};
-        finish(i, 4 * fours + j, load(i, 4 * fours + j, one));
-    });
-}
-
-// Calls work(row, column, Neighbours<n>()) for all elements, n at a time, one after the other.
-template <class Work>
-__device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Work work) {
-    int fours = aligned ? columns / 4 : 0;
-    eachElement(rows, fours, [&](int i, int j) { work(i, 4 * j, Neighbours<4>()); });
-    eachElement(rows, columns - 4 * fours, [&](int i, int j) { work(i, 4 * fours + j, Neighbours<1>()); });
-}
-
 template <class T>
 struct Pair {
     T first, second;
@@ -312,34 +256,57 @@ __device__ __forceinline__ bool isKept(unsigned long long key, int column, unsig
     return static_cast<unsigned>(z >> 32) >= threshold;
 }
 
+// x = kept ? x * scale : 0
+template <class Some>
+__device__ __forceinline__ void dropped(Some& x, const unsigned* key, unsigned long long site, int column, unsigned threshold,
+                                        float scale) {
+    unsigned long long mixed = (key[0] | static_cast<unsigned long long>(key[1]) << 32) ^ site;
+#pragma unroll
+    for (int n = 0; n < x.COUNT; n++) {
+        x.of[n] = isKept(mixed, column + n, threshold) ? __fmul_rn(x.of[n], scale) : 0;
+    }
+}
+
 // y = kept ? x * scale : 0, or added to y; of each row a key of two words, lower first.
 extern "C" __global__ void dropout(ConstFloats x, const unsigned* __restrict__ keys, unsigned long long site, int firstColumn,
                                    unsigned threshold, float scale, int accumulate, Floats y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) {
-        unsigned long long key = keys[2LL * i] | static_cast<unsigned long long>(keys[2LL * i + 1]) << 32;
-        float value = isKept(key ^ site, firstColumn + j, threshold) ? x.at(i, j) * scale : 0;
-        y.at(i, j) = accumulate ? y.at(i, j) + value : value;
+    eachFour(rows, columns, isAligned(x) && isAligned(y), [&](int i, int j, auto value) {
+        dropped(value = value.at(&x.at(i, j)), keys + 2LL * i, site, firstColumn + j, threshold, scale);
+        if (accumulate) {
+            auto sum = value.at(&y.at(i, j));
+#pragma unroll
+            for (int n = 0; n < sum.COUNT; n++) {
+                value.of[n] = sum.of[n] + value.of[n];
+            }
+        }
+        value.storeAt(&y.at(i, j));
     });
 }
 
 extern "C" __global__ void dropoutOfHalves(View<const unsigned short> x, const unsigned* __restrict__ keys,
                                            unsigned long long site, int firstColumn, unsigned threshold, float scale,
                                            int accumulate, Halves y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) {
-        unsigned long long key = keys[2LL * i] | static_cast<unsigned long long>(keys[2LL * i + 1]) << 32;
-        bool kept = isKept(key ^ site, firstColumn + j, threshold);
-        y.at(i, j) = toBFloat16(kept ? fromBFloat16(x.at(i, j)) * scale : 0);
+    eachFour(rows, columns, isAligned(x) && isAligned(y), [&](int i, int j, auto value) {
+        dropped(value = value.at(&x.at(i, j)), keys + 2LL * i, site, firstColumn + j, threshold, scale);
+        value.storeAt(&y.at(i, j));
     });
 }
 
 // Turns pairs of columns j and j + half of every head; row i by the cosines and sines of row i % positions. Sign -1: back.
 extern "C" __global__ void rotate(Floats x, ConstFloats turns, int positions, int half, float sign, int rows, int pairs) {
-    eachElement(rows, pairs, [&](int i, int j) {
+    eachFour(rows, pairs, isAligned(x) && isAligned(turns) && half % 4 == 0, [&](int i, int j, auto x1) {
         int pair = j % half, first = j / half * 2 * half + pair;
-        float cosine = turns.at(i % positions, pair), sine = turns.at(i % positions, half + pair) * sign;
-        float x1 = x.at(i, first), x2 = x.at(i, first + half);
-        x.at(i, first) = x1 * cosine - x2 * sine;
-        x.at(i, first + half) = x2 * cosine + x1 * sine;
+        auto cosine = x1.at(&turns.at(i % positions, pair)), sine = x1.at(&turns.at(i % positions, half + pair));
+        auto x2 = x1.at(&x.at(i, first + half));
+        x1 = x1.at(&x.at(i, first));
+#pragma unroll
+        for (int n = 0; n < x1.COUNT; n++) {
+            float s = __fmul_rn(sine.of[n], sign), turned = fmaf(x1.of[n], cosine.of[n], -__fmul_rn(x2.of[n], s));
+            x2.of[n] = fmaf(x1.of[n], s, __fmul_rn(x2.of[n], cosine.of[n]));
+            x1.of[n] = turned;
+        }
+        x1.storeAt(&x.at(i, first));
+        x2.storeAt(&x.at(i, first + half));
     });
 }
 
@@ -361,17 +328,41 @@ extern "C" __global__ void add(ConstFloats x, Floats y, int rows, int columns) {
 
 // y += x of 64-bit integers
 extern "C" __global__ void addLongs(View<const long long> x, View<long long> y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) += x.at(i, j); });
+    eachFour(rows, columns, isAligned(x) && isAligned(y), [&](int i, int j, auto some) {
+        auto sum = bitsAt<decltype(some)::COUNT>(&y.at(i, j)), more = bitsAt<decltype(some)::COUNT>(&x.at(i, j));
+#pragma unroll
+        for (int n = 0; n < some.COUNT; n++) {
+            sum.of[n] += more.of[n];
+        }
+        store(&y.at(i, j), sum);
+    });
 }
 
 // The floats nearest to integers with 44 bits behind the point: Java's FixedPoint.
 extern "C" __global__ void unfoldGradient(View<const long long> sum, Floats gradient, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) { gradient.at(i, j) = static_cast<float>(sum.at(i, j)) * 0x1p-44f; });
+    eachFour(rows, columns, isAligned(sum) && isAligned(gradient), [&](int i, int j, auto some) {
+        auto integers = bitsAt<decltype(some)::COUNT>(&sum.at(i, j));
+#pragma unroll
+        for (int n = 0; n < some.COUNT; n++) {
+            some.of[n] = static_cast<float>(integers.of[n]) * 0x1p-44f;
+        }
+        some.storeAt(&gradient.at(i, j));
+    });
 }
 
 // y = a x + b y
 extern "C" __global__ void blend(float a, ConstFloats x, float b, Floats y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = fmaf(a, x.at(i, j), b * y.at(i, j)); });
+    eachFour(
+        rows, columns, isAligned(x) && isAligned(y),
+        [&](int i, int j, auto some) { return Pair<decltype(some)>{some.at(&x.at(i, j)), some.at(&y.at(i, j))}; },
+        [&](int i, int j, auto both) {
+            auto mixed = both.second;
+#pragma unroll
+            for (int n = 0; n < mixed.COUNT; n++) {
+                mixed.of[n] = fmaf(a, both.first.of[n], b * mixed.of[n]);
+            }
+            mixed.storeAt(&y.at(i, j));
+        });
 }
 
 // y -= x
@@ -390,14 +381,22 @@ extern "C" __global__ void subtract(ConstFloats x, Floats y, int rows, int colum
         [&](int i, int j, auto rest) { rest.storeAt(&y.at(i, j)); });
 }
 
+template <class T>
+__device__ __forceinline__ void copyTo(const View<const T>& x, const View<T>& y, int rows, int columns) {
+    eachFour(
+        rows, columns, isAligned(x) && isAligned(y),
+        [&](int i, int j, auto some) { return bitsAt<decltype(some)::COUNT>(&x.at(i, j)); },
+        [&](int i, int j, auto some) { store(&y.at(i, j), some); });
+}
+
 // y = x, elements of 4 bytes
 extern "C" __global__ void copyWords(View<const unsigned> x, View<unsigned> y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = x.at(i, j); });
+    copyTo(x, y, rows, columns);
 }
 
 // y = x, elements of 2 bytes
 extern "C" __global__ void copyHalves(View<const unsigned short> x, View<unsigned short> y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = x.at(i, j); });
+    copyTo(x, y, rows, columns);
 }
 
 extern "C" __global__ void narrow(ConstFloats x, Halves y, int rows, int columns) {
@@ -407,7 +406,9 @@ extern "C" __global__ void narrow(ConstFloats x, Halves y, int rows, int columns
 }
 
 extern "C" __global__ void widen(View<const unsigned short> x, Floats y, int rows, int columns) {
-    eachElement(rows, columns, [&](int i, int j) { y.at(i, j) = fromBFloat16(x.at(i, j)); });
+    eachFour(
+        rows, columns, isAligned(x) && isAligned(y), [&](int i, int j, auto some) { return some.at(&x.at(i, j)); },
+        [&](int i, int j, auto some) { some.storeAt(&y.at(i, j)); });
 }
 
 // The numbers of an AdamW update, computed once per tensor in double.
@@ -427,20 +428,6 @@ __device__ __forceinline__ void update(Moments& of, float keep, const AdamW& f) 
     of.weight = fmaf(-(of.m / fmaf(sqrtf(of.v), f.inverseRoot, f.epsilon)), f.rate, of.weight * keep);
 }
 
-// arXiv 1711.05101, Algorithm 2; the gradient is zeroed for the next step.
-extern "C" __global__ void adamW(float* __restrict__ weight, float* __restrict__ gradient, float* __restrict__ m,
-                                 float* __restrict__ v, long long elements, AdamW f) {
-    long long step = static_cast<long long>(gridDim.x) * blockDim.x;
-    for (long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; i < elements; i += step) {
-        Moments of{weight[i], gradient[i], m[i], v[i]};
-        update(of, f.keep, f);
-        weight[i] = of.weight;
-        m[i] = of.m;
-        v[i] = of.v;
-        gradient[i] = 0;
-    }
-}
-
 constexpr int UPDATE_THREADS = 256;
 constexpr int UPDATED_PER_BLOCK = 4096;
 
@@ -453,27 +440,16 @@ struct Updated {
     float keep;
 };
 
-// adamW of many parameters, a block for each run, and rounded = weight.
-extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
-    adamWOfRuns(const Updated* __restrict__ parameters, int count, AdamW f) {
-    int parameter = 0;
-    for (int step = 1 << (31 - __clz(count)); step > 0; step /= 2) {
-        if (parameter + step < count && parameters[parameter + step].firstRun <= blockIdx.x) {
-            parameter += step;
-        }
-    }
-    const Updated p = parameters[parameter];
-    long long first = (blockIdx.x - p.firstRun) * UPDATED_PER_BLOCK;
-    int elements = static_cast<int>(min(p.elements - first, static_cast<long long>(UPDATED_PER_BLOCK)));
-    float *weight = p.weight + first, *gradient = p.gradient + first, *m = p.m + first, *v = p.v + first;
-    unsigned short* rounded = p.rounded ? p.rounded + first : nullptr;
+// Updates a run's elements, and rounded = weight unless that is null; gradients are zeroed for the next step.
+__device__ __forceinline__ void updateRun(float* weight, float* gradient, float* m, float* v, unsigned short* rounded,
+                                          int elements, float keep, const AdamW& f) {
     bool aligned = isAligned(weight) && isAligned(gradient) && isAligned(m) && isAligned(v) && isAligned(rounded);
     int fours = aligned ? elements / 4 : 0;
     auto change = [&](int j, auto w, auto g, auto means, auto squares) {
 #pragma unroll
         for (int n = 0; n < w.COUNT; n++) {
             Moments of{w.of[n], g.of[n], means.of[n], squares.of[n]};
-            update(of, p.keep, f);
+            update(of, keep, f);
             w.of[n] = of.weight;
             means.of[n] = of.m;
             squares.of[n] = of.v;
@@ -512,4 +488,31 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     for (int j = 4 * fours + threadIdx.x; j < elements; j += UPDATE_THREADS) {
         change(j, One::at(weight + j), One::at(gradient + j), One::at(m + j), One::at(v + j));
     }
+}
+
+// arXiv 1711.05101, Algorithm 2.
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    adamW(float* weight, float* gradient, float* m, float* v, long long elements, AdamW f) {
+    for (long long i = blockIdx.x * static_cast<long long>(UPDATED_PER_BLOCK); i < elements;
+         i += gridDim.x * static_cast<long long>(UPDATED_PER_BLOCK)) {
+        int here = static_cast<int>(min(elements - i, static_cast<long long>(UPDATED_PER_BLOCK)));
+        updateRun(weight + i, gradient + i, m + i, v + i, nullptr, here, f.keep, f);
+    }
+}
+
+// adamW of many parameters, a block for each run, and rounded = weight.
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    adamWOfRuns(const Updated* __restrict__ parameters, int count, AdamW f) {
+    int parameter = 0;
+    for (int step = 1 << (31 - __clz(count)); step > 0; step /= 2) {
+        if (parameter + step < count && parameters[parameter + step].firstRun <= blockIdx.x) {
+            parameter += step;
+        }
+    }
+    const Updated& p = parameters[parameter];
+    long long first = (blockIdx.x - p.firstRun) * UPDATED_PER_BLOCK;
+    int elements = static_cast<int>(min(p.elements - first, static_cast<long long>(UPDATED_PER_BLOCK)));
+    unsigned short* rounded = p.rounded ? p.rounded + first : nullptr;
+    updateRun(inGlobal(p.weight + first), inGlobal(p.gradient + first), inGlobal(p.m + first), inGlobal(p.v + first),
+              inGlobal(rounded), elements, p.keep, f);
 }

@@ -4,8 +4,18 @@
 // y[row] = table[tokens[row]], zeros where another shard has the token; a block per row.
 extern "C" __global__ void embedding(const int* __restrict__ tokens, TokenRows range, ConstFloats table, Floats y, int columns) {
     int row = range.of(tokens[blockIdx.x]);
-    for (int j = threadIdx.x; j < columns; j += blockDim.x) {
-        y.at(blockIdx.x, j) = row < 0 ? 0 : table.at(row, j);
+    auto gather = [&](int j, auto some) {
+        if (row >= 0) {
+            some = some.at(&table.at(row, j));
+        }
+        some.storeAt(&y.at(blockIdx.x, j));
+    };
+    int fours = isAligned(table) && isAligned(y) ? columns / 4 : 0;
+    for (int j = threadIdx.x; j < fours; j += blockDim.x) {
+        gather(4 * j, Neighbours<4>{});
+    }
+    for (int j = 4 * fours + threadIdx.x; j < columns; j += blockDim.x) {
+        gather(j, Neighbours<1>{});
     }
 }
 

@@ -1,28 +1,21 @@
 // Sums over rows and over whole tensors, in a fixed order.
 #include "tensors.cuh"
 
-// partial[i] = the sum of the rows of the i-th block of dy; a thread per column, a grid row per block.
+template <class T>
+__device__ __forceinline__ void biasGradientOf(const View<const T>& dy, float* partial, int columns, const RowOrder& order) {
+    sumBlocks<8>(
+        partial, columns, isAligned(dy), order, [&](int i, int j, auto some) { return some.at(&dy.at(i, j)); },
+        [&](int, int, auto some) { return some; });
+}
+
+// partial[i] = the sum of the rows of the i-th block of dy.
 extern "C" __global__ void biasGradientOfBlocks(ConstFloats dy, float* __restrict__ partial, int columns, RowOrder order) {
-    int column = blockIdx.x * blockDim.x + threadIdx.x;
-    if (column >= columns) {
-        return;
-    }
-    for (int i = blockIdx.y; i < order.levels() * order.sequences; i += gridDim.y) {
-        int first = order.firstRow(i), rows = order.rowsOf(i);
-        float sum = 0;
-#pragma unroll 4
-        for (int r = 0; r < rows; r++) {
-            sum += dy.at(first + r, column);
-        }
-        partial[static_cast<long long>(i) * columns + column] = sum;
-    }
+    biasGradientOf(dy, partial, columns, order);
 }
 
 // Same of halves.
 extern "C" __global__ void biasGradientOfHalves(ConstHalves dy, float* __restrict__ partial, int columns, RowOrder order) {
-    sumBlocks<8>(
-        partial, columns, isAligned(dy), order, [&](int i, int j, auto some) { return some.at(&dy.at(i, j)); },
-        [&](int, int, auto some) { return some; });
+    biasGradientOf(dy, partial, columns, order);
 }
 
 // Same, and y = dy, rounded.
@@ -142,17 +135,23 @@ extern "C" __global__ void sumsOfRuns(const Squared* __restrict__ tensors, const
 }
 
 __device__ __forceinline__ bool isFinite(float x) { return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u; }
-__device__ __forceinline__ bool isFinite(unsigned short half) { return (half & 0x7f80u) != 0x7f80u; }
+
+template <int N>
+__device__ __forceinline__ bool areFinite(const Neighbours<N>& some) {
+    bool all = true;
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        all &= isFinite(some.of[n]);
+    }
+    return all;
+}
 
 template <class T>
 __device__ __forceinline__ void findNonFiniteIn(const View<const T>& x, int rows, int columns, int* flag) {
     bool found = false;
-    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
-        for (long long j = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; j < columns;
-             j += static_cast<long long>(gridDim.x) * blockDim.x) {
-            found |= !isFinite(x.at(row, static_cast<int>(j)));
-        }
-    }
+    eachFour(
+        rows, columns, isAligned(x), [&](int i, int j, auto some) { return some.at(&x.at(i, j)); },
+        [&](int, int, auto some) { found |= !areFinite(some); });
     if (found) {
         *flag = 1;
     }
@@ -172,18 +171,22 @@ extern "C" __global__ void findNonFiniteHalves(View<const unsigned short> x, int
 extern "C" __global__ void foldGradient(Floats gradient, View<long long> sum, int rows, int columns, float limit,
                                         int accumulate, int* flag) {
     bool found = false;
-    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
-        for (long long at = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; at < columns;
-             at += static_cast<long long>(gridDim.x) * blockDim.x) {
-            int j = static_cast<int>(at);
-            float number = gradient.at(row, j);
-            bool isWithin = fabsf(number) <= limit;
-            long long integer = isWithin ? llrintf(number * 0x1p44f) : 0;
-            sum.at(row, j) = accumulate ? sum.at(row, j) + integer : integer;
-            gradient.at(row, j) = 0;
+    eachFour(rows, columns, isAligned(gradient) && isAligned(sum), [&](int i, int j, auto some) {
+        some = some.at(&gradient.at(i, j));
+        Bits<long long, decltype(some)::COUNT> total{};
+        if (accumulate) {
+            total = bitsAt<decltype(some)::COUNT>(&sum.at(i, j));
+        }
+#pragma unroll
+        for (int n = 0; n < some.COUNT; n++) {
+            bool isWithin = fabsf(some.of[n]) <= limit;
+            total.of[n] += isWithin ? llrintf(some.of[n] * 0x1p44f) : 0;
+            some.of[n] = 0;
             found |= !isWithin;
         }
-    }
+        store(&sum.at(i, j), total);
+        some.storeAt(&gradient.at(i, j));
+    });
     if (found) {
         *flag = 1;
     }
@@ -202,17 +205,22 @@ extern "C" __global__ void findNonFiniteOfAll(const Watched* __restrict__ tensor
     const Watched of = tensors[blockIdx.y];
     bool found = false;
     auto look = [&](auto x) {
+        int fours = isAligned(x) ? of.columns / 4 : 0;
         for (int row = 0; row < of.rows; row++) {
-            for (long long j = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; j < of.columns;
-                 j += static_cast<long long>(gridDim.x) * blockDim.x) {
-                found |= !isFinite(x.at(row, static_cast<int>(j)));
+            long long first = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
+            long long step = static_cast<long long>(gridDim.x) * blockDim.x;
+            for (long long j = first; j < fours; j += step) {
+                found |= !areFinite(Neighbours<4>::at(x.row(row) + 4 * j));
+            }
+            for (long long j = 4LL * fours + first; j < of.columns; j += step) {
+                found |= !isFinite(load(x.row(row) + j));
             }
         }
     };
     if (of.isHalves) {
-        look(View<const unsigned short>{static_cast<const unsigned short*>(of.data), of.stride});
+        look(View<const unsigned short>{inGlobal(static_cast<const unsigned short*>(of.data)), of.stride});
     } else {
-        look(ConstFloats{static_cast<const float*>(of.data), of.stride});
+        look(ConstFloats{inGlobal(static_cast<const float*>(of.data)), of.stride});
     }
     if (found) {
         flags[of.flag] = 1;

@@ -174,6 +174,22 @@ __device__ __forceinline__ float load(const unsigned short* from) { return fromB
 __device__ __forceinline__ void store(float* to, float value) { *to = value; }
 __device__ __forceinline__ void store(unsigned short* to, float value) { *to = toBFloat16(value); }
 
+// Neighbouring elements of any type, as they are.
+template <class T, int N>
+struct alignas(N * sizeof(T)) Bits {
+    T of[N];
+};
+
+template <int N, class T>
+__device__ __forceinline__ Bits<T, N> bitsAt(const T* from) {
+    return *reinterpret_cast<const Bits<T, N>*>(from);
+}
+
+template <class T, int N>
+__device__ __forceinline__ void store(T* to, const Bits<T, N>& some) {
+    *reinterpret_cast<Bits<T, N>*>(to) = some;
+}
+
 // Whether four elements at a time are, of every row.
 template <class T>
 __device__ __forceinline__ bool isAligned(const T* data, long long stride = 0) {
@@ -234,4 +250,60 @@ __device__ __forceinline__ void sumBlocks(float* partial, int columns, bool alig
             }
         }
     }
+}
+
+// Calls work(row, column) for every element; four columns of a thread are under way together.
+template <class Work>
+__device__ __forceinline__ void eachElement(int rows, int columns, Work work) {
+    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
+        long long step = static_cast<long long>(gridDim.x) * blockDim.x * 4;
+        for (long long first = blockIdx.x * blockDim.x * 4LL + threadIdx.x; first < columns; first += step) {
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                long long column = first + i * static_cast<long long>(blockDim.x);
+                if (column < columns) {
+                    work(row, static_cast<int>(column));
+                }
+            }
+        }
+    }
+}
+
+// Calls finish(row, column, load(row, column, Neighbours<n>())) for all elements, n at a time: four if all rows begin at 16
+// bytes, else one. Four loads of a thread are under way before the first is finished: a compiler cannot know that what is
+// stored there is not loaded next.
+template <class Load, class Finish>
+__device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Load load, Finish finish) {
+    int fours = aligned ? columns / 4 : 0;
+    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
+        long long step = static_cast<long long>(gridDim.x) * blockDim.x * 4;
+        for (long long first = blockIdx.x * blockDim.x * 4LL + threadIdx.x; first < fours; first += step) {
+            Neighbours<4> four{};
+            auto columnOf = [&](int i) { return first + i * static_cast<long long>(blockDim.x); };
+            decltype(load(row, 0, four)) held[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++) { // beyond the end the last ones again, so that no branch keeps loads apart
+                long long at = columnOf(i);
+                held[i] = load(row, 4 * static_cast<int>(at < fours ? at : fours - 1), four);
+            }
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                if (columnOf(i) < fours) {
+                    finish(row, 4 * static_cast<int>(columnOf(i)), held[i]);
+                }
+            }
+        }
+    }
+    eachElement(rows, columns - 4 * fours, [&](int i, int j) {
+        Neighbours<1> one{};
+        finish(i, 4 * fours + j, load(i, 4 * fours + j, one));
+    });
+}
+
+// Calls work(row, column, Neighbours<n>()) for all elements, n at a time, one after the other.
+template <class Work>
+__device__ __forceinline__ void eachFour(int rows, int columns, bool aligned, Work work) {
+    int fours = aligned ? columns / 4 : 0;
+    eachElement(rows, fours, [&](int i, int j) { work(i, 4 * j, Neighbours<4>()); });
+    eachElement(rows, columns - 4 * fours, [&](int i, int j) { work(i, 4 * fours + j, Neighbours<1>()); });
 }

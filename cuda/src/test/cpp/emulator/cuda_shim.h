@@ -177,9 +177,20 @@ inline void multiplyTiles(float (&d)[4], const unsigned (&a)[4], const unsigned 
     }
 }
 
+inline void didOperations([[maybe_unused]] int operations) {
+#ifdef __SANITIZE_THREAD__
+    emulator::watchOperations(operations);
+#endif
+}
+
 // cp.async of 16 bytes
 inline void beginCopy(void* to, const void* from, bool isThere) { emulator::beginCopyOf16(to, from, isThere); }
 inline void finishCopies() { emulator::finishCopiesOf16(); }
+
+template <class T>
+T* inGlobal(T* address) {
+    return address;
+}
 
 inline int onlyHere(int number) { return number; }
 

@@ -1,7 +1,9 @@
 package dev.penstock.benchmarks;
 
 import dev.penstock.benchmarks.roofline.Card;
-import dev.penstock.benchmarks.roofline.Gpt2Step;
+import dev.penstock.benchmarks.roofline.ModelStep;
+import dev.penstock.benchmarks.roofline.ModelStep.Family;
+import dev.penstock.benchmarks.roofline.ModelStep.Model;
 import dev.penstock.benchmarks.roofline.Work;
 import dev.penstock.cuda.Devices;
 import dev.penstock.cuda.device.Gpus;
@@ -43,7 +45,7 @@ public final class GpuBreakdown {
                     case Gpus.Found(var gpus) -> gpus.getFirst();
                     case Gpus.None(String reason) -> throw new IllegalStateException(reason);
                 };
-        Gpt2Step step = step(row);
+        ModelStep step = step(row);
         Card card =
                 Card.ALL.stream()
                         .filter(each -> gpu.name().contains(each.name()))
@@ -52,33 +54,37 @@ public final class GpuBreakdown {
         print(gpu.name(), row, step, card, measured(step));
     }
 
-    private static Gpt2Step step(String row) {
+    private static ModelStep step(String row) {
         if (row.equals("toy:2")) {
-            return Gpt2Step.of(
-                    TOY.layers(),
-                    TOY.width(),
-                    TOY.heads(),
-                    TOY.context(),
-                    TOY.vocabulary(),
-                    2,
-                    true,
-                    true);
+            Model toy =
+                    Model.gpt2(
+                            TOY.layers(),
+                            TOY.width(),
+                            TOY.heads(),
+                            TOY.context(),
+                            TOY.vocabulary());
+            return ModelStep.of(toy, 2, true, true);
         }
-        return GpuModelBenchmark.step(row);
+        ModelStep step = GpuModelBenchmark.step(row);
+        if (step.model().family() != Family.GPT2) {
+            throw new IllegalStateException(
+                    "expected a row of a GPT-2 such as 124m:16, got " + row);
+        }
+        return step;
     }
 
-    private static Map<String, Measured> measured(Gpt2Step step) throws IOException {
+    private static Map<String, Measured> measured(ModelStep step) throws IOException {
         Path file = Files.createTempFile("penstock-kernels", ".tsv");
         System.setProperty("penstock.gpu.times", file.toString());
         try {
             var shape =
                     new TrainingShape(
                             "measured",
-                            step.layers(),
-                            step.width(),
-                            step.heads(),
-                            step.context(),
-                            step.vocabulary());
+                            step.model().layers(),
+                            step.model().width(),
+                            step.model().heads(),
+                            step.model().context(),
+                            step.model().vocabulary());
             var setup =
                     new TrainingMeasurement.Setup(
                             "measured",
@@ -118,7 +124,7 @@ public final class GpuBreakdown {
     }
 
     private static void print(
-            String gpu, String row, Gpt2Step step, Card card, Map<String, Measured> measured) {
+            String gpu, String row, ModelStep step, Card card, Map<String, Measured> measured) {
         Map<String, List<Work>> model = new LinkedHashMap<>();
         step.works()
                 .forEach(

@@ -1,21 +1,26 @@
 package dev.penstock.benchmarks;
 
 import dev.penstock.benchmarks.roofline.Card;
-import dev.penstock.benchmarks.roofline.Gpt2Step;
+import dev.penstock.benchmarks.roofline.ModelStep;
+import dev.penstock.benchmarks.roofline.ModelStep.Family;
+import dev.penstock.benchmarks.roofline.ModelStep.Model;
 import dev.penstock.benchmarks.roofline.Work;
 import java.io.PrintStream;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
 
 /**
- * What a training step of GPT-2 needs on GPUs, without one: bytes, operations and launches of each
- * kernel, the least time that a card's limits allow, and the time predicted from how near kernels
- * came to the limits of an H200; beside them what was measured there (docs/gpu.md).
+ * What a training step of GPT-2 or of the Llama family needs on GPUs, without one: bytes,
+ * operations and launches of each kernel, the least time that a card's limits allow, and the time
+ * predicted from how near kernels came to the limits of an H200; beside them what was measured
+ * there (docs/gpu.md).
  *
  * <p>Arguments: rows such as {@code 124m:16} (products by cublasLt, which do what follows them),
  * {@code 124m:16:gemmex} (without it) or {@code 355m:16:f32}; without any, the goal, those that
- * were measured, and an F32 step.
+ * were measured, an F32 step, and models of the Llama family.
  */
 public final class GpuModelBenchmark {
     /** The goal for 124M in bf16 with 16 sequences on an H100. */
@@ -44,7 +49,25 @@ public final class GpuModelBenchmark {
                     "124m:16:gemmex",
                     "124m:32:gemmex",
                     "355m:16:gemmex",
-                    "124m:4:f32");
+                    "124m:4:f32",
+                    "tinyllama:4",
+                    "llama-1b:4");
+
+    /** By their names in rows. */
+    private static final Map<String, Model> MODELS =
+            new TreeMap<>(
+                    Map.of(
+                            "124m",
+                            Model.gpt2(12, 768, 12, 1_024, 50_257),
+                            "355m",
+                            Model.gpt2(24, 1_024, 16, 1_024, 50_257),
+                            // TinyLlama 1.1B
+                            "tinyllama",
+                            new Model(Family.LLAMA, 22, 2_048, 32, 4, 5_632, 2_048, 32_000, false),
+                            // Llama 3.2 1B, with sequences of 2,048 tokens
+                            "llama-1b",
+                            new Model(
+                                    Family.LLAMA, 16, 2_048, 32, 8, 8_192, 2_048, 128_256, true)));
 
     private final PrintStream out;
 
@@ -71,7 +94,7 @@ public final class GpuModelBenchmark {
      *
      * @throws IllegalArgumentException if it names none
      */
-    static Gpt2Step step(String row) {
+    static ModelStep step(String row) {
         String[] parts = row.split(":", -1);
         boolean known =
                 (parts.length == 2
@@ -81,24 +104,22 @@ public final class GpuModelBenchmark {
         int sequences = known ? Integer.parseInt(parts[1]) : 0;
         boolean joined = parts.length == 2;
         boolean bf16 = joined || !parts[2].equals("f32");
-        if (known && parts[0].equals("124m")) {
-            return Gpt2Step.of(12, 768, 12, 1_024, 50_257, sequences, bf16, joined);
-        }
-        if (known && parts[0].equals("355m")) {
-            return Gpt2Step.of(24, 1_024, 16, 1_024, 50_257, sequences, bf16, joined);
+        Model model = MODELS.get(parts[0]);
+        if (known && model != null) {
+            return ModelStep.of(model, sequences, bf16, joined);
         }
         throw new IllegalArgumentException(
-                "gpu-model: expected rows such as 124m:16, 124m:16:gemmex or 355m:16:f32 (models 124m and 355m), got "
-                        + row);
+                "gpu-model: expected rows such as 124m:16, 124m:16:gemmex or 355m:16:f32 (models %s), got %s"
+                        .formatted(String.join(", ", MODELS.keySet()), row));
     }
 
     /** Milliseconds of a step on a card. */
-    static double millis(Gpt2Step step, Card card) {
+    static double millis(ModelStep step, Card card) {
         return step.works().stream().mapToDouble(each -> card.seconds(each, step.bf16())).sum()
                 * 1e3;
     }
 
-    private static double leastMillis(Gpt2Step step, Card card) {
+    private static double leastMillis(ModelStep step, Card card) {
         return step.works().stream().mapToDouble(each -> card.leastSeconds(each, step.bf16())).sum()
                 * 1e3;
     }
@@ -134,7 +155,7 @@ public final class GpuModelBenchmark {
     }
 
     private void row(String row) {
-        Gpt2Step step = step(row);
+        ModelStep step = step(row);
         List<Work> works = step.works();
         say(
                 "%-15s %9d %9.1f %9.2f",
@@ -155,7 +176,7 @@ public final class GpuModelBenchmark {
     }
 
     private void kernels(String row) {
-        Gpt2Step step = step(row);
+        ModelStep step = step(row);
         say("%s, by kernel, ms on an H100 and an H200 as predicted:%n", row);
         say(
                 "%-34s %8s %9s %9s %9s %9s %9s%n",

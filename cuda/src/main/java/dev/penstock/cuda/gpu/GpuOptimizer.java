@@ -12,7 +12,7 @@ final class GpuOptimizer {
     private static final int THREADS = 256;
     private static final int MOST_BLOCKS = 1 << 16;
 
-    /** Elements of a block of {@code adamWOfRuns}. */
+    /** Elements of a block. */
     private static final int RUN_ELEMENTS = 4096;
 
     /** Longs of an {@code Updated}: five addresses, elements, first run, and a float. */
@@ -41,7 +41,7 @@ final class GpuOptimizer {
         launch.begin().vector(weight).vector(gradient).vector(m).vector(v);
         launch.wide(weight.elements());
         factors(step);
-        long blocks = Math.ceilDiv(weight.elements(), (long) THREADS);
+        long blocks = Math.ceilDiv(weight.elements(), (long) RUN_ELEMENTS);
         launch.run(adamW, Math.clamp(blocks, 1, MOST_BLOCKS), THREADS);
     }
 

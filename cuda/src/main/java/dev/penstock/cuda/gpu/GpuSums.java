@@ -23,6 +23,10 @@ final class GpuSums {
     private static final int FOURS_THREADS = 64;
 
     private static final int RUN_THREADS = 256;
+
+    /** Elements of a thread that looks at each of a tensor: four loads of four. */
+    private static final int PER_THREAD = 16;
+
     private static final int RUN_ELEMENTS = 16384;
     private static final int MOST_BLOCKS_DOWN = 65535;
 
@@ -180,11 +184,10 @@ final class GpuSums {
         int columns = dy.columns();
         long sums = partial.reserve(biasBytes(dy, blocks));
         launch.begin().view(dy).wide(sums).integer(columns).order(blocks);
-        if (dy.type() == DType.BF16) {
-            overFours(biasGradientOfHalves, columns, blocks);
-        } else {
-            overBlocks(biasGradientOfBlocks, columns, blocks);
-        }
+        overFours(
+                dy.type() == DType.BF16 ? biasGradientOfHalves : biasGradientOfBlocks,
+                columns,
+                blocks);
         addInOrder(sums, columns, blocks.count(), dBias);
     }
 
@@ -398,7 +401,8 @@ final class GpuSums {
             launch.begin().view(gradient).view(sum).integer(rows).integer(columns).number(limit);
             launch.integer(accumulate ? 1 : 0);
             launch.wide(answers.address(FLAGS_AT + (long) Integer.BYTES * flag));
-            int along = Math.clamp(Math.ceilDiv(columns, 4 * RUN_THREADS), 1, RUN_ELEMENTS);
+            int along =
+                    Math.clamp(Math.ceilDiv(columns, PER_THREAD * RUN_THREADS), 1, RUN_ELEMENTS);
             int threads = Math.ceilDiv(Math.min(columns, RUN_THREADS), 32) * 32;
             launch.run(foldGradient, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, threads, 0);
         }
@@ -414,7 +418,7 @@ final class GpuSums {
         }
         launch.begin().view(x).integer(rows).integer(columns);
         launch.wide(answers.address(FLAGS_AT + (long) Integer.BYTES * flag));
-        int along = Math.clamp(Math.ceilDiv(columns, 4 * RUN_THREADS), 1, RUN_ELEMENTS);
+        int along = Math.clamp(Math.ceilDiv(columns, PER_THREAD * RUN_THREADS), 1, RUN_ELEMENTS);
         int threads = Math.ceilDiv(Math.min(columns, RUN_THREADS), 32) * 32;
         GpuModule.Function kernel = x.type() == DType.BF16 ? findNonFiniteHalves : findNonFinite;
         launch.run(kernel, along, Math.min(rows, MOST_BLOCKS_DOWN), 1, threads, 0);

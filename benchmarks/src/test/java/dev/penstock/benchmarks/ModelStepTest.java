@@ -3,15 +3,15 @@ package dev.penstock.benchmarks;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.penstock.benchmarks.roofline.Card;
-import dev.penstock.benchmarks.roofline.Gpt2Step;
+import dev.penstock.benchmarks.roofline.ModelStep;
 import dev.penstock.benchmarks.roofline.Work;
 import org.junit.jupiter.api.Test;
 
 /** The model of a step against the step that was measured. */
-class Gpt2StepTest {
+class ModelStepTest {
     @Test
     void theModelGivesTheMeasuredStepOfAnH200AndNoStepBelowTheLimitsOfACard() {
-        Gpt2Step measured = GpuModelBenchmark.step("124m:16:gemmex");
+        ModelStep measured = GpuModelBenchmark.step("124m:16:gemmex");
 
         assertThat(GpuModelBenchmark.millis(measured, Card.H200)).isBetween(46.0, 50.0);
         assertThat(measured.works())
