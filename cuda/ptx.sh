@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Makes the PTX that ships, or checks that the shipped one is what the sources give:   cuda/ptx.sh make | check
+# Makes the PTX and the machine code that ship, or checks that they are what the sources give:   cuda/ptx.sh make | check
 # Needs nvcc and ptxas of CUDA 13.0 on the PATH; another version gives other bytes.
 # cuda/ptx.sh table    what each kernel of the shipped PTX takes of a multiprocessor, and what its machine code has, into kernels.txt
 # beside the sources; needs ptxas of 13.0 and nvdisasm (13.0 or later, of the CUDA toolkit or the triton wheel)
 set -euo pipefail
 cd "$(dirname "$0")/src/main/cuda"
-shipped=../resources/dev/penstock/cuda/gpu/kernels.ptx
+resources=../resources/dev/penstock/cuda/gpu
+shipped=$resources/kernels.ptx
 architectures="80 90 100 120"
+# those whose machine code ships; it runs on all with the same first digit
+shipped_architectures="80 90"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,7 +28,7 @@ make_ptx() {
 assemble() {
     local architecture
     for architecture in $architectures; do
-        ptxas -arch="sm_$architecture" -v "$1" -o "$work/kernels.cubin" 2> "$work/report"
+        ptxas -arch="sm_$architecture" -v "$1" -o "$work/kernels-sm_$architecture.cubin" 2> "$work/report"
         if grep -B2 'bytes spill' "$work/report" | grep -v ' 0 bytes spill stores, 0 bytes spill loads' | grep 'bytes spill'; then
             echo "sm_$architecture: registers spill" >&2
             exit 1
@@ -41,8 +44,12 @@ assemble() {
 # out which memory an address is in.
 table() {
     local architecture
-    for architecture in 80 90; do
+    for architecture in $shipped_architectures; do
         ptxas -arch="sm_$architecture" -v "$shipped" -o "$work/kernels.cubin" 2> "$work/report"
+        cmp "$work/kernels.cubin" "$resources/kernels-sm_$architecture.cubin" >&2 || {
+            echo "the shipped machine code is not what ptxas makes of the shipped PTX: run cuda/ptx.sh make" >&2
+            exit 1
+        }
         nvdisasm -c "$work/kernels.cubin" > "$work/code"
         awk -v architecture=$architecture '
             FNR == 1 { file++ }
@@ -97,6 +104,9 @@ if [ "${1:-}" = table ]; then
     }
     {
         echo "# ptxas $(ptxas --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'), $(head -1 $shipped | cut -c4-); made by cuda/ptx.sh table"
+        for architecture in $shipped_architectures; do
+            echo "# kernels-sm_$architecture.cubin sha256 $(sha256sum < "$resources/kernels-sm_$architecture.cubin" | cut -d' ' -f1)"
+        done
         printf '%-38s %-5s %7s %5s %6s %5s %6s %6s' kernel on threads regs shared warps stack spills
         printf ' %6s' hmma ffma ld128 ld64 ld st128 st64 st async local generic
         echo
@@ -110,12 +120,19 @@ make_ptx > "$work/kernels.ptx"
 assemble "$work/kernels.ptx"
 case ${1:-} in
     make)
-        mkdir -p "$(dirname $shipped)"
+        mkdir -p $resources
         cp "$work/kernels.ptx" $shipped
+        for architecture in $shipped_architectures; do cp "$work/kernels-sm_$architecture.cubin" $resources; done
         ;;
     check)
         cmp "$work/kernels.ptx" $shipped || { echo "the shipped PTX is not what the sources give: run cuda/ptx.sh make" >&2; exit 1; }
-        echo "the shipped PTX is what the sources give"
+        for architecture in $shipped_architectures; do
+            cmp "$work/kernels-sm_$architecture.cubin" "$resources/kernels-sm_$architecture.cubin" || {
+                echo "the shipped machine code is not what the sources give: run cuda/ptx.sh make" >&2
+                exit 1
+            }
+        done
+        echo "the shipped PTX and machine code are what the sources give"
         ;;
     *)
         echo "usage: cuda/ptx.sh make | check | table" >&2

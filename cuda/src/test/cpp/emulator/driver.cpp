@@ -461,11 +461,11 @@ DRIVER cuModuleLoadData(Module** module, const void* image) {
     REQUIRE_NO_CAPTURE
     std::string problem;
     const char* bytes = static_cast<const char*>(image);
+    if (number("REFUSE_PTX", 0)) {
+        return INVALID_PTX;
+    }
     if (isCubin(bytes) && number("DRIVER", 13000) < 13000) {
         return NO_BINARY_FOR_GPU;  // made by a compiler of CUDA 13
-    }
-    if (!isCubin(bytes) && number("REFUSE_PTX", 0)) {
-        return INVALID_PTX;
     }
     auto read = isCubin(bytes) ? readCubin(bytes, static_cast<int>(number("CAPABILITY", 8)), problem) : readPtx(bytes, problem);
     if (!read) {

@@ -9,7 +9,7 @@ namespace emulator {
 // FAIL_LAUNCH: device:n, the n-th launch from now fails; LOSE_DEVICE: device:n, it is lost at that launch;
 // LOSE_AT_CALL: device:n, it is lost at the n-th call that has to do with it, giving back included; HANG: device:n, that launch never ends;
 // BLOCK_MILLIS: how long every block of a kernel waits before it runs, so that work of other streams comes between;
-// REFUSE_PTX: the driver reads no PTX; MISSING: a kernel that modules do not have; DRIVER: its version, 13000 for 13.0;
+// REFUSE_PTX: the driver takes no PTX and no machine code; MISSING: a kernel that modules do not have; DRIVER: its version, 13000 for 13.0;
 // STREAMS: late, streams do only what somebody waits for or asks about, in the order of the waits; copies, the same, but each copy
 // at once, after what its stream has to wait for; kernels, the same of kernels. Without: all streams at the same time;
 // COPY_MILLIS: how long every copy lasts at least, so that who does not wait for it is found out;

@@ -6,8 +6,10 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -16,6 +18,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What ptxas made of every kernel, by the table that cuda/ptx.sh makes; needs no CUDA toolkit. */
 class KernelTableTest {
@@ -119,6 +123,24 @@ class KernelTableTest {
                 .containsExactlyInAnyOrderElementsOf(kernels);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"sm_80", "sm_90"})
+    void theTableIsOfTheShippedMachineCode(String architecture) throws Exception {
+        String name = GpuModule.cubin(architecture);
+        byte[] cubin = GpuModule.class.getResourceAsStream(name).readAllBytes();
+
+        assertThat(Files.readAllLines(TABLE))
+                .as("the machine code changed: run cuda/ptx.sh table")
+                .contains(
+                        "# %s sha256 %s"
+                                .formatted(
+                                        name,
+                                        HexFormat.of()
+                                                .formatHex(
+                                                        MessageDigest.getInstance("SHA-256")
+                                                                .digest(cubin))));
+    }
+
     @Test
     void noKernelKeepsRegistersInMemoryOrFindsOutWhichMemoryAnAddressIsIn() throws Exception {
         for (String column : List.of("stack", "spills", "local", "generic")) {
@@ -181,10 +203,11 @@ class KernelTableTest {
     }
 
     private static List<Row> rows() throws IOException {
-        List<String> lines = Files.readAllLines(TABLE);
-        String[] columns = lines.get(1).split(" +", -1);
+        List<String> lines =
+                Files.readAllLines(TABLE).stream().filter(line -> !line.startsWith("#")).toList();
+        String[] columns = lines.getFirst().split(" +", -1);
         List<Row> rows = new ArrayList<>();
-        for (String line : lines.subList(2, lines.size())) {
+        for (String line : lines.subList(1, lines.size())) {
             String[] cells = line.split(" +", -1);
             Map<String, Integer> numbers = new HashMap<>();
             for (int i = 2; i < cells.length; i++) {
