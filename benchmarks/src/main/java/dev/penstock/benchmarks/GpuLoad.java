@@ -28,8 +28,8 @@ public final class GpuLoad {
         DeviceSettings gpu = DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(0);
         long start = System.nanoTime();
         try (Device device = Devices.open(gpu)) {
-            say("%s", device.name());
-            say("opened, with its kernels loaded, after %.1f s", seconds(start));
+            System.out.println(device.name());
+            double opened = seconds(start);
             start = System.nanoTime();
             float[] ones = new float[ELEMENTS];
             Arrays.fill(ones, 1);
@@ -46,15 +46,17 @@ public final class GpuLoad {
                                     .formatted(i, sums[i]));
                 }
             }
-            say("a kernel ran and its result came back after %.1f ms", 1e3 * seconds(start));
+            GpuKitPart.result(
+                    String.format(
+                            Locale.ROOT,
+                            "opened, with its kernels loaded, after %.1f s; a kernel ran and its result came back"
+                                    + " after %.1f ms",
+                            opened,
+                            1e3 * seconds(start)));
         }
     }
 
     private static double seconds(long start) {
         return (System.nanoTime() - start) * 1e-9;
-    }
-
-    private static void say(String format, Object... values) {
-        System.out.printf(Locale.ROOT, format + "%n", values);
     }
 }
