@@ -462,7 +462,7 @@ DRIVER cuModuleLoadData(Module** module, const void* image) {
     REQUIRE_CONTEXT
     REQUIRE_NO_CAPTURE
     std::string problem;
-    if (number("REFUSE_PTX", 0)) {
+    if (number("REFUSE_PTX", 0) || number("DRIVER", 13000) < 11000) {
         return INVALID_PTX;
     }
     auto read = readPtx(static_cast<const char*>(image), problem);

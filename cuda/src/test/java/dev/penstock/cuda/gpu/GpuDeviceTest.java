@@ -63,6 +63,16 @@ class GpuDeviceTest {
         EmulatedGpus.set("NO_PEERS", "");
         EmulatedGpus.set("COPY_MILLIS", "");
         EmulatedGpus.set("CAPABILITY", "");
+        EmulatedGpus.set("DRIVER", "");
+    }
+
+    @Test
+    void aDriverThatIsTooOldForTheKernelsSaysWhichItIs() {
+        EmulatedGpus.set("DRIVER", "10020");
+
+        assertThatThrownBy(() -> GpuDevice.open(GPU))
+                .isInstanceOf(DeviceException.class)
+                .hasMessageContaining("by a driver of CUDA 10.2 (needed: 11.0 or later)");
     }
 
     /** The emulator's fresh memory is NaN. */
