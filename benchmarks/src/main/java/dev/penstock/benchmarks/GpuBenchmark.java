@@ -190,7 +190,9 @@ public final class GpuBenchmark {
                     "PyTorch: %s, compiled, fused attention and AdamW, bf16; x: Penstock's tokens/s over its%n",
                     peer);
         }
-        GpuKitPart.result(String.join("; ", results));
+        if (any) {
+            GpuKitPart.result(String.join("; ", results));
+        }
         return any;
     }
 
@@ -283,10 +285,19 @@ public final class GpuBenchmark {
                 return Optional.of(found);
             } catch (ConfigException | DeviceException | IllegalStateException e) {
                 reason = GpuKitPart.firstLine(e);
+                if (!wantsMemory(reason)) {
+                    break;
+                }
             }
         }
         print("cannot run %s: %s%n", row.name(), reason);
         return Optional.empty();
+    }
+
+    /** Whether fewer sequences may do better; a GPU that failed is not asked again. */
+    static boolean wantsMemory(String reason) {
+        boolean isOfMemory = reason.contains("memory") || reason.contains("bytes left");
+        return isOfMemory && !reason.contains("the driver answers");
     }
 
     /** Prints what the GPU did in a step, the longest first; all steps are counted. */
