@@ -18,13 +18,15 @@ using namespace emulator;
 // The calling thread's context, without which most calls are refused.
 static thread_local Context* bound = nullptr;
 
-#define REQUIRE_CONTEXT                \
-    if (!bound) {                      \
-        return INVALID_CONTEXT;        \
-    }                                  \
-    if (bound->countCall()) {          \
-        return bound->failed;          \
+#define REQUIRE_CONTEXT_TO_ASK(whether) \
+    if (!bound) {                       \
+        return INVALID_CONTEXT;         \
+    }                                   \
+    if (bound->countCall(whether)) {    \
+        return bound->failed;           \
     }
+
+#define REQUIRE_CONTEXT REQUIRE_CONTEXT_TO_ASK(nullptr)
 
 // What is wrong at this call, which gives something back all the same.
 static int wrong() { return bound ? bound->countCall() : SUCCESS; }
@@ -381,7 +383,7 @@ DRIVER cuStreamSynchronize(Stream* stream) {
 }
 
 DRIVER cuStreamQuery(Stream* stream) {
-    REQUIRE_CONTEXT
+    REQUIRE_CONTEXT_TO_ASK(stream)
     if (int refused = refuseCaptured(stream)) {
         return refused;
     }
@@ -439,7 +441,7 @@ DRIVER cuEventSynchronize(CapturableEvent* event) {
 }
 
 DRIVER cuEventQuery(CapturableEvent* event) {
-    REQUIRE_CONTEXT
+    REQUIRE_CONTEXT_TO_ASK(event)
     if (event->owner->failed) {
         return event->owner->failed;
     }
@@ -461,7 +463,7 @@ DRIVER cuModuleLoadData(Module** module, const void* image) {
     REQUIRE_NO_CAPTURE
     std::string problem;
     const char* bytes = static_cast<const char*>(image);
-    if (number("REFUSE_PTX", 0)) {
+    if (number("REFUSE_PTX", 0) || number("DRIVER", 13000) < 11000) {
         return INVALID_PTX;
     }
     if (isCubin(bytes) && number("DRIVER", 13000) < 13000) {

@@ -169,12 +169,15 @@ int Context::countLaunch() {
     return failed;
 }
 
-int Context::countCall() {
-    calls++;
+int Context::countCall(const void* asked) {
     std::lock_guard guard(lock);
-    if (isDue("LOSE_AT_CALL", towardsLostCall, lostCallSetting)) {
-        failed = DEVICE_UNAVAILABLE;
+    if (!asked || asked != lastAsked) {
+        calls++;
+        if (isDue("LOSE_AT_CALL", towardsLostCall, lostCallSetting)) {
+            failed = DEVICE_UNAVAILABLE;
+        }
     }
+    lastAsked = asked;
     return failed;
 }
 

@@ -115,8 +115,9 @@ class Context {
     // The status of a launch: SUCCESS, or what the settings want to happen at this one.
     int countLaunch();
 
-    // What is wrong after this call, at which the settings may want the device to be lost.
-    int countCall();
+    // What is wrong after this call, at which the settings may want the device to be lost. Asked again and again whether one
+    // thing is done, it counts once: how often depends on time.
+    int countCall(const void* asked = nullptr);
 
     // Whether this launch is to run for ever.
     bool hangsAtLaunch();
@@ -137,6 +138,7 @@ class Context {
     std::map<Stream*, std::shared_ptr<Stream>> streams;
     std::set<Context*> peers;
     long towardsFailure = 0, towardsLoss = 0, towardsLostCopy = 0, towardsLostHostCopy = 0, towardsLostCall = 0, towardsHang = 0;
+    const void* lastAsked = nullptr;
     std::string failureSetting, lossSetting, lostCopySetting, lostHostCopySetting, lostCallSetting, hangSetting;
 };
 

@@ -22,6 +22,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.SplittableRandom;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Training steps of GPT-2's sizes in bf16 on the first GPU: tokens per second, and FLOP/s compared
@@ -30,8 +32,9 @@ import java.util.SplittableRandom;
  * is reported. Below each size in one stage are PyTorch's figures for it, if {@code python3} has
  * PyTorch.
  *
- * <p>Arguments: names of rows, such as {@code 124m 355m/2 124m:16}, the last with at most 16
- * sequences; without any, all but {@code toy}. Settings such as {@code device.graphs=true} or
+ * <p>Arguments: names of rows, such as {@code 124m 355m/2 124m:16 124m:16:gemmex}, those with
+ * {@code :16} with at most 16 sequences, those with {@code :gemmex} without cublasLt; without any,
+ * all but {@code toy}. Settings such as {@code device.graphs=true} or
  * {@code fine-tune.method=lora} hold for all rows. {@code alone}: without PyTorch. {@code times}:
  * how long each kernel takes in a step of each row, which makes the steps longer.
  */
@@ -47,10 +50,15 @@ public final class GpuBenchmark {
      * A row of the table.
      *
      * @param stages all on the same GPU
+     * @param way how products are computed: nothing, or {@link GpuKitPart#GEMMEX}
      */
-    record Row(TrainingShape shape, int stages, int mostSequences) {
+    record Row(TrainingShape shape, int stages, int mostSequences, String way) {
+        Row(TrainingShape shape, int stages, int mostSequences) {
+            this(shape, stages, mostSequences, "");
+        }
+
         String name() {
-            return stages == 1 ? shape.name() : shape.name() + "/" + stages;
+            return (stages == 1 ? shape.name() : shape.name() + "/" + stages) + way;
         }
 
         /**
@@ -104,6 +112,7 @@ public final class GpuBenchmark {
     private final List<String> settings;
     private final boolean alone;
     private final boolean times;
+    private final List<String> results = new ArrayList<>();
 
     private GpuBenchmark(PrintStream out, List<String> arguments) {
         this.out = out;
@@ -148,7 +157,7 @@ public final class GpuBenchmark {
                 gpu.computeCapability(),
                 peak / 1e12);
         print(
-                "%-10s %10s %12s %10s %10s %11s %8s %10s%n",
+                "%-12s %10s %12s %10s %10s %11s %8s %10s%n",
                 "size/st.",
                 "sequences",
                 "tokens/s",
@@ -181,6 +190,9 @@ public final class GpuBenchmark {
                     "PyTorch: %s, compiled, fused attention and AdamW, bf16; x: Penstock's tokens/s over its%n",
                     peer);
         }
+        if (any) {
+            GpuKitPart.result(String.join("; ", results));
+        }
         return any;
     }
 
@@ -189,18 +201,20 @@ public final class GpuBenchmark {
         if (rows.isEmpty()) {
             return List.of(known);
         }
+        var pattern =
+                Pattern.compile(Pattern.quote(known.name()) + "(:\\d+)?(" + GpuKitPart.GEMMEX + ")?");
         return rows.stream()
-                .filter(each -> each.replaceFirst(":\\d+$", "").equals(known.name()))
+                .map(pattern::matcher)
+                .filter(Matcher::matches)
                 .map(
-                        each -> {
-                            int colon = each.indexOf(':');
-                            return colon < 0
-                                    ? known
-                                    : new Row(
-                                            known.shape(),
-                                            known.stages(),
-                                            Integer.parseInt(each.substring(colon + 1)));
-                        })
+                        each ->
+                                new Row(
+                                        known.shape(),
+                                        known.stages(),
+                                        each.group(1) == null
+                                                ? known.mostSequences()
+                                                : Integer.parseInt(each.group(1).substring(1)),
+                                        each.group(2) == null ? "" : GpuKitPart.GEMMEX))
                 .toList();
     }
 
@@ -221,7 +235,7 @@ public final class GpuBenchmark {
             double rate = found.sequences() * row.shape().context() / found.stepSeconds();
             double flops = rate / ours.tokensPerSecond() * ours.flopsPerSecond();
             print(
-                    "%-10s %10d %12.0f %10.1f %10.1f %10.0f%% %7.2fx %10.1f%n",
+                    "%-12s %10d %12.0f %10.1f %10.1f %10.0f%% %7.2fx %10.1f%n",
                     "  PyTorch",
                     found.sequences(),
                     rate,
@@ -230,8 +244,14 @@ public final class GpuBenchmark {
                     100 * flops / peak,
                     ours.tokensPerSecond() / rate,
                     found.peakBytes() / (double) (1L << 30));
+            results.add(
+                    String.format(
+                            Locale.ROOT,
+                            "PyTorch %.1f ms, %.0f tokens/s",
+                            1e3 * found.stepSeconds(),
+                            rate));
         } catch (PyTorchPeer.Missing e) {
-            print("%-10s does not run: %s%n", "  PyTorch", "" + e.getMessage());
+            print("%-12s does not run: %s%n", "  PyTorch", "" + e.getMessage());
         }
     }
 
@@ -242,9 +262,9 @@ public final class GpuBenchmark {
             try {
                 TrainingMeasurement.Setup setup =
                         row.setup(sequences, usable / row.stages(), settings);
-                TrainingMeasurement found = times ? timed(setup) : TrainingMeasurement.of(setup);
+                TrainingMeasurement found = times ? timed(setup) : GpuKitPart.measure(setup.name(), setup);
                 print(
-                        "%-10s %10d %12.0f %10.1f %10.1f %10.0f%% %7.1f%% %10.1f%n",
+                        "%-12s %10d %12.0f %10.1f %10.1f %10.0f%% %7.1f%% %10.1f%n",
                         row.name(),
                         setup.sequences(),
                         found.tokensPerSecond(),
@@ -253,13 +273,31 @@ public final class GpuBenchmark {
                         100 * found.flopsPerSecond() / peak,
                         100 * found.bubble(),
                         found.peakBytes() / (double) (1L << 30));
+                results.add(
+                        String.format(
+                                Locale.ROOT,
+                                "%s with %d sequences %.1f ms, %.0f tokens/s, %.0f%% of the product",
+                                row.name(),
+                                setup.sequences(),
+                                1e3 * found.stepSeconds(),
+                                found.tokensPerSecond(),
+                                100 * found.flopsPerSecond() / peak));
                 return Optional.of(found);
             } catch (ConfigException | DeviceException | IllegalStateException e) {
                 reason = GpuKitPart.firstLine(e);
+                if (!wantsMemory(reason)) {
+                    break;
+                }
             }
         }
         print("cannot run %s: %s%n", row.name(), reason);
         return Optional.empty();
+    }
+
+    /** Whether fewer sequences may do better; a GPU that failed is not asked again. */
+    static boolean wantsMemory(String reason) {
+        boolean isOfMemory = reason.contains("memory") || reason.contains("bytes left");
+        return isOfMemory && !reason.contains("the driver answers");
     }
 
     /** Prints what the GPU did in a step, the longest first; all steps are counted. */
@@ -268,7 +306,7 @@ public final class GpuBenchmark {
             Path file = Files.createTempFile("penstock-kernels", ".tsv");
             System.setProperty(TIMES_FILE, file.toString());
             try {
-                TrainingMeasurement found = TrainingMeasurement.of(setup);
+                TrainingMeasurement found = GpuKitPart.measure(setup.name(), setup);
                 print("%n%-48s %10s %10s%n", "in a step", "launches", "ms");
                 double sum = 0;
                 for (String line : Files.readAllLines(file)) {

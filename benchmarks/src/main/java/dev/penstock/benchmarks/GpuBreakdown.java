@@ -21,7 +21,8 @@ import java.util.Map;
  * A training step on the first GPU kernel by kernel, by events around each, beside the model of
  * {@link GpuModelBenchmark}: which kernel is further from its limits than the model has it.
  *
- * <p>Argument: a row, {@code 124m:16} without one; {@code toy:2} shows that everything runs.
+ * <p>Argument: a row, {@code 124m:16} without one, {@code 124m:16:gemmex} without cublasLt; {@code
+ * toy:2} shows that everything runs.
  */
 public final class GpuBreakdown {
     private static final int STEPS = 6;
@@ -51,11 +52,11 @@ public final class GpuBreakdown {
                         .filter(each -> gpu.name().contains(each.name()))
                         .findFirst()
                         .orElse(Card.H100);
-        print(gpu.name(), row, step, card, measured(step));
+        print(gpu.name(), row, step, card, measured(row, step));
     }
 
     private static ModelStep step(String row) {
-        if (row.equals("toy:2")) {
+        if (row.startsWith("toy:2")) {
             Model toy =
                     Model.gpt2(
                             TOY.layers(),
@@ -63,7 +64,7 @@ public final class GpuBreakdown {
                             TOY.heads(),
                             TOY.context(),
                             TOY.vocabulary());
-            return ModelStep.of(toy, 2, true, true);
+            return ModelStep.of(toy, 2, true, !row.endsWith(GpuKitPart.GEMMEX));
         }
         ModelStep step = GpuModelBenchmark.step(row);
         if (step.model().family() != Family.GPT2) {
@@ -73,7 +74,8 @@ public final class GpuBreakdown {
         return step;
     }
 
-    private static Map<String, Measured> measured(ModelStep step) throws IOException {
+    private static Map<String, Measured> measured(String row, ModelStep step)
+            throws IOException {
         Path file = Files.createTempFile("penstock-kernels", ".tsv");
         System.setProperty("penstock.gpu.times", file.toString());
         try {
@@ -94,9 +96,9 @@ public final class GpuBreakdown {
                             1,
                             List.of(
                                     "device.kind=\"cuda:0\"",
-                                    "device.precision=" + (step.bf16() ? "bf16" : "f32"),
+                                    "device.precision=" + (step.bf16() ? "bf16" : "float32"),
                                     "timeouts.start=15 minutes"));
-            TrainingMeasurement.of(setup);
+            GpuKitPart.measure(row, setup);
             Map<String, Measured> found = new LinkedHashMap<>();
             for (String line : Files.readAllLines(file)) {
                 String[] parts = line.split("\t", -1);
@@ -161,7 +163,12 @@ public final class GpuBreakdown {
                         .filter(each -> !each.getKey().equals(BETWEEN))
                         .mapToDouble(each -> each.getValue().millis())
                         .sum();
-        say("kernels together %.1f ms, predicted %.1f", busy, GpuModelBenchmark.millis(step, card));
+        GpuKitPart.result(
+                String.format(
+                        Locale.ROOT,
+                        "kernels together %.1f ms, predicted %.1f",
+                        busy,
+                        GpuModelBenchmark.millis(step, card)));
     }
 
     private static void say(String format, Object... values) {

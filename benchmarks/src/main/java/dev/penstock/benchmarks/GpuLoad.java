@@ -12,11 +12,16 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /**
- * Whether the driver takes the kernels, for how long it compiles them, and whether one of them
- * runs. The exit code is 1 if not; the reason is one line.
+ * Whether the driver takes the kernels, as machine code where that ships for the GPU and then as
+ * PTX, for how long it compiles them, and whether one of them runs. The exit code is 1 if not; the reason is one line.
  */
 public final class GpuLoad {
     private static final int ELEMENTS = 100_000;
+
+    /** In a device's name. */
+    private static final String COMPILED = "kernels ptx";
+
+    private static final String CUBINS = "penstock.cubins";
 
     private GpuLoad() {}
 
@@ -25,11 +30,21 @@ public final class GpuLoad {
     }
 
     private static void load() {
+        String name = loaded();
+        if (!name.contains(COMPILED) && System.getProperty(CUBINS) == null) {
+            System.setProperty(CUBINS, "none");
+            loaded();
+        }
+    }
+
+    /** Returns the device's name. */
+    private static String loaded() {
         DeviceSettings gpu = DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(0);
         long start = System.nanoTime();
         try (Device device = Devices.open(gpu)) {
-            say("%s", device.name());
-            say("opened, with its kernels loaded, after %.1f s", seconds(start));
+            String name = device.name();
+            System.out.println(name);
+            double opened = seconds(start);
             start = System.nanoTime();
             float[] ones = new float[ELEMENTS];
             Arrays.fill(ones, 1);
@@ -46,15 +61,19 @@ public final class GpuLoad {
                                     .formatted(i, sums[i]));
                 }
             }
-            say("a kernel ran and its result came back after %.1f ms", 1e3 * seconds(start));
+            GpuKitPart.result(
+                    String.format(
+                            Locale.ROOT,
+                            "opened, with its kernels %s, after %.1f s; a kernel ran and its result came back"
+                                    + " after %.1f ms",
+                            name.contains(COMPILED) ? "compiled from PTX" : "loaded as they ship",
+                            opened,
+                            1e3 * seconds(start)));
+            return name;
         }
     }
 
     private static double seconds(long start) {
         return (System.nanoTime() - start) * 1e-9;
-    }
-
-    private static void say(String format, Object... values) {
-        System.out.printf(Locale.ROOT, format + "%n", values);
     }
 }

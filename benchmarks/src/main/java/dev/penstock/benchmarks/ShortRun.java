@@ -139,7 +139,12 @@ final class ShortRun {
         try (RunAssembly assembly = RunAssembly.of(loaded, options)) {
             RunOutcome outcome = new PipelineRun(assembly, listener, _ -> {}).run();
             if (!(outcome instanceof RunOutcome.Completed)) {
-                throw new IllegalStateException(name + ": " + outcome);
+                throw new IllegalStateException(
+                        name
+                                + ": "
+                                + (outcome instanceof RunOutcome.Failed(_, String reason)
+                                        ? reason
+                                        : outcome));
             }
             return summary.apply(assembly);
         }

@@ -33,6 +33,8 @@ class GpuKitTest {
               *"$what"*)
                 echo "$what $fault"
                 if [ "$fault" = hangs ]; then while :; do sleep 0.1; done; fi
+                if [ "$fault" = finds ]; then echo 'result: 2 "of" 3'; exit 0; fi
+                if [ "$fault" = tests ]; then printf 'Failures (2):\\n  JUnit Jupiter:AddTest:adds()\\n'; exit 1; fi
                 echo 'cannot use the GPU: "cuda:0" is lost'
                 exit 3
                 ;;
@@ -110,6 +112,43 @@ class GpuKitTest {
         assertThat(results().getConfigList("parts"))
                 .extracting(part -> part.getString("part") + part.getInt("exitCode"))
                 .containsExactly("load0", "beside-cpu3", "kernels0");
+    }
+
+    @Test
+    void whatAPartFoundIsInItsVerdict() throws Exception {
+        fault("GpuLoad", "finds");
+
+        Ended ended = run("load");
+
+        assertThat(ended.code()).isZero();
+        assertThat(ended.last(2).getFirst()).matches("load +\\d+ s  passed: 2 of 3");
+        assertThat(results().getConfigList("parts").getFirst().getString("verdict"))
+                .isEqualTo("passed: 2 of 3");
+    }
+
+    @Test
+    void theFirstTestThatFailedIsInTheVerdict() throws Exception {
+        fault("ConsoleLauncher", "tests");
+
+        Ended ended = run("contract");
+
+        assertThat(ended.last(2).getFirst())
+                .matches(
+                        "contract +\\d+ s  FAILED with exit code 1: 2 failed, the first is"
+                                + " AddTest:adds\\(\\)");
+    }
+
+    @Test
+    void stepsAreMeasuredWithCublasLtAndWithout() throws Exception {
+        Ended ended = run("kernels", "kernels-gemmex", "124m", "124m-gemmex", "355m-gemmex");
+
+        assertThat(ended.lines())
+                .contains(
+                        "ran benchmarks.GpuBreakdown 124m:16",
+                        "ran benchmarks.GpuBreakdown 124m:16:gemmex",
+                        "ran benchmarks.GpuBenchmark alone 124m:16",
+                        "ran benchmarks.GpuBenchmark alone 124m:16:gemmex",
+                        "ran benchmarks.GpuBenchmark alone 355m:16:gemmex");
     }
 
     @Test

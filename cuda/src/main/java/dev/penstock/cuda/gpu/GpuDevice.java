@@ -135,8 +135,13 @@ public final class GpuDevice implements Device {
 
     @Override
     public String name() {
-        return "cuda:%d (%s, compute capability %s, %s)"
-                .formatted(gpu.index(), gpu.name(), gpu.computeCapability(), products.name());
+        return "cuda:%d (%s, compute capability %s, kernels %s, %s)"
+                .formatted(
+                        gpu.index(),
+                        gpu.name(),
+                        gpu.computeCapability(),
+                        codeOfKernels,
+                        products.name());
     }
 
     @Override

@@ -47,7 +47,10 @@ final class GpuModule implements AutoCloseable {
             gpu.bind();
             JCudaDriver.cuModuleLoadData(module, text);
         } catch (CudaException e) {
-            throw GpuFailure.of("compiling the kernels for GPU " + gpu.index(), e);
+            throw GpuFailure.of(
+                    "compiling the kernels for GPU %d by a driver of CUDA %s (needed: 11.0 or later)"
+                            .formatted(gpu.index(), driverVersion()),
+                    e);
         }
     }
 
@@ -87,6 +90,12 @@ final class GpuModule implements AutoCloseable {
     /** The resource with the machine code of an architecture. */
     static String cubin(String architecture) {
         return "kernels-" + architecture + ".cubin";
+    }
+
+    private static String driverVersion() {
+        int[] version = new int[1];
+        JCudaDriver.cuDriverGetVersion(version);
+        return version[0] / 1_000 + "." + version[0] % 1_000 / 10;
     }
 
     /** The shipped PTX; its first line tells the hash of the sources. */

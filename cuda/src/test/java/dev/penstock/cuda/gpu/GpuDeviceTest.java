@@ -68,6 +68,15 @@ class GpuDeviceTest {
         System.clearProperty(GpuModule.CUBINS_PROPERTY);
     }
 
+    @Test
+    void aDriverThatIsTooOldForTheKernelsSaysWhichItIs() {
+        EmulatedGpus.set("DRIVER", "10020");
+
+        assertThatThrownBy(() -> GpuDevice.open(GPU))
+                .isInstanceOf(DeviceException.class)
+                .hasMessageContaining("by a driver of CUDA 10.2 (needed: 11.0 or later)");
+    }
+
     /** The emulator's fresh memory is NaN. */
     @Test
     void freshMemoryIsZeroAndAligned() {

@@ -6,6 +6,7 @@ import dev.penstock.cuda.device.DType;
 import dev.penstock.cuda.device.Device;
 import dev.penstock.cuda.device.DeviceBuffer;
 import dev.penstock.cuda.device.DeviceScope;
+import dev.penstock.cuda.device.Epilogue;
 import dev.penstock.cuda.device.Gelu;
 import dev.penstock.cuda.device.Kernels;
 import dev.penstock.cuda.device.Tensor;
@@ -20,8 +21,8 @@ import java.util.function.LongConsumer;
 
 /**
  * What a rank does with its GPU in a step of three micro-batches: a tensor arrives over a link and
- * is added to the embeddings, a block goes forward and backward, a boundary tensor leaves by the
- * host, another goes to a slot on the GPU, losses and norms are read, weights are updated and read
+ * is added to the embeddings, a block goes forward and backward, with a product that does what
+ * follows it where there are such, a boundary tensor leaves by the host, another goes to a slot on the GPU, losses and norms are read, weights are updated and read
  * for a checkpoint. What the host reads is given as bits, in its order.
  */
 final class RankStep {
@@ -112,6 +113,9 @@ final class RankStep {
         k.gemm(DType.F32, false, y, true, head, logits, false);
         k.crossEntropyOfRows(logits, tokens, losses, 1f / ROWS, logits);
         k.watchFinite(logits);
+        if (k.joinsProducts()) {
+            joinedProduct(normed);
+        }
 
         Tensor dy = floats("dy", ROWS, WIDTH);
         Tensor dNormed = floats("d normed", ROWS, WIDTH);
@@ -141,6 +145,16 @@ final class RankStep {
         GpuDeviceTest.awaitCopy(input.buffer());
         see(losses);
         seen.accept(k.firstNotFinite());
+    }
+
+    private void joinedProduct(Tensor x) {
+        Tensor input = rounded(x);
+        Tensor pre = halves("rounded pre", ROWS);
+        Tensor y = halves("rounded y", ROWS);
+        Tensor result = floats("of a joined product", ROWS, WIDTH);
+        k.gemmThen(input, false, rounded(weight), new Epilogue.BiasAndGelu(bias, pre), y);
+        k.copy(y, result);
+        k.add(result, received);
     }
 
     private void checkpoint() {
@@ -177,6 +191,16 @@ final class RankStep {
 
     private Tensor floats(String name, int rows, int columns) {
         return scope.tensor(name, DType.F32, rows, columns);
+    }
+
+    private Tensor halves(String name, int rows) {
+        return scope.tensor(name, DType.BF16, rows, WIDTH);
+    }
+
+    private Tensor rounded(Tensor tensor) {
+        Tensor halves = halves("rounded", tensor.rows());
+        k.copy(tensor, halves);
+        return halves;
     }
 
     private Tensor normals(String name, int rows, int columns) {
