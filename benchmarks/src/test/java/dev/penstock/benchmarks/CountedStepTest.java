@@ -1,5 +1,6 @@
 package dev.penstock.benchmarks;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.withinPercentage;
 
@@ -126,7 +127,7 @@ class CountedStepTest {
                                 .filter(each -> each.kernel().equals(kernel))
                                 .findFirst()
                                 .orElseThrow();
-        Count did = countedNorm(rows, columns, halves).get(kernel);
+        Count did = requireNonNull(countedNorm(rows, columns, halves).get(kernel));
 
         assertThat(did.launches()).isEqualTo(1);
         assertThat((double) did.read())

@@ -1,5 +1,6 @@
 package dev.penstock.cuda.gpu;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -102,7 +103,7 @@ class KernelTableTest {
     /** A kernel on an architecture, and the numbers of the columns by their names. */
     private record Row(String kernel, String on, Map<String, Integer> numbers) {
         int of(String column) {
-            return numbers.get(column);
+            return requireNonNull(numbers.get(column));
         }
     }
 
@@ -198,7 +199,7 @@ class KernelTableTest {
                             known.addAll(wide);
                         });
 
-        assertThat(rows()).extracting(Row::kernel).containsOnlyElementsOf(known);
+        assertThat(rows()).extracting(Row::kernel).isSubsetOf(known);
         assertThat(known).isSubsetOf(rows().stream().map(Row::kernel).toList());
     }
 
