@@ -49,8 +49,7 @@ public final class GpuAgainstCpu {
     }
 
     /** Prints both, and returns how far they are apart. */
-    private static String apart(
-            String of, List<Double> cpu, List<Double> gpu, double tolerance) {
+    private static String apart(String of, List<Double> cpu, List<Double> gpu, double tolerance) {
         double furthest = 0;
         System.out.printf("%s%n%-6s %12s %12s%n", of, "step", "CPU", "GPU");
         for (int i = 0; i < STEPS; i++) {

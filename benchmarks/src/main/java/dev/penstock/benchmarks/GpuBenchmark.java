@@ -34,9 +34,9 @@ import java.util.regex.Pattern;
  *
  * <p>Arguments: names of rows, such as {@code 124m 355m/2 124m:16 124m:16:gemmex}, those with
  * {@code :16} with at most 16 sequences, those with {@code :gemmex} without cublasLt; without any,
- * all but {@code toy}. Settings such as {@code device.graphs=true} or
- * {@code fine-tune.method=lora} hold for all rows. {@code alone}: without PyTorch. {@code times}:
- * how long each kernel takes in a step of each row, which makes the steps longer.
+ * all but {@code toy}. Settings such as {@code device.graphs=true} or {@code fine-tune.method=lora}
+ * hold for all rows. {@code alone}: without PyTorch. {@code times}: how long each kernel takes in a
+ * step of each row, which makes the steps longer.
  */
 public final class GpuBenchmark {
     private static final int STEPS = 10;
@@ -202,7 +202,8 @@ public final class GpuBenchmark {
             return List.of(known);
         }
         var pattern =
-                Pattern.compile(Pattern.quote(known.name()) + "(:\\d+)?(" + GpuKitPart.GEMMEX + ")?");
+                Pattern.compile(
+                        Pattern.quote(known.name()) + "(:\\d+)?(" + GpuKitPart.GEMMEX + ")?");
         return rows.stream()
                 .map(pattern::matcher)
                 .filter(Matcher::matches)
@@ -262,7 +263,8 @@ public final class GpuBenchmark {
             try {
                 TrainingMeasurement.Setup setup =
                         row.setup(sequences, usable / row.stages(), settings);
-                TrainingMeasurement found = times ? timed(setup) : GpuKitPart.measure(setup.name(), setup);
+                TrainingMeasurement found =
+                        times ? timed(setup) : GpuKitPart.measure(setup.name(), setup);
                 print(
                         "%-12s %10d %12.0f %10.1f %10.1f %10.0f%% %7.1f%% %10.1f%n",
                         row.name(),

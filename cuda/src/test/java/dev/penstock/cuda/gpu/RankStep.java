@@ -22,8 +22,9 @@ import java.util.function.LongConsumer;
 /**
  * What a rank does with its GPU in a step of three micro-batches: a tensor arrives over a link and
  * is added to the embeddings, a block goes forward and backward, with a product that does what
- * follows it where there are such, a boundary tensor leaves by the host, another goes to a slot on the GPU, losses and norms are read, weights are updated and read
- * for a checkpoint. What the host reads is given as bits, in its order.
+ * follows it where there are such, a boundary tensor leaves by the host, another goes to a slot on
+ * the GPU, losses and norms are read, weights are updated and read for a checkpoint. What the host
+ * reads is given as bits, in its order.
  */
 final class RankStep {
     private static final int MICRO_BATCHES = 3;
