@@ -47,7 +47,12 @@ public final class MediaDriverProcess implements MediaDriverHandle {
      * starts in two thirds of the time; where it does not fit the driver's flags, it is ignored.
      */
     private static final List<String> ARCHIVE_FLAGS =
-            List.of("-XX:SharedArchiveFile=", "-XX:AOTCache=", "-Xlog:aot", "-Xlog:cds", "-Xlog:class+path");
+            List.of(
+                    "-XX:SharedArchiveFile=",
+                    "-XX:AOTCache=",
+                    "-Xlog:aot",
+                    "-Xlog:cds",
+                    "-Xlog:class+path");
 
     private final Path directory;
     private final Process process;
