@@ -116,7 +116,8 @@ public final class ForkedJava {
         command.removeIf(argument -> argument.startsWith(CACHE));
         Files.deleteIfExists(cache);
         Path folder = Files.createTempDirectory(Path.of(PACKAGED), "rehearsal-");
-        command.addAll(List.of("-XX:ArchiveClassesAtExit=" + cache, "-cp", classPath()));
+        command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:ArchiveClassesAtExit=" + cache));
+        command.addAll(List.of("-cp", classPath()));
         command.addAll(List.of(Rehearsal.class.getName(), folder.toString()));
         SMALL.forEach(setting -> command.addAll(List.of("--set", setting)));
         Process rehearsal =

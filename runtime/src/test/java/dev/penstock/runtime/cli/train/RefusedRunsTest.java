@@ -170,6 +170,8 @@ class RefusedRunsTest {
         Trained refused =
                 Training.onText(folder)
                         .set("batch={sequences=3000000, micro-batches=1}", "model.width=512")
+                        // what kernels need is found block by block
+                        .set("device.reduction-block=65536")
                         .run();
 
         assertThat(refused.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
