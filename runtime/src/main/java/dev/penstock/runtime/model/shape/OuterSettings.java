@@ -82,6 +82,11 @@ public record OuterSettings(
         return upTo - Math.floorMod(upTo - offset(fragment), (long) every);
     }
 
+    /** Returns whether the outer optimizer is applied between this step and the next one. */
+    public boolean appliesBehind(long step) {
+        return at(step - lag).isPresent();
+    }
+
     private int offset(int fragment) {
         return (int) ((long) fragment * every / fragments);
     }
