@@ -53,21 +53,24 @@ class OuterRunTest {
         assertThat(ended.validationBits()).containsAll(whole.validationBits());
     }
 
+    /** While an exchange is under way, when its difference was just noted, and in its middle. */
     @ParameterizedTest(name = "{0} {1}")
     @CsvSource(
             delimiter = '|',
             value = {
-                WAVES + " | kill-rank=3, op=1B0, step=9",
-                "outer={every=3} | kill-rank=1, op=1F0, step=7"
+                WAVES
+                        + " | {kill-rank=0, at=updated, step=6}, {kill-rank=3, op=1B0, step=9},"
+                        + " {kill-rank=2, at=begin, step=9}",
+                "outer={every=3} | {kill-rank=1, op=1F0, step=7}"
             })
-    void aDeathChangesNoBit(String outer, String fault) throws IOException {
+    void deathsChangeNoBit(String outer, String faults) throws IOException {
         Trained whole = apart(outer).complete();
 
         Trained ended =
                 RanksInOneJvm.complete(
-                        apart(outer, "checkpoint.every=7").set("fault=[{" + fault + "}]"));
+                        apart(outer, "checkpoint.every=7").set("fault=[" + faults + "]"));
 
-        assertThat(ended.recoveries()).hasSize(1);
+        assertThat(ended.recoveries()).hasSize(faults.split("}, ").length);
         assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
         assertThat(ended.validationBits()).isEqualTo(whole.validationBits());
     }
