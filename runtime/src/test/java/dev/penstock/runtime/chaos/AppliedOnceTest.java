@@ -189,7 +189,7 @@ class AppliedOnceTest {
     }
 
     private static OuterSettings outer(int every, int lag) {
-        return new OuterSettings(every, lag, 1, true, 0.7, 0.9, 0.5, Optional.empty());
+        return new OuterSettings(every, lag, 1, true, 0.7, 0.9, 0.5, Optional.empty(), 0);
     }
 
     private List<String> violations(OuterSettings outer) {
