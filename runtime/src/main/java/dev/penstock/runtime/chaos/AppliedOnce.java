@@ -55,10 +55,7 @@ final class AppliedOnce {
      * @param outer how replicas that take steps alone are brought together
      */
     AppliedOnce(
-            PipelineShape shape,
-            long steps,
-            List<Holder> holders,
-            Optional<OuterSettings> outer) {
+            PipelineShape shape, long steps, List<Holder> holders, Optional<OuterSettings> outer) {
         this.shape = shape;
         this.steps = steps;
         this.holders = List.copyOf(holders);

@@ -38,10 +38,7 @@ public record ChaosVerdict(
     }
 
     static ChaosVerdict of(
-            ChaosRun run,
-            AppliedOnce applied,
-            HarmedTraining truth,
-            HarmedTraining tried) {
+            ChaosRun run, AppliedOnce applied, HarmedTraining truth, HarmedTraining tried) {
         boolean complete = tried.outcome() instanceof RunOutcome.Completed;
         return new ChaosVerdict(
                 run.seed(),

@@ -86,9 +86,7 @@ public final class HardwareModel {
                         run.schedule().recompute().blocks(planned.request().model().layers()),
                         run.parallel().sequence() ? layout.tensor() : 1);
         HardwareCosts swapped =
-                run.device().swap().isPresent()
-                        ? resident.swapped(planned.partition())
-                        : resident;
+                run.device().swap().isPresent() ? resident.swapped(planned.partition()) : resident;
         HardwareCosts summed = run.parallel().outer().isPresent() ? swapped.apart() : swapped;
         HardwareCosts costs = run.pairsAtOnce() ? summed : summed.oneOpAtATime();
         ChannelCodecs codecs = run.codecs();

@@ -94,8 +94,7 @@ final class TrafficTable {
     private static boolean isPredicted(StepTraffic predicted, StepTraffic measured) {
         long outer = measured.outerGradients();
         boolean apart = predicted.outerGradients() > 0 && measured.gradientSums() == 0;
-        StepTraffic expected =
-                apart ? predicted.apart(outer) : predicted.withOuterGradients(outer);
+        StepTraffic expected = apart ? predicted.apart(outer) : predicted.withOuterGradients(outer);
         return outer <= predicted.outerGradients() && measured.equals(expected);
     }
 

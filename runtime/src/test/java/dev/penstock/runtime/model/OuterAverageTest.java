@@ -231,7 +231,15 @@ class OuterAverageTest {
             throws InterruptedException, ExecutionException {
         var outer =
                 new OuterSettings(
-                        every, lag, fragments, nesterov, rate, momentum, mixing, Optional.empty(), 0);
+                        every,
+                        lag,
+                        fragments,
+                        nesterov,
+                        rate,
+                        momentum,
+                        mixing,
+                        Optional.empty(),
+                        0);
         GptSettings settings = settings(stages, adamW());
         List<Double> expected = new ArrayList<>();
 

@@ -187,8 +187,6 @@ final class OuterAverage {
 
     List<NamedTensor> tensors() {
         settle(updated);
-        return areEqual()
-                ? state.common(replica)
-                : state.state(replica, applied ? NONE : fragment);
+        return areEqual() ? state.common(replica) : state.state(replica, applied ? NONE : fragment);
     }
 }

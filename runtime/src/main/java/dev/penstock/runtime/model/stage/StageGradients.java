@@ -250,8 +250,7 @@ final class StageGradients {
     private List<TensorNorm> norms(Function<Parameter, Sharding.Part> part) {
         List<Parameter> held = counted.stream().filter(p -> part.apply(p).count() > 0).toList();
         double[] norms =
-                kernels.squaredNorms(
-                        held.stream().map(p -> p.gradient(part.apply(p))).toList());
+                kernels.squaredNorms(held.stream().map(p -> p.gradient(part.apply(p))).toList());
         return IntStream.range(0, norms.length)
                 .mapToObj(i -> new TensorNorm(held.get(i).name(), norms[i]))
                 .toList();

@@ -314,8 +314,7 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
                         new SwapFile.Stamp(step, step),
                         List.of(new Part(state, 0)),
                         count -> outerRoom(count).subList(0, parts + 1),
-                        (_, room) ->
-                                room.getFirst().segment().copyFrom(room.getLast().segment()));
+                        (_, room) -> room.getFirst().segment().copyFrom(room.getLast().segment()));
     }
 
     @Override

@@ -143,8 +143,7 @@ class SimulateAndMemoryTest {
 
         JsonNode atOnce = simulated(run).get("exchanging");
         JsonNode late = simulated(with(run, "--set=parallel.outer.lag=2")).get("exchanging");
-        String words =
-                Cli.run(with(new String[] {"schedule", "simulate"}, run)).out();
+        String words = Cli.run(with(new String[] {"schedule", "simulate"}, run)).out();
 
         long alone = atOnce.get("alone").asLong();
         // two replicas send half of the bytes and then the other half
