@@ -54,7 +54,10 @@ class OuterRunTest {
         assertThat(ended.validationBits()).containsAll(whole.validationBits());
     }
 
-    /** While an exchange is under way, when its difference was just noted, and in its middle. */
+    /**
+     * While an exchange is under way, when its difference was just noted, and while others wait for
+     * it, in a step and for a checkpoint.
+     */
     @ParameterizedTest(name = "{0} {1}")
     @CsvSource(
             delimiter = '|',
@@ -63,7 +66,8 @@ class OuterRunTest {
                         + " | {kill-rank=0, at=updated, step=6}, {kill-rank=3, op=1B0, step=9},"
                         + " {kill-rank=2, at=begin, step=9}",
                 "outer={every=3} | {kill-rank=1, op=1F0, step=7}",
-                "outer={every=2, after=4} | {kill-rank=1, op=1F0, step=4}, {kill-rank=2, at=updated, step=8}"
+                "outer={every=3, after=4} | {kill-rank=1, op=1F0, step=4},"
+                        + " {kill-rank=2, at=checkpoint, step=7}, {kill-rank=2, at=updated, step=8}"
             })
     void deathsChangeNoBit(String outer, String faults) throws IOException {
         Trained whole = apart(outer).complete();
