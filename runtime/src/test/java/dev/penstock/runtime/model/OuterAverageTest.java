@@ -360,7 +360,7 @@ class OuterAverageTest {
             try (var alone =
                     new ReplicatedDriver(
                             settings.apart(here), order(settings), TOKENS, from(state))) {
-                for (long step = steps + 1; step <= steps + 2L * every + lag; step++) {
+                for (long step = steps + 1L; step <= steps + 2L * every + lag; step++) {
                     whole.train(step, 0.3);
                     alone.train(step, 0.3);
                     assertThat(whole.evaluate(0)).isEqualTo(alone.evaluate(0));
