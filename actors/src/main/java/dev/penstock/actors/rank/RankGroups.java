@@ -234,17 +234,16 @@ final class RankGroups implements AutoCloseable {
         long sums =
                 replicas.sentBytes(CollectiveKind.REDUCE_SCATTER)
                         + replicas.sentBytes(CollectiveKind.ALL_REDUCE);
-        boolean apart = plan.apart();
         return new StepTraffic(
                 0,
                 0,
                 ofStages.context().sentBytes(),
                 sentToShards(ofStages),
-                apart ? 0 : gathers,
-                apart ? 0 : sums,
+                gathers,
+                sums,
                 0,
                 0,
-                apart ? gathers + sums : 0);
+                0);
     }
 
     private static long sentToShards(@Nullable StageGroups groups) {

@@ -46,8 +46,8 @@ final class RankLinks implements AutoCloseable {
     private final DirectTransfers direct;
     private StepTraffic sentBefore = StepTraffic.NOTHING;
 
-    /** Bytes of outer gradients that earlier passes were told of. */
-    private long toldOfOuter;
+    /** Bytes to replicas that earlier passes were told of. */
+    private long toldOfReplicas;
 
     private final Map<StepKind, OpInterpreter> interpreters = new EnumMap<>(StepKind.class);
 
@@ -185,17 +185,22 @@ final class RankLinks implements AutoCloseable {
 
     /** Afterwards {@link #sentInPass} counts from here. */
     void beginPass() {
-        sentBefore = groups.sent().withOuterGradients(toldOfOuter);
+        sentBefore = groups.sent();
     }
 
     /**
      * What this rank has sent to the members of its groups in the pass, of outer gradients since
      * this was last asked for.
+     *
+     * @param apart whether replicas exchange nothing else
      */
-    StepTraffic sentInPass() {
+    StepTraffic sentInPass(boolean apart) {
         StepTraffic now = groups.sent();
-        toldOfOuter = now.outerGradients();
-        return now.minus(sentBefore);
+        long toReplicas = now.parameterGathers() + now.gradientSums();
+        long news = toReplicas - toldOfReplicas;
+        toldOfReplicas = toReplicas;
+        StepTraffic sent = now.minus(sentBefore);
+        return apart ? sent.apart(news) : sent;
     }
 
     @Override

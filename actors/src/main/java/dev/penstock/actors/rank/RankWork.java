@@ -332,7 +332,9 @@ public final class RankWork implements AutoCloseable {
 
     /** Returns what this rank has sent to others in the pass. */
     StepTraffic sent() {
-        return links().sentInPass().plus(interpreter().sent()).plus(mirrors.sent());
+        return links().sentInPass(plan().isApart(step))
+                .plus(interpreter().sent())
+                .plus(mirrors.sent());
     }
 
     /** Returns whether the ops are done and, in a training step, all mirrors have their part. */

@@ -29,8 +29,8 @@ import java.util.stream.IntStream;
  * @param ringFromBytes sums and gathers between processes of tensors of so many bytes or more go
  *     round; {@link CollectiveForm#NEVER} for none
  * @param codecs in which form boundary tensors travel
- * @param apart whether replicas take steps alone, so that they hold different parameters and
- *     exchange outer gradients
+ * @param apartAfter the step from whose end on replicas take steps alone, so that they hold
+ *     different parameters and exchange outer gradients; {@link #NEVER}: they never do
  * @param revision which of the run's plans this is; the hash is that of the first one
  * @param layout what stages in memory depend on: see {@link #layout()}; empty: they are those of
  *     this revision alone
@@ -48,9 +48,12 @@ public record RunPlan(
         boolean wholeReplicas,
         long ringFromBytes,
         ChannelCodecs codecs,
-        boolean apart,
+        long apartAfter,
         PlanRevision revision,
         String layout) {
+    /** Replicas sum their gradients in every step. */
+    public static final long NEVER = Long.MAX_VALUE;
+
     public RunPlan {
         inFlight = Map.copyOf(inFlight);
         if (grid.pipeline() != training.shape().pipelineRanks()) {
@@ -80,7 +83,7 @@ public record RunPlan(
             boolean wholeReplicas,
             long ringFromBytes,
             ChannelCodecs codecs,
-            boolean apart,
+            long apartAfter,
             PlanRevision revision) {
         this(
                 runId,
@@ -95,7 +98,7 @@ public record RunPlan(
                 wholeReplicas,
                 ringFromBytes,
                 codecs,
-                apart,
+                apartAfter,
                 revision,
                 "");
     }
@@ -126,7 +129,7 @@ public record RunPlan(
                 wholeReplicas,
                 ringFromBytes,
                 ChannelCodecs.NONE,
-                false,
+                NEVER,
                 PlanRevision.NONE);
     }
 
@@ -169,7 +172,7 @@ public record RunPlan(
                 wholeReplicas,
                 ringFromBytes,
                 codecs,
-                apart,
+                apartAfter,
                 later,
                 layout);
     }
@@ -246,7 +249,12 @@ public record RunPlan(
     }
 
     private boolean replicasAreCopies() {
-        return mirrors && wholeReplicas && !apart && !codecs.keeps();
+        return mirrors && wholeReplicas && apartAfter == NEVER && !codecs.keeps();
+    }
+
+    /** Whether replicas take this step alone. */
+    public boolean isApart(long step) {
+        return step > apartAfter;
     }
 
     /** The stages that a rank holds, rising. */

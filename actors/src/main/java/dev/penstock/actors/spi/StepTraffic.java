@@ -86,6 +86,20 @@ public record StepTraffic(
                 bytes);
     }
 
+    /** The same where replicas take steps alone: they send each other outer gradients only. */
+    public StepTraffic apart(long bytes) {
+        return new StepTraffic(
+                activations,
+                activationGradients,
+                keyValues,
+                tensorSums,
+                0,
+                0,
+                tiedGradients,
+                mirroredGradients,
+                bytes);
+    }
+
     /** What was sent since it was {@code before}. */
     public StepTraffic minus(StepTraffic before) {
         return combined(before, -1);

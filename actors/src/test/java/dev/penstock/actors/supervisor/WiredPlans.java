@@ -78,7 +78,7 @@ public record WiredPlans(
                 true,
                 ringFromBytes,
                 ChannelCodecs.NONE,
-                false,
+                RunPlan.NEVER,
                 revision,
                 "the stages of all");
     }

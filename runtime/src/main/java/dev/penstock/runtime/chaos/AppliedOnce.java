@@ -5,6 +5,7 @@ import dev.penstock.runtime.launch.AuditTrail.Applied;
 import dev.penstock.runtime.launch.AuditTrail.Entry;
 import dev.penstock.runtime.launch.AuditTrail.Holder;
 import dev.penstock.runtime.launch.AuditTrail.Summed;
+import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.WorkUnit;
 import java.util.ArrayList;
@@ -13,6 +14,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -28,12 +30,18 @@ import org.jspecify.annotations.Nullable;
  * update is not in the book (a mirror applied it for a rank that died) is proved by the next one,
  * which found its state; the last step's update has to be there.
  *
+ * <p>Where replicas take steps alone, the chain has a gap behind steps whose exchange is applied:
+ * only there may a state be another than that after the step before. A mean that is left out or
+ * applied twice gives another state, too.
+ *
  * <p>Where replicas share micro-batches, a sum has each unit at most once, and of the ranks that
  * hold a stage one at least has summed and applied every step: others may have been absent.
  */
 final class AppliedOnce {
     private final PipelineShape shape;
     private final long steps;
+    private final List<Holder> holders;
+    private final Optional<OuterSettings> outer;
     private final List<String> violations = new ArrayList<>();
 
     /** By the number of a stage, where replicas share micro-batches; else by rank. */
@@ -42,30 +50,33 @@ final class AppliedOnce {
     /** The steps that were summed, and those that were applied. */
     private record Proof(Holder holder, Set<Long> summed, Set<Long> found) {}
 
-    private AppliedOnce(PipelineShape shape, long steps) {
+    /**
+     * @param holders of all stages, each of which keeps a book
+     * @param outer how replicas that take steps alone are brought together
+     */
+    AppliedOnce(
+            PipelineShape shape, long steps, List<Holder> holders, Optional<OuterSettings> outer) {
         this.shape = shape;
         this.steps = steps;
+        this.holders = List.copyOf(holders);
+        this.outer = outer;
+    }
+
+    /** Returns the steps of each run. */
+    long steps() {
+        return steps;
     }
 
     /**
-     * Returns the violations of the invariant; empty if it holds.
+     * Returns the violations of the invariant; empty if it holds. To be called once.
      *
-     * @param holders of all stages, each of which keeps a book
      * @param reference books of the uninterrupted run
      * @param harmed books of the run under faults
      */
-    static List<String> violations(
-            PipelineShape shape,
-            long steps,
-            List<Holder> holders,
-            AuditTrail reference,
-            AuditTrail harmed) {
-        var check = new AppliedOnce(shape, steps);
-        for (Holder holder : holders) {
-            check.holder(holder, reference.of(holder), harmed.of(holder));
-        }
-        check.proofs.values().forEach(check::everyStep);
-        return check.violations;
+    List<String> violations(AuditTrail reference, AuditTrail harmed) {
+        holders.forEach(holder -> holder(holder, reference.of(holder), harmed.of(holder)));
+        proofs.values().forEach(this::everyStep);
+        return violations;
     }
 
     private void holder(Holder holder, List<Entry> reference, List<Entry> harmed) {
@@ -113,7 +124,7 @@ final class AppliedOnce {
 
     /**
      * Returns the updates of the uninterrupted run, each of which must start from the state after
-     * the previous one.
+     * the previous one, or from what an exchange made of it.
      */
     private Map<Long, Applied> chain(Holder holder, List<Entry> reference) {
         Map<Long, Applied> chain = new HashMap<>();
@@ -121,7 +132,10 @@ final class AppliedOnce {
             if (entry instanceof Applied applied) {
                 Applied before = chain.get(applied.step() - 1);
                 boolean first = applied.step() == 1;
-                boolean follows = before != null && before.after() == applied.before();
+                boolean follows =
+                        before != null
+                                && (before.after() == applied.before()
+                                        || appliesBehind(before.step()));
                 if (!(first || follows) || chain.put(applied.step(), applied) != null) {
                     wrong(
                             holder,
@@ -131,6 +145,10 @@ final class AppliedOnce {
             }
         }
         return chain;
+    }
+
+    private boolean appliesBehind(long step) {
+        return outer.map(each -> each.appliesBehind(step)).orElse(false);
     }
 
     private void sum(Holder holder, Entry entry) {

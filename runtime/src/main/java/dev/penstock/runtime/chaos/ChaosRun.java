@@ -75,7 +75,6 @@ public record ChaosRun(
                 new ArrayList<>(ExposedDataPlane.ofLocalRun(calm).stream().toList());
         List<Strike> strikes = strikes(calm.config().run().steps());
         requireOrderedSums(calm, problems);
-        requireSumsInEveryStep(calm, problems);
         requireRecovery(calm, problems);
         RunParts parts = RunParts.prepare(calm.asDraft(), RunStart.fresh(), problems);
         parts.start().close();
@@ -116,7 +115,10 @@ public record ChaosRun(
                                 onInterrupt)
                         : HarmedTraining.run(harmed, folder, progress, onInterrupt);
         List<Holder> holders = Holder.all(parts.config().grid(), training.placement());
-        return ChaosVerdict.of(this, training.shape(), steps, holders, truth, tried);
+        var applied =
+                new AppliedOnce(
+                        training.shape(), steps, holders, parts.config().parallel().outer());
+        return ChaosVerdict.of(this, applied, truth, tried);
     }
 
     /** Half of all faults in a cluster come from outside. */
@@ -143,21 +145,6 @@ public record ChaosRun(
                             "NCCL's sums depend on where ranks are located: try --set"
                                     + " parallel.collectives=ordered"));
         }
-    }
-
-    /** The audit knows of nothing but updates that changes parameters. */
-    private static void requireSumsInEveryStep(LoadedConfig calm, List<Problem> problems) {
-        calm.config()
-                .parallel()
-                .outerEvery()
-                .ifPresent(
-                        every ->
-                                problems.add(
-                                        calm.problem(
-                                                "parallel.outer.every",
-                                                "none, since chaos audits what updates change",
-                                                every.toString(),
-                                                "try --set parallel.outer.every=none")));
     }
 
     /** Nodes that are struck die. */

@@ -1,8 +1,6 @@
 package dev.penstock.runtime.chaos;
 
 import dev.penstock.actors.spi.RunOutcome;
-import dev.penstock.runtime.launch.AuditTrail.Holder;
-import dev.penstock.schedules.ir.PipelineShape;
 import java.util.List;
 
 /**
@@ -40,25 +38,17 @@ public record ChaosVerdict(
     }
 
     static ChaosVerdict of(
-            ChaosRun run,
-            PipelineShape shape,
-            long steps,
-            List<Holder> holders,
-            HarmedTraining truth,
-            HarmedTraining tried) {
+            ChaosRun run, AppliedOnce applied, HarmedTraining truth, HarmedTraining tried) {
         boolean complete = tried.outcome() instanceof RunOutcome.Completed;
         return new ChaosVerdict(
                 run.seed(),
-                steps,
+                applied.steps(),
                 tried.losses().again(),
                 tried.faults(),
                 complete ? "" : "with faults: " + said(tried.outcome()),
                 tried.outcome() instanceof RunOutcome.Interrupted,
                 complete ? truth.losses().differences(tried.losses()) : List.of(),
-                complete
-                        ? AppliedOnce.violations(
-                                shape, steps, holders, truth.books(), tried.books())
-                        : List.of(),
+                complete ? applied.violations(truth.books(), tried.books()) : List.of(),
                 run.command());
     }
 

@@ -69,9 +69,13 @@ final class ConfiguredPlan {
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
                 config.codecs(),
-                config.parallel().outerEvery().isPresent(),
+                apartAfter(config),
                 PlanRevision.NONE,
                 layout(config, schedule));
+    }
+
+    private static long apartAfter(RunConfig config) {
+        return config.parallel().outer().map(outer -> (long) outer.after()).orElse(RunPlan.NEVER);
     }
 
     /** By rank, the lowest rank that is to live in the same process, on one host. */
@@ -114,7 +118,7 @@ final class ConfiguredPlan {
                 config.parallel().zeroStage() == 0,
                 config.parallel().ringFromBytes(),
                 config.codecs(),
-                config.parallel().outerEvery().isPresent(),
+                apartAfter(config),
                 PlanRevision.NONE,
                 layout(config, schedule));
     }

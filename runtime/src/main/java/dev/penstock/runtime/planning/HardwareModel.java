@@ -10,6 +10,7 @@ import dev.penstock.runtime.config.hardware.HardwareLoader;
 import dev.penstock.runtime.config.reading.BadInputException;
 import dev.penstock.runtime.config.reading.ConfigException;
 import dev.penstock.runtime.config.run.RunConfig;
+import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.schedules.ir.Channel;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Schedule;
@@ -17,6 +18,7 @@ import dev.penstock.schedules.plan.slices.HardwareSliceCost;
 import dev.penstock.schedules.plan.work.HardwareCosts;
 import dev.penstock.schedules.plan.work.Layout;
 import dev.penstock.schedules.plan.work.ModelShape;
+import dev.penstock.schedules.plan.work.OuterExchange;
 import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.ZeroStage;
@@ -60,6 +62,9 @@ public final class HardwareModel {
                 request, choice, trained.evenPartition(shape.stages()), schedule.placement());
     }
 
+    /** A configuration's run on a cluster. */
+    private record Planned(PlanRequest request, PlanChoice choice, List<Integer> partition) {}
+
     /**
      * Returns the costs of a configuration's order as its run executes it: with its shards, its
      * replicas, what these divide and when they gather and sum it, its batch, its partition into
@@ -69,6 +74,50 @@ public final class HardwareModel {
      * @throws BadInputException with all problems
      */
     public static HardwareCosts of(
+            Path clusterFile, Optional<String> modelText, Schedule schedule, RunConfig run) {
+        Planned planned = planned(clusterFile, modelText, schedule, run);
+        Layout layout = planned.choice().layout();
+        HardwareCosts resident =
+                HardwareCosts.ofRun(
+                        planned.request(),
+                        planned.choice(),
+                        planned.partition(),
+                        schedule,
+                        run.schedule().recompute().blocks(planned.request().model().layers()),
+                        run.parallel().sequence() ? layout.tensor() : 1);
+        HardwareCosts swapped =
+                run.device().swap().isPresent() ? resident.swapped(planned.partition()) : resident;
+        HardwareCosts summed = run.parallel().outer().isPresent() ? swapped.apart() : swapped;
+        HardwareCosts costs = run.pairsAtOnce() ? summed : summed.oneOpAtATime();
+        ChannelCodecs codecs = run.codecs();
+        int width = planned.request().model().width();
+        return costs.coded(channel -> bytesOfToken(codecs, channel, width));
+    }
+
+    /**
+     * Returns how long replicas that take steps alone exchange a fragment: entry [f][r] is that of
+     * fragment f on rank r.
+     *
+     * @throws BadInputException with all problems
+     */
+    public static long[][] exchanges(
+            Path clusterFile,
+            Optional<String> modelText,
+            Schedule schedule,
+            RunConfig run,
+            OuterSettings outer) {
+        Planned planned = planned(clusterFile, modelText, schedule, run);
+        double words = outer.codec().map(codec -> codec.words(OuterSettings.ROW)).orElse(0);
+        double bytesEach = words == 0 ? Float.BYTES : Float.BYTES * words / OuterSettings.ROW;
+        return new OuterExchange(outer.fragments(), bytesEach, words > 0)
+                .nanos(
+                        planned.request(),
+                        planned.choice(),
+                        planned.partition(),
+                        schedule.placement());
+    }
+
+    private static Planned planned(
             Path clusterFile, Optional<String> modelText, Schedule schedule, RunConfig run) {
         List<String> problems = new ArrayList<>();
         PipelineShape shape = schedule.shape();
@@ -83,11 +132,6 @@ public final class HardwareModel {
             problems.add(
                     "--hardware does not support meshes of tensor shards: expected parallel.tensor-mesh = [], got %s; try --profile with a run of this configuration"
                             .formatted(run.parallel().tensorMesh()));
-        }
-        if (run.parallel().outerEvery().isPresent()) {
-            problems.add(
-                    "--hardware does not support replicas that take steps alone: expected parallel.outer.every = none, got %d; try --profile with a run of this configuration"
-                            .formatted(run.parallel().outerEvery().get()));
         }
         Optional<ModelShape> model =
                 modelText.isPresent()
@@ -112,23 +156,13 @@ public final class HardwareModel {
                         .layers()
                         .filter(_ -> modelText.isEmpty())
                         .orElse(trained.evenPartition(shape.stages()));
-        HardwareCosts resident =
-                HardwareCosts.ofRun(
-                        new PlanRequest(
-                                trained,
-                                devices.trainingBytes(),
-                                EmulatedHardware.of(devices.cluster(), links),
-                                run.batch().sequences()),
-                        choice,
-                        partition,
-                        schedule,
-                        run.schedule().recompute().blocks(trained.layers()),
-                        run.parallel().sequence() ? layout.tensor() : 1);
-        HardwareCosts swapped =
-                run.device().swap().isPresent() ? resident.swapped(partition) : resident;
-        HardwareCosts costs = run.pairsAtOnce() ? swapped : swapped.oneOpAtATime();
-        ChannelCodecs codecs = run.codecs();
-        return costs.coded(channel -> bytesOfToken(codecs, channel, trained.width()));
+        var request =
+                new PlanRequest(
+                        trained,
+                        devices.trainingBytes(),
+                        EmulatedHardware.of(devices.cluster(), links),
+                        run.batch().sequences());
+        return new Planned(request, choice, partition);
     }
 
     /** Returns the layout of an order that so many replicas run on a grid. */

@@ -87,10 +87,15 @@ final class TrafficTable {
                                                 Notices.traffic(ranks.get(rank))));
     }
 
-    /** Outer gradients travel in some steps alone, and of fragments that are not equally large. */
+    /**
+     * Outer gradients travel in some steps alone, and of fragments that are not equally large; in
+     * these steps no sums do.
+     */
     private static boolean isPredicted(StepTraffic predicted, StepTraffic measured) {
-        return measured.outerGradients() <= predicted.outerGradients()
-                && predicted.withOuterGradients(0).equals(measured.withOuterGradients(0));
+        long outer = measured.outerGradients();
+        boolean apart = predicted.outerGradients() > 0 && measured.gradientSums() == 0;
+        StepTraffic expected = apart ? predicted.apart(outer) : predicted.withOuterGradients(outer);
+        return outer <= predicted.outerGradients() && measured.equals(expected);
     }
 
     private static String said(StepTraffic predicted, StepTraffic measured) {

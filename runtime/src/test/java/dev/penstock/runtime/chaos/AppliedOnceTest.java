@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.runtime.launch.AuditTrail;
 import dev.penstock.runtime.launch.AuditTrail.Holder;
+import dev.penstock.runtime.model.shape.OuterSettings;
 import dev.penstock.schedules.ir.PipelineShape;
 import dev.penstock.schedules.ir.Placement;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -168,6 +170,33 @@ class AppliedOnceTest {
     }
 
     @Test
+    void anExchangeMayChangeTheStateBehindItsOwnStepAlone() throws IOException {
+        String exchanged = TRUTH.replace("applied 3 000000cc", "applied 3 000000c9");
+        write(reference, exchanged);
+        write(harmed, exchanged);
+
+        assertThat(violations(outer(2, 0))).isEmpty();
+        assertThat(violations(outer(1, 0))).isEmpty();
+        assertThat(violations(outer(3, 0))).first().asString().contains("chain of states");
+        assertThat(violations(outer(2, 1))).first().asString().contains("chain of states");
+
+        write(harmed, TRUTH);
+
+        assertThat(violations(outer(2, 0)))
+                .containsExactly(
+                        "stage 0, step 3: an update led from state 000000cc to 000000dd; without"
+                                + " faults it was from 000000c9 to 000000dd");
+    }
+
+    private static OuterSettings outer(int every, int lag) {
+        return new OuterSettings(every, lag, 1, true, 0.7, 0.9, 0.5, Optional.empty(), 0);
+    }
+
+    private List<String> violations(OuterSettings outer) {
+        return violations(ONE_STAGE, new RankGrid(1, 1, 1, 1), Optional.of(outer));
+    }
+
+    @Test
     void aRankWithoutABookHasDoneNothing() {
         assertThat(violations(ONE_STAGE, new RankGrid(1, 1, 1, 1)))
                 .hasSize(6)
@@ -185,12 +214,13 @@ class AppliedOnceTest {
     }
 
     private List<String> violations(PipelineShape shape, RankGrid grid) {
-        return AppliedOnce.violations(
-                shape,
-                3,
-                Holder.all(grid, ONE_RANK),
-                new AuditTrail(reference),
-                new AuditTrail(harmed));
+        return violations(shape, grid, Optional.empty());
+    }
+
+    private List<String> violations(
+            PipelineShape shape, RankGrid grid, Optional<OuterSettings> outer) {
+        return new AppliedOnce(shape, 3, Holder.all(grid, ONE_RANK), outer)
+                .violations(new AuditTrail(reference), new AuditTrail(harmed));
     }
 
     private static void write(Path folder, String books) throws IOException {

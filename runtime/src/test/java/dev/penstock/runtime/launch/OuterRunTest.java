@@ -40,6 +40,7 @@ class OuterRunTest {
             value = {
                 WAVES + " | 7",
                 WAVES + " | 8",
+                "outer={every=3, after=5} | 4",
                 "outer={every=3, optimizer=sgd, momentum=0}, tensor=2 | 7"
             })
     void aContinuedRunHasTheLossesOfOneThatNeverStopped(String outer, int from) throws IOException {
@@ -53,21 +54,29 @@ class OuterRunTest {
         assertThat(ended.validationBits()).containsAll(whole.validationBits());
     }
 
+    /**
+     * While an exchange is under way, when its difference was just noted, and while others wait for
+     * it, in a step and for a checkpoint.
+     */
     @ParameterizedTest(name = "{0} {1}")
     @CsvSource(
             delimiter = '|',
             value = {
-                WAVES + " | kill-rank=3, op=1B0, step=9",
-                "outer={every=3} | kill-rank=1, op=1F0, step=7"
+                WAVES
+                        + " | {kill-rank=0, at=updated, step=6}, {kill-rank=3, op=1B0, step=9},"
+                        + " {kill-rank=2, at=begin, step=9}",
+                "outer={every=3} | {kill-rank=1, op=1F0, step=7}",
+                "outer={every=3, after=4} | {kill-rank=1, op=1F0, step=4},"
+                        + " {kill-rank=2, at=checkpoint, step=7}, {kill-rank=2, at=updated, step=8}"
             })
-    void aDeathChangesNoBit(String outer, String fault) throws IOException {
+    void deathsChangeNoBit(String outer, String faults) throws IOException {
         Trained whole = apart(outer).complete();
 
         Trained ended =
                 RanksInOneJvm.complete(
-                        apart(outer, "checkpoint.every=7").set("fault=[{" + fault + "}]"));
+                        apart(outer, "checkpoint.every=7").set("fault=[" + faults + "]"));
 
-        assertThat(ended.recoveries()).hasSize(1);
+        assertThat(ended.recoveries()).hasSize(faults.split("}, ").length);
         assertThat(ended.lossBits()).isEqualTo(whole.lossBits());
         assertThat(ended.validationBits()).isEqualTo(whole.validationBits());
     }
@@ -117,6 +126,24 @@ class OuterRunTest {
                                                 .isEqualTo(withoutOuter(predicted)));
             }
         }
+    }
+
+    /** Exchanges behind steps 4 and 6, of which the second is not told of any more. */
+    @Test
+    void gradientsTravelInStepsThatSumAndOuterGradientsInOthers() throws IOException {
+        Trained ended = apart("outer={every=2, after=2}", "run.steps=6").complete();
+
+        List<List<JsonNode>> steps = ended.sentBytes();
+        JsonNode predicted = ended.summary().get("ranks").get(0).get("predictedSentBytes");
+        for (int step = 1; step <= 6; step++) {
+            JsonNode sent = steps.get(step - 1).get(0);
+            assertThat(sent.path("gradient sums").asLong())
+                    .isEqualTo(step <= 2 ? predicted.get("gradient sums").asLong() : 0);
+            assertThat(sent.path("outer gradients").asLong())
+                    .isEqualTo(step == 5 ? predicted.get("outer gradients").asLong() : 0);
+        }
+        assertThat(predicted.get("gradient sums").asLong()).isPositive();
+        assertThat(ended.out()).contains("as predicted");
     }
 
     private static Map<String, Long> withoutOuter(JsonNode sentBytes) {

@@ -80,15 +80,17 @@ class SwapTest {
     /** In waves of fragments with a lag, whose differences are coded, and all at once. */
     @ParameterizedTest
     @CsvSource({
-        "3, 0, 1, 0.9, false, FLOAT32, false",
-        "6, 2, 2, 0.9, true, FLOAT32, false",
-        "4, 1, 2, 0.9, false, BF16, false",
-        "2, 0, 1, 0, false, FLOAT32, true"
+        "3, 0, 1, 0, 0.9, false, FLOAT32, false",
+        "2, 0, 1, 4, 0.9, false, FLOAT32, false",
+        "6, 2, 2, 0, 0.9, true, FLOAT32, false",
+        "4, 1, 2, 0, 0.9, false, BF16, false",
+        "2, 0, 1, 0, 0, false, FLOAT32, true"
     })
     void outerStateThatIsSwappedDoesNotChangeABit(
             int every,
             int lag,
             int fragments,
+            int after,
             double momentum,
             boolean travelsCoded,
             Precision precision,
@@ -97,12 +99,12 @@ class SwapTest {
         Schedule order = order(3, 2);
         GptSettings floats =
                 settings(coded ? WIDE : TinyRuns.TIED, order, precision)
-                        .apart(outer(every, lag, fragments, momentum, travelsCoded));
+                        .apart(outer(every, lag, fragments, after, momentum, travelsCoded));
         GptSettings settings = coded ? TinyRuns.coded(floats) : floats;
 
         try (var resident = driver(settings, order, 2, ZeroSettings.OFF);
                 var swapped = driver(settings, order, 2, swapped())) {
-            for (int step = 1; step <= 2 * every + lag + 1; step++) {
+            for (int step = 1; step <= after + 2 * every + lag + 1; step++) {
                 resident.train(step, CLIP);
                 swapped.train(step, CLIP);
                 if (step % 3 == 0) {
@@ -116,7 +118,7 @@ class SwapTest {
     }
 
     private static OuterSettings outer(
-            int every, int lag, int fragments, double momentum, boolean coded) {
+            int every, int lag, int fragments, int after, double momentum, boolean coded) {
         return new OuterSettings(
                 every,
                 lag,
@@ -125,28 +127,34 @@ class SwapTest {
                 0.7,
                 momentum,
                 0.5,
-                coded ? Optional.of(WireCodec.INT8) : Optional.empty());
+                coded ? Optional.of(WireCodec.INT8) : Optional.empty(),
+                after);
     }
 
     /**
-     * The turn is at the end of step 3 or while steps 7 and 8 are taken: a replica may have noted
-     * its difference, another one may have half of its update.
+     * The turn is at the end of step 3 or while steps 7 and 8 are taken, or step 2 is the last that
+     * sums: a replica may have noted its difference, or where it is, another one may have half of
+     * its update.
      */
     @ParameterizedTest
     @CsvSource({
-        "3, 0, 1, 3, 0, 1",
-        "3, 0, 1, 3, 3, 3",
-        "3, 0, 1, 4, 3, 0",
-        "6, 2, 2, 6, 1, 3",
-        "6, 2, 2, 8, 0, 3",
-        "6, 2, 2, 9, 3, 3"
+        "3, 0, 1, 0, 3, 0, 1",
+        "3, 0, 1, 0, 3, 3, 3",
+        "3, 0, 1, 0, 4, 3, 0",
+        "3, 0, 1, 2, 1, 3, 3",
+        "3, 0, 1, 2, 2, 1, 3",
+        "3, 0, 1, 2, 3, 3, 0",
+        "6, 2, 2, 0, 6, 1, 3",
+        "6, 2, 2, 0, 8, 0, 3",
+        "6, 2, 2, 0, 9, 3, 3"
     })
     void aKillOfReplicasThatTakeStepsAloneLosesNothing(
-            int every, int lag, int fragments, int killed, int first, int second) throws Exception {
+            int every, int lag, int fragments, int after, int killed, int first, int second)
+            throws Exception {
         Schedule order = order(3, 2);
         GptSettings settings =
                 settings(TinyRuns.TIED, order, Precision.FLOAT32)
-                        .apart(outer(every, lag, fragments, 0.9, true));
+                        .apart(outer(every, lag, fragments, after, 0.9, true));
         GptSettings files = TinyRuns.replicated(settings, 2, swapped());
         var state = new SwapState(folder, 2, 3);
         state.own("run");
@@ -163,7 +171,7 @@ class SwapTest {
         try (var resident = driver(settings, order, 2, ZeroSettings.OFF);
                 var again =
                         new ReplicatedDriver(files, order, TinyRuns.tokens(37), kept(kept.get()))) {
-            for (int step = 1; step <= 2 * every + lag + 1; step++) {
+            for (int step = 1; step <= after + 2 * every + lag + 1; step++) {
                 resident.train(step, CLIP);
                 if (step > killed) {
                     again.train(step, CLIP);
@@ -327,7 +335,7 @@ class SwapTest {
                                         order,
                                         Precision.FLOAT32))
                         .onGrid(RankGrid.pipeline(1), swapped());
-        GptSettings settings = apart ? alone.apart(outer(2, 0, 1, 0.9, true)) : alone;
+        GptSettings settings = apart ? alone.apart(outer(2, 0, 1, 0, 0.9, true)) : alone;
         var lowered = new ReplicatedOrder(settings, order);
         List<Integer> stages = IntStream.range(0, 10).boxed().toList();
         StageMemory planned =

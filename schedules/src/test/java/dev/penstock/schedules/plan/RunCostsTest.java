@@ -2,6 +2,7 @@ package dev.penstock.schedules.plan;
 
 import static dev.penstock.schedules.plan.CountingHardware.BLOCK_PARAMETERS;
 import static dev.penstock.schedules.plan.CountingHardware.EMBEDDING_PARAMETERS;
+import static dev.penstock.schedules.plan.CountingHardware.HEAD_PARAMETERS;
 import static dev.penstock.schedules.plan.CountingHardware.blockForward;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -23,6 +24,7 @@ import dev.penstock.schedules.plan.work.Hardware;
 import dev.penstock.schedules.plan.work.HardwareCosts;
 import dev.penstock.schedules.plan.work.Layout;
 import dev.penstock.schedules.plan.work.Link;
+import dev.penstock.schedules.plan.work.OuterExchange;
 import dev.penstock.schedules.plan.work.PlanChoice;
 import dev.penstock.schedules.plan.work.PlanRequest;
 import dev.penstock.schedules.plan.work.ZeroStage;
@@ -119,6 +121,43 @@ class RunCostsTest {
                 .isEqualTo(oneWay(2 * BLOCK_PARAMETERS * 2) / 2);
         assertThat(costs.backgroundNanos(0, new Op.GatherParameters(0, LayerRange.ALL)))
                 .isEqualTo(oneWay((BLOCK_PARAMETERS + EMBEDDING_PARAMETERS) * 2));
+    }
+
+    /** Blocks 0 | 1 2 | 3: even ones, tables and the tied matrix in turn with the others. */
+    @Test
+    void replicasApartExchangeAFragmentAtATime() {
+        Schedule order = order(PLAIN.withReduction(GradientReduction.PER_STEP));
+        var choice =
+                new PlanChoice(
+                        new Layout(3, 1, 4), ZeroStage.NONE, "gpipe", 1, 4, List.of(20), false);
+        PlanRequest request = CountingHardware.request(SLOW, 16);
+        long matrix = 31 * 10;
+
+        assertThat(beside(costs(ZeroStage.NONE, order, Set.of()).apart(), order)).isZero();
+        assertThat(
+                        new OuterExchange(2, 4, false)
+                                .nanos(request, choice, PARTITION, order.placement()))
+                .isDeepEqualTo(
+                        new long[][] {
+                            {
+                                2 * oneWay((BLOCK_PARAMETERS + EMBEDDING_PARAMETERS) * 4),
+                                2 * oneWay(BLOCK_PARAMETERS * 4),
+                                2 * oneWay(matrix * 4)
+                            },
+                            {
+                                0,
+                                2 * oneWay(BLOCK_PARAMETERS * 4),
+                                2 * oneWay((BLOCK_PARAMETERS + HEAD_PARAMETERS - matrix) * 4)
+                            }
+                        });
+        // a byte of each parameter from each of four
+        assertThat(
+                        new OuterExchange(1, 1, true)
+                                .nanos(request, choice, PARTITION, order.placement())[0])
+                .containsExactly(
+                        oneWay((BLOCK_PARAMETERS + EMBEDDING_PARAMETERS) * 4),
+                        oneWay(2 * BLOCK_PARAMETERS * 4),
+                        oneWay((BLOCK_PARAMETERS + HEAD_PARAMETERS) * 4));
     }
 
     @Test

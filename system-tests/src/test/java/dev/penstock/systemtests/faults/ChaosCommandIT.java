@@ -52,6 +52,22 @@ class ChaosCommandIT {
         assertThat(folder.resolve("chaos/faults/audit").toFile().list()).hasSize(4);
     }
 
+    /** Exchanges are under way while most steps are taken, and at a checkpoint. */
+    @Test
+    void bothInvariantsHoldForReplicasThatTakeStepsAlone() throws Exception {
+        Cli cli =
+                chaos(
+                        "--faults",
+                        "4",
+                        "--set",
+                        "parallel={data=2, outer={every=4, fragments=2, lag=1}}",
+                        "--set",
+                        "checkpoint.every=5");
+
+        assertThat(cli.exitCode()).as("seed %s: %s", SEED, cli.err()).isEqualTo(ExitCode.OK);
+        assertThat(cli.out()).contains("I1 holds", "I2 holds");
+    }
+
     /** The faults include deaths, also in the middle of gathers and sums. */
     @Test
     @EnabledOnOs(OS.LINUX)

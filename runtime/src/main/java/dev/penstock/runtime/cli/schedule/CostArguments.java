@@ -22,8 +22,10 @@ import dev.penstock.schedules.simulate.CostModel;
 import dev.penstock.schedules.simulate.InvalidCostsException;
 import dev.penstock.schedules.simulate.ProfileCosts;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
+import dev.penstock.schedules.simulate.Timeline;
 import dev.penstock.schedules.simulate.Traffic;
 import dev.penstock.schedules.simulate.UnitCosts;
+import dev.penstock.schedules.simulate.apart.ExchangingSteps;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -174,6 +176,34 @@ final class CostArguments {
         return run.isPresent()
                 ? HardwareModel.of(file, Optional.ofNullable(model), schedule, run.get())
                 : HardwareModel.of(file, modelOrUsual(), schedule);
+    }
+
+    /**
+     * How long steps take where replicas exchange what they learned alone; empty where they do not,
+     * or the hardware is not known.
+     *
+     * @param step as these costs have it
+     */
+    Optional<ExchangingSteps> exchanges(Timeline step, Optional<RunConfig> run) {
+        Path file = hardware;
+        if (file == null || run.isEmpty()) {
+            return Optional.empty();
+        }
+        return run.get()
+                .parallel()
+                .outer()
+                .map(
+                        outer ->
+                                ExchangingSteps.of(
+                                        step,
+                                        HardwareModel.exchanges(
+                                                file,
+                                                Optional.ofNullable(model),
+                                                step.schedule(),
+                                                run.get(),
+                                                outer),
+                                        outer.every(),
+                                        outer.lag()));
     }
 
     /** The costs if no rank is slow. */

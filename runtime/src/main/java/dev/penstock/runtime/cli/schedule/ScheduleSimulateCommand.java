@@ -9,6 +9,7 @@ import dev.penstock.runtime.planning.SentBytes;
 import dev.penstock.schedules.ir.Schedule;
 import dev.penstock.schedules.simulate.CriticalPathSummary;
 import dev.penstock.schedules.simulate.InFlight;
+import dev.penstock.schedules.simulate.apart.ExchangingSteps;
 import dev.penstock.schedules.validate.Conditions;
 import dev.penstock.schedules.validate.ScheduleValidator;
 import java.util.List;
@@ -104,6 +105,15 @@ final class ScheduleSimulateCommand extends PenstockCommand {
             out().printf(
                             "with the commit and the update that follow, as measured: step %d%n",
                             step);
+        }
+        ExchangingSteps exchanging = answer.exchanging();
+        if (exchanging != null) {
+            out().printf(
+                            "with what replicas exchange: makespan %.1f on average, behind an exchange %s%n",
+                            exchanging.mean(),
+                            exchanging.behind().stream()
+                                    .map(String::valueOf)
+                                    .collect(Collectors.joining(", ")));
         }
         UnequalSteps.Times unequal = answer.unequal();
         if (unequal != null) {

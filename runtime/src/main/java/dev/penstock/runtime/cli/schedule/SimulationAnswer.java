@@ -14,7 +14,9 @@ import dev.penstock.schedules.simulate.CriticalPathSummary;
 import dev.penstock.schedules.simulate.InFlight;
 import dev.penstock.schedules.simulate.MemoryProfile;
 import dev.penstock.schedules.simulate.ScheduleSimulator;
+import dev.penstock.schedules.simulate.Timeline;
 import dev.penstock.schedules.simulate.Traffic;
+import dev.penstock.schedules.simulate.apart.ExchangingSteps;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -32,6 +34,7 @@ import org.jspecify.annotations.Nullable;
  * @param sentBytes by rank of the configuration's run, all its shards and replicas: what it sends
  *     to others in a training step, by use; empty without a configuration, or with another model or
  *     other ops than its own
+ * @param exchanging the steps of replicas that take them alone, on known hardware; null for others
  * @param unequal of the first steps of a run with unequal micro-batches; null where they are equal
  */
 record SimulationAnswer(
@@ -44,6 +47,7 @@ record SimulationAnswer(
         CriticalPathSummary criticalPath,
         List<LinkAnswer> links,
         List<Map<String, Long>> sentBytes,
+        @Nullable ExchangingSteps exchanging,
         UnequalSteps.@Nullable Times unequal) {
 
     /**
@@ -89,7 +93,8 @@ record SimulationAnswer(
             CostArguments costs,
             List<StepTraffic> traffic) {
         CostModel costModel = costs.model(schedule, run);
-        BubbleReport bubble = ScheduleSimulator.simulate(schedule, costModel).bubble();
+        Timeline timeline = ScheduleSimulator.simulate(schedule, costModel);
+        BubbleReport bubble = timeline.bubble();
         Optional<Traffic.TensorBytes> sizes = costs.tensorBytes(schedule, run);
         Traffic tensors = Traffic.of(schedule, sizes.orElse((_, _) -> 0));
         MemoryProfile memory = MemoryProfile.of(schedule, PassKind.TRAINING);
@@ -122,6 +127,7 @@ record SimulationAnswer(
                                                 Volume.of(link.volume(), sizes.isPresent())))
                         .toList(),
                 SentBytes.byUse(traffic),
+                costs.exchanges(timeline, run).orElse(null),
                 null);
     }
 
@@ -136,6 +142,7 @@ record SimulationAnswer(
                 criticalPath,
                 links,
                 sentBytes,
+                exchanging,
                 times);
     }
 

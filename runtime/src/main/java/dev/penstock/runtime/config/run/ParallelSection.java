@@ -37,6 +37,7 @@ import java.util.stream.Stream;
  * @param zeroOffload a folder on disk for moments and own parts of parameters
  * @param outerEvery steps that replicas take alone between two exchanges; empty: they add up their
  *     gradients in every step (Douillard et al., DiLoCo)
+ * @param outerAfter steps before, in which they do add them up (Lin et al., post-local SGD)
  * @param outerLag steps that are taken while an exchange is under way (Douillard et al., Streaming
  *     DiLoCo, section 2.3)
  * @param outerFragments parts of the model that are exchanged in turn (section 2.2)
@@ -132,6 +133,12 @@ public record ParallelSection(
                                 "steps that replicas take alone before they are brought together"
                                         + " (DiLoCo); none: they sum gradients in every step")
                 Optional<Integer> outerEvery,
+        @Setting(
+                        name = "outer.after",
+                        is = "0",
+                        range = "[0, )",
+                        doc = "steps before that, in which replicas sum gradients")
+                int outerAfter,
         @Setting(
                         name = "outer.lag",
                         is = "0",
@@ -614,7 +621,8 @@ public record ParallelSection(
                                 outerMixing,
                                 outerCodec == OuterCodec.NONE
                                         ? Optional.empty()
-                                        : Optional.of(WireCodec.valueOf(outerCodec.name()))));
+                                        : Optional.of(WireCodec.valueOf(outerCodec.name())),
+                                outerAfter));
     }
 
     /** Returns what is said of an exchange and has no effect, for people. */
@@ -626,6 +634,7 @@ public record ParallelSection(
         }
         boolean said =
                 outerLag > 0
+                        || outerAfter > 0
                         || outerFragments > 1
                         || outerOptimizer != OuterOptimizer.NESTEROV
                         || outerLearningRate != USUAL_RATE

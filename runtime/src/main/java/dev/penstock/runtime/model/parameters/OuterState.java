@@ -216,8 +216,7 @@ public final class OuterState {
     public int fill(ParameterSource source, int replica, Kernels kernels) {
         int underWay = -1;
         kernels.zero(own);
-        groups.forEach(group -> begin(group, kernels));
-        kernels.finish();
+        anchorHere(kernels);
         try (FillingRoom room = new FillingRoom()) {
             for (Parameter p : parameters.trained()) {
                 OfGroup group = groupOf(p);
@@ -236,6 +235,24 @@ public final class OuterState {
         }
         groups.forEach(group -> group.group().masterChanged(kernels));
         return underWay;
+    }
+
+    /** The outer parameters are the replica's own, and have not moved yet. */
+    public void anchorHere(Kernels kernels) {
+        groups.forEach(group -> begin(group, kernels));
+        kernels.finish();
+    }
+
+    /** The same after a step, of replicas that were equal until then. */
+    public void anchorAfter(long step, Kernels kernels) {
+        for (OfGroup group : groups) {
+            SwappedGroup files = group.group().files();
+            if (files == null) {
+                begin(group, kernels);
+            } else {
+                files.anchorAfter(step);
+            }
+        }
     }
 
     private static void begin(OfGroup group, Kernels kernels) {
@@ -324,6 +341,13 @@ public final class OuterState {
             }
         }
         return state;
+    }
+
+    /** Returns the same of replicas that are equal: the first one says it for all. */
+    public List<NamedTensor> common(int replica) {
+        return replica == 0
+                ? parameters.counted().stream().flatMap(p -> p.state().stream()).toList()
+                : List.of();
     }
 
     private static NamedTensor named(String name, Parameter p, Tensor tensor) {

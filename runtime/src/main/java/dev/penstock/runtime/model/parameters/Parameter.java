@@ -90,7 +90,16 @@ public record Parameter(
 
     /** Returns which of its elements this rank counts in norms. */
     public Sharding.Part own() {
-        return group.sharding().counted(group.elements()).within(offset, elements());
+        return counted(group.sharding());
+    }
+
+    /** Returns which of its elements one of several ranks counts that hold it whole. */
+    public Sharding.Part own(int members, int member) {
+        return counted(group.sharding().among(members, member));
+    }
+
+    private Sharding.Part counted(Sharding sharding) {
+        return sharding.counted(group.elements()).within(offset, elements());
     }
 
     public boolean isHeld() {
@@ -115,7 +124,12 @@ public record Parameter(
 
     /** Returns the gradient of {@link #own}. */
     public Tensor ownGradient() {
-        return of(group.trained().gradient().part(), own());
+        return gradient(own());
+    }
+
+    /** Returns the gradient of some of its elements. */
+    public Tensor gradient(Sharding.Part elements) {
+        return of(group.trained().gradient().part(), elements);
     }
 
     /** Returns the first moments of the held elements: an F32 row, or coded blocks. */

@@ -27,6 +27,8 @@ import java.util.stream.IntStream;
  * @param mixing share of a replica's own parameters that stay; no effect without a lag, as then
  *     none do
  * @param codec in which form D travels; empty: as it is
+ * @param after steps before all of this, in which replicas sum gradients and stay equal (Lin et
+ *     al., post-local SGD, arXiv 1808.07217): the anchors are what is then reached
  */
 public record OuterSettings(
         int every,
@@ -36,15 +38,16 @@ public record OuterSettings(
         double learningRate,
         double momentum,
         double mixing,
-        Optional<RowCodec> codec) {
+        Optional<RowCodec> codec,
+        int after) {
     /** Elements that have one scale where they are coded. */
     public static final int ROW = 256;
 
     public OuterSettings {
-        if (every < 1 || fragments < 1 || fragments > every || lag < 0) {
+        if (every < 1 || fragments < 1 || fragments > every || lag < 0 || after < 0) {
             throw new IllegalArgumentException(
-                    "expected 1 to %d fragments, one or more steps between turns and a lag of 0 or more, got %d fragments, %d steps, lag %d"
-                            .formatted(every, fragments, every, lag));
+                    "expected 1 to %d fragments, one or more steps between turns, a lag of 0 or more and 0 or more steps before, got %d fragments, %d steps, lag %d, %d steps"
+                            .formatted(every, fragments, every, lag, after));
         }
         if (lag >= every / fragments) {
             throw new IllegalArgumentException(
@@ -68,18 +71,29 @@ public record OuterSettings(
         return fragments - 1;
     }
 
+    /** Returns whether replicas sum their gradients in a step, so that they are equal after it. */
+    public boolean sumsIn(long step) {
+        return step <= after;
+    }
+
     /** Returns the fragment whose turn it is at the end of a step, if it is any one's. */
     public OptionalInt at(long step) {
-        return step < every
+        long alone = step - after;
+        return alone < every
                 ? OptionalInt.empty()
                 : IntStream.range(0, fragments)
-                        .filter(fragment -> step % every == offset(fragment))
+                        .filter(fragment -> alone % every == offset(fragment))
                         .findFirst();
     }
 
     /** Returns the last step up to this one that was a fragment's turn. */
     public long lastTurn(int fragment, long upTo) {
-        return upTo - Math.floorMod(upTo - offset(fragment), (long) every);
+        return upTo - Math.floorMod(upTo - after - offset(fragment), (long) every);
+    }
+
+    /** Returns whether the outer optimizer is applied between this step and the next one. */
+    public boolean appliesBehind(long step) {
+        return at(step - lag).isPresent();
     }
 
     private int offset(int fragment) {

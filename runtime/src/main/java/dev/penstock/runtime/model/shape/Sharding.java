@@ -66,6 +66,11 @@ public record Sharding(
         return new Sharding(stage, replicas, index, settings.gradientSum());
     }
 
+    /** Returns the same of one of so many ranks that hold equal parameters. */
+    public Sharding among(int members, int member) {
+        return new Sharding(stage, members, member, sum, swapped, state);
+    }
+
     /**
      * Returns the same for parameters that are not trained: they have nothing to divide but
      * themselves.

@@ -493,6 +493,7 @@ public final class GptStage implements StageProgram {
             replicas = newGroups.replicas();
         } else {
             outer.connect(newGroups.replicas());
+            replicas = SoloGroup.GROUP;
         }
         boolean fits =
                 settings.wired()
@@ -574,6 +575,7 @@ public final class GptStage implements StageProgram {
         beginPass(newKind, step);
         begun = NOTHING;
         if (kind == StepKind.TRAIN) {
+            replicas = outer == null ? replicas : outer.summing(step);
             gradients.begin();
             optimizer.begin(step);
             begun = step;
@@ -1000,16 +1002,14 @@ public final class GptStage implements StageProgram {
      * squares.
      */
     private List<TensorNorm> norms() {
-        List<TensorNorm> norms = gradients.norms();
-        return outer == null
-                ? norms
-                : norms.stream()
-                        .map(
-                                norm ->
-                                        new TensorNorm(
-                                                norm.parameter(),
-                                                settings.grid().data() * norm.squaredNorm()))
-                        .toList();
+        if (outer == null) {
+            return gradients.norms();
+        }
+        List<TensorNorm> norms = gradients.norms(replicas);
+        double share = (double) settings.grid().data() / replicas.size();
+        return norms.stream()
+                .map(norm -> new TensorNorm(norm.parameter(), share * norm.squaredNorm()))
+                .toList();
     }
 
     @Override
@@ -1020,7 +1020,8 @@ public final class GptStage implements StageProgram {
     @Override
     public void update(long step, double clipFactor) {
         // gradients of replicas that take steps alone are divided by the tokens of all
-        double factor = outer == null ? clipFactor : clipFactor * settings.grid().data();
+        boolean sums = outer == null || outer.sumsIn(step);
+        double factor = sums ? clipFactor : clipFactor * settings.grid().data();
         SwapSpace swap = scopes.swap();
         if (swap == null) {
             optimizer.update(step, factor);

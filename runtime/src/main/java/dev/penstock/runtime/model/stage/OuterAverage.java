@@ -95,6 +95,20 @@ final class OuterAverage {
         collective = null;
     }
 
+    /** Returns the group that sums gradients in a training step. */
+    CollectiveGroup summing(long step) {
+        return sumsIn(step) ? group : SoloGroup.GROUP;
+    }
+
+    boolean sumsIn(long step) {
+        return settings.sumsIn(step);
+    }
+
+    /** Whether replicas are, and the anchors were left behind. */
+    private boolean areEqual() {
+        return updated != UNKNOWN && sumsIn(updated);
+    }
+
     void beginTraining(long step) {
         if (readsAnchors) {
             readsAnchors = false;
@@ -115,7 +129,7 @@ final class OuterAverage {
 
     void beginEvaluation() {
         settle(updated);
-        if (!readsAnchors) {
+        if (!readsAnchors && !areEqual()) {
             readsAnchors = true;
             state.readAnchors(kernels);
         }
@@ -156,6 +170,9 @@ final class OuterAverage {
 
     void afterUpdate(long step) {
         updated = step;
+        if (step == settings.after()) {
+            state.anchorAfter(step, kernels);
+        }
         OptionalInt turn = settings.at(step);
         if (turn.isPresent() && state.has(turn.getAsInt())) {
             fragment = turn.getAsInt();
@@ -170,6 +187,6 @@ final class OuterAverage {
 
     List<NamedTensor> tensors() {
         settle(updated);
-        return state.state(replica, applied ? NONE : fragment);
+        return areEqual() ? state.common(replica) : state.state(replica, applied ? NONE : fragment);
     }
 }

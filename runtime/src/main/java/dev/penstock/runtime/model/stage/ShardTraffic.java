@@ -74,7 +74,7 @@ public final class ShardTraffic implements ReplicaTraffic.SentBytes {
 
     @Override
     public long reduction(int stage) {
-        if (settings.outer().isPresent()) {
+        if (settings.outer().map(outer -> outer.after() == 0).orElse(false)) {
             return 0; // each replica sums what it computes itself
         }
         StageParameters parameters = parameters(stage);

@@ -20,6 +20,7 @@ import dev.penstock.runtime.model.shape.StageRole;
 import dev.penstock.runtime.model.swap.SwappedGroup;
 import java.util.BitSet;
 import java.util.List;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -238,8 +239,18 @@ final class StageGradients {
      * whatever is sharded.
      */
     List<TensorNorm> norms() {
-        List<Parameter> held = counted.stream().filter(p -> p.own().count() > 0).toList();
-        double[] norms = kernels.squaredNorms(held.stream().map(Parameter::ownGradient).toList());
+        return norms(Parameter::own);
+    }
+
+    /** Returns the norms of one of several ranks whose gradients are equal. */
+    List<TensorNorm> norms(CollectiveGroup equal) {
+        return norms(p -> p.own(equal.size(), equal.index()));
+    }
+
+    private List<TensorNorm> norms(Function<Parameter, Sharding.Part> part) {
+        List<Parameter> held = counted.stream().filter(p -> part.apply(p).count() > 0).toList();
+        double[] norms =
+                kernels.squaredNorms(held.stream().map(p -> p.gradient(part.apply(p))).toList());
         return IntStream.range(0, norms.length)
                 .mapToObj(i -> new TensorNorm(held.get(i).name(), norms[i]))
                 .toList();

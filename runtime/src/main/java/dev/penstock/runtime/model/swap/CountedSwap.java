@@ -107,6 +107,9 @@ public final class CountedSwap implements SwapSpace {
         public void anchorHere() {}
 
         @Override
+        public void anchorAfter(long step) {}
+
+        @Override
         public void loadOuter(boolean instead) {}
 
         @Override

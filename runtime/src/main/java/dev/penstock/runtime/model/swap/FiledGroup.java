@@ -268,10 +268,10 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
         return List.of(parts.master(), parts.m(), parts.v(), room.gradient());
     }
 
-    /** For two rows of numbers. */
+    /** For three rows of numbers. */
     private List<Tensor> outerRoom(int count) {
         State parts = shared.room().first(count, OptimizerState.FLOAT32).state();
-        return List.of(parts.master(), parts.m());
+        return List.of(parts.master(), parts.m(), parts.v());
     }
 
     @Override
@@ -299,6 +299,22 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
             state.read(first * Float.BYTES, room);
             anchors.write(first * Float.BYTES, room);
         }
+    }
+
+    @Override
+    public void anchorAfter(long step) {
+        if (outerFile().turn() >= step) {
+            return;
+        }
+        int parts = outerFile().parts();
+        outer =
+                replace(
+                        outerFile(),
+                        OUTER,
+                        new SwapFile.Stamp(step, step),
+                        List.of(new Part(state, 0)),
+                        count -> outerRoom(count).subList(0, parts + 1),
+                        (_, room) -> room.getFirst().segment().copyFrom(room.getLast().segment()));
     }
 
     @Override

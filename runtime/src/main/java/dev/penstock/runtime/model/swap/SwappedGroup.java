@@ -76,6 +76,12 @@ public interface SwappedGroup {
     /** The outer parameters begin as the parameters are. */
     void anchorHere();
 
+    /**
+     * The outer parameters become what the parameters are after a step, once: an interruption can
+     * be continued.
+     */
+    void anchorAfter(long step);
+
     /** Says whether {@link #load} brings the outer parameters instead. */
     void loadOuter(boolean instead);
 

@@ -129,6 +129,37 @@ class SimulateAndMemoryTest {
                 .contains("at least 8 devices");
     }
 
+    /** Nothing is summed in a step; over 10 Mbit/s every byte of a parameter takes 800 ns. */
+    @Test
+    void replicasThatTakeStepsAloneWaitForWhatTheyExchange() throws IOException {
+        String[] run = {
+            "../sample-configs/quickstart.conf",
+            "--hardware=../sample-configs/hardware/4-laptops.conf",
+            "--set=pipeline.stages=1",
+            "--set=data-plane.emulate.bandwidth=10 Mbit/s",
+            "--set=parallel={data=2, outer.every=50}"
+        };
+        long parameters = simulatedParameters(run);
+
+        JsonNode atOnce = simulated(run).get("exchanging");
+        JsonNode late = simulated(with(run, "--set=parallel.outer.lag=2")).get("exchanging");
+        String words = Cli.run(with(new String[] {"schedule", "simulate"}, run)).out();
+
+        long alone = atOnce.get("alone").asLong();
+        // two replicas send half of the bytes and then the other half
+        long exchange = parameters * 4 * 800;
+        assertThat(atOnce.at("/behind/0").asLong()).isEqualTo(alone + exchange);
+        assertThat(atOnce.get("mean").asDouble()).isEqualTo(alone + exchange / 50.0);
+        assertThat(late.at("/behind/0").asLong())
+                .isEqualTo(alone + Math.max(0, exchange - 2 * alone));
+        assertThat(words).contains("with what replicas exchange: makespan ");
+    }
+
+    /** By what a rank is predicted to send: of each parameter four bytes. */
+    private static long simulatedParameters(String[] run) throws IOException {
+        return simulated(run).at("/sentBytes/0/outer gradients").asLong() / 4;
+    }
+
     /** By ops or block by block, the same work is done again; by which ops changes who waits. */
     @Test
     void hardwareRunsAgainAndGathersWhatTheConfigurationSays() throws IOException {

@@ -83,6 +83,7 @@ class ConfigLoaderTest {
                                         Optional.empty(),
                                         Optional.empty(),
                                         0,
+                                        0,
                                         1,
                                         ParallelSection.OuterOptimizer.NESTEROV,
                                         0.7,
@@ -214,7 +215,7 @@ class ConfigLoaderTest {
             parallel { tensor = 3, sequence = true, context = 1, data = 2, zero {
               stage = 3, residency = layer, prefetch-layers = 2, reduce = per-micro-batch, offload = spill
             }, outer {
-              lag = 2, fragments = 3, optimizer = sgd, learning-rate = 0.4, momentum = 0.8, mixing = 0.25, codec = int4
+              after = 200, lag = 2, fragments = 3, optimizer = sgd, learning-rate = 0.4, momentum = 0.8, mixing = 0.25, codec = int4
             }, ring-from = 4 MiB, collectives = auto, devices = 18 }
             pipeline { stages = 3, chunks = 1, partition = [2, 1, 2]
                        adapt-every = 20, adapt-margin = 0.1, processes = per-stage
@@ -310,6 +311,7 @@ class ConfigLoaderTest {
                                         ParallelSection.Reduce.PER_MICRO_BATCH,
                                         Optional.of(Path.of("spill")),
                                         Optional.empty(), // does not go with zero.stage
+                                        200,
                                         2,
                                         3,
                                         ParallelSection.OuterOptimizer.SGD,

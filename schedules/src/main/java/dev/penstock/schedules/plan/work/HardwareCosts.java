@@ -225,6 +225,20 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
                 pairsAtOnce);
     }
 
+    /** The same of replicas that take steps alone: each sums what it computes itself. */
+    public HardwareCosts apart() {
+        return new HardwareCosts(
+                work,
+                placement,
+                times,
+                new long[reductions.length],
+                gathers,
+                moves,
+                boundaryParts,
+                codedBytes,
+                pairsAtOnce);
+    }
+
     /** The same where the ops of a pair run one after the other. */
     public HardwareCosts oneOpAtATime() {
         return new HardwareCosts(
@@ -244,7 +258,7 @@ public final class HardwareCosts implements CostModel, Traffic.TensorBytes {
         return choice.zero() == ZeroStage.NONE && !choice.recompute();
     }
 
-    private static PipelineWork work(PlanRequest request, PlanChoice choice) {
+    static PipelineWork work(PlanRequest request, PlanChoice choice) {
         return PipelineWork.of(
                 request,
                 LayoutHardware.of(request.cluster(), choice.layout()),

@@ -155,13 +155,23 @@ public record PipelineWork(
 
     /** Those of {@link #stageParameters} that are trained. */
     long trainedParameters(int rank, int blocks, boolean first, boolean last) {
+        return trainedParameters(rank, blocks, first, last, hasMatrix(first, last));
+    }
+
+    /** Whether a stage trains a matrix of the logits that is not its table of tokens. */
+    boolean hasMatrix(boolean first, boolean last) {
         ModelShape model = request.model();
-        boolean matrix = model.trainsHead() && !(model.tied() && first);
+        return last && model.trainsHead() && !(model.tied() && first);
+    }
+
+    /** Those of a part of a stage. */
+    long trainedParameters(int rank, int blocks, boolean tables, boolean lastNorm, boolean matrix) {
+        ModelShape model = request.model();
         long all =
                 blocks * model.trainedOfBlock()
-                        + (first ? model.trainedOfEmbedding() : 0)
-                        + (last ? model.trainedOfLastNorm() : 0)
-                        + (last && matrix ? model.headMatrixParameters() : 0);
+                        + (tables ? model.trainedOfEmbedding() : 0)
+                        + (lastNorm ? model.trainedOfLastNorm() : 0)
+                        + (matrix ? model.headMatrixParameters() : 0);
         return Math.ceilDiv(all, (long) ranks.get(rank).shards());
     }
 }
