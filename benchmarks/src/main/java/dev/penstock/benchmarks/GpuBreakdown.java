@@ -74,8 +74,7 @@ public final class GpuBreakdown {
         return step;
     }
 
-    private static Map<String, Measured> measured(String row, ModelStep step)
-            throws IOException {
+    private static Map<String, Measured> measured(String row, ModelStep step) throws IOException {
         Path file = Files.createTempFile("penstock-kernels", ".tsv");
         System.setProperty("penstock.gpu.times", file.toString());
         try {

@@ -13,7 +13,8 @@ import java.util.Locale;
 
 /**
  * Whether the driver takes the kernels, as machine code where that ships for the GPU and then as
- * PTX, for how long it compiles them, and whether one of them runs. The exit code is 1 if not; the reason is one line.
+ * PTX, for how long it compiles them, and whether one of them runs. The exit code is 1 if not; the
+ * reason is one line.
  */
 public final class GpuLoad {
     private static final int ELEMENTS = 100_000;

@@ -104,7 +104,8 @@ class FaultInjectorTest {
 
     @Test
     void aSlowStageTakesItsFactorOfTimeInItsStepsOnly() {
-        var slow = new Fault.SlowStage(1, OptionalInt.empty(), 3, Duration.ZERO, new StepSpan(2, 4));
+        var slow =
+                new Fault.SlowStage(1, OptionalInt.empty(), 3, Duration.ZERO, new StepSpan(2, 4));
         RankFaults rank = injector(slow).forRank(1, RankPlace.single(1), List.of(1));
 
         rank.beginPass(StepKind.TRAIN, 3);

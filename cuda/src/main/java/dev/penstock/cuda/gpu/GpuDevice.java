@@ -148,10 +148,7 @@ public final class GpuDevice implements Device {
     public String fingerprint() {
         return "cuda-3/%s/%s/%s/%s"
                 .formatted(
-                        gpu.name(),
-                        gpu.computeCapability(),
-                        codeOfKernels,
-                        products.fingerprint());
+                        gpu.name(), gpu.computeCapability(), codeOfKernels, products.fingerprint());
     }
 
     @Override

@@ -101,7 +101,8 @@ final class GpuModule implements AutoCloseable {
     /** The shipped PTX; its first line tells the hash of the sources. */
     static byte[] ptx() {
         return resource(PTX)
-                .orElseThrow(() -> new DeviceException("there is no " + PTX + " on the class path"));
+                .orElseThrow(
+                        () -> new DeviceException("there is no " + PTX + " on the class path"));
     }
 
     private static Optional<byte[]> resource(String name) {

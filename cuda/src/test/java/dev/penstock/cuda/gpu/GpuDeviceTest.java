@@ -506,7 +506,13 @@ class GpuDeviceTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"8, 13000, '', sm_80", "9, 13000, '', sm_90", "12, 13000, '', ptx", "9, 12080, '', ptx", "9, 13000, none, ptx"})
+    @CsvSource({
+        "8, 13000, '', sm_80",
+        "9, 13000, '', sm_90",
+        "12, 13000, '', ptx",
+        "9, 12080, '', ptx",
+        "9, 13000, none, ptx"
+    })
     void kernelsAreMachineCodeWhereItShipsAndTheDriverTakesIt(
             String capability, String driver, String cubins, String expected) {
         EmulatedGpus.set("CAPABILITY", capability);

@@ -67,8 +67,15 @@ class FaultEntriesTest {
                         new FaultEntry.FailDisk(new Bytes(65536), 100),
                         new FaultEntry.TearCheckpoint(FaultEntry.SavePoint.MANIFEST_WRITTEN, 1000),
                         new FaultEntry.InjectNan(1, 0, 2, 4),
-                        new FaultEntry.SlowStage(1, Optional.empty(), 3, Optional.empty(), 10, Optional.empty()),
-                        new FaultEntry.SlowStage(1, Optional.of(0), 1, Optional.of(Duration.ofMillis(20)), 1, Optional.empty()));
+                        new FaultEntry.SlowStage(
+                                1, Optional.empty(), 3, Optional.empty(), 10, Optional.empty()),
+                        new FaultEntry.SlowStage(
+                                1,
+                                Optional.of(0),
+                                1,
+                                Optional.of(Duration.ofMillis(20)),
+                                1,
+                                Optional.empty()));
     }
 
     @Test
