@@ -52,6 +52,21 @@ extern "C" __global__ void lateWait(float* result) {
     result[threadIdx.x] = sum;
 }
 
+// Four numbers are loaded together from an address that only suits one.
+extern "C" __global__ void misalignedLoad(float* result) { result[threadIdx.x] = Neighbours<4>::at(result + 1).of[0]; }
+
+// Same of a store of four halves, and of a copy into shared memory.
+extern "C" __global__ void misalignedStore(float* result) {
+    Neighbours<4>{}.storeAt(reinterpret_cast<unsigned short*>(result) + 2);
+}
+
+extern "C" __global__ void misalignedCopy(float* result) {
+    __shared__ __align__(16) float values[4];
+    beginCopy(values, result + 2, true);
+    finishCopies();
+    result[threadIdx.x] = values[0];
+}
+
 // Nothing wrong: barriers of blocks and of warps, bytes of one word by two threads, atomics of two blocks.
 extern "C" __global__ void wellBehaved(float* result) {
     __shared__ float values[64];

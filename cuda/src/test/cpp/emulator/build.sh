@@ -20,6 +20,8 @@ fi
 work=$(mktemp -d "$target/building.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 flags="-std=c++20 -O2 -march=native -fPIC -pthread -fvisibility=hidden -Wall -Wno-unknown-pragmas -I. -I$kernels"
+# a GPU wants every access at a multiple of its size, a CPU does not: g++ calls a function of grid.cpp where one is not
+of_kernels="-fsanitize=alignment -fno-sanitize-recover=alignment -include cuda_shim.h"
 enlist_kernels() {
     # the kernels by name, found in the preprocessed sources by the mark that cuda_shim.h puts on them
     local names
@@ -36,7 +38,7 @@ enlist_kernels() {
 }
 if [ ! -f "$target/$hash/libcuda.so.1" ]; then
     enlist_kernels
-    g++ $flags -include cuda_shim.h -c "$work/kernels.cpp" -o "$work/kernels.o" &
+    g++ $flags $of_kernels -c "$work/kernels.cpp" -o "$work/kernels.o" &
     for source in *.cpp; do g++ $flags -c "$source" -o "$work/${source%.cpp}.o"; done
     wait $! # for the kernels, which take as long as all others
     g++ -shared -pthread -Wl,-soname,libcuda.so.1 "$work"/*.o -o "$work/libcuda.so.1"
@@ -52,7 +54,7 @@ fi
 if [ -n "$checked" ] && [ ! -f "$target/$hash/libpenstock-checked.so" ]; then
     enlist_kernels
     # loads and stores as they are written: nothing is kept in registers that the sources load twice
-    g++ $flags -Og -march=x86-64 -fsanitize=thread -include cuda_shim.h -c "$work/kernels.cpp" -o "$work/checked.o"
+    g++ $flags $of_kernels -Og -march=x86-64 -fsanitize=thread -c "$work/kernels.cpp" -o "$work/checked.o"
     g++ -shared -pthread "$work/checked.o" "$target/$hash/libcuda.so.1" -o "$work/libpenstock-checked.so"
     mv "$work/libpenstock-checked.so" "$target/$hash/libpenstock-checked.so"
 fi

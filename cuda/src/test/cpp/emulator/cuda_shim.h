@@ -196,6 +196,7 @@ inline int onlyHere(int number) { return number; }
 
 // ldmatrix.sync.aligned.m8n8.x4.shared.b16: lane i gives the address of row i % 8 of matrix i / 8
 inline void loadTiles(unsigned (&tiles)[4], const void* row) {
+    emulator::requireAligned(row, 16);
     int lane = emulator::current->lane;
     auto boxes = emulator::exchange(~0u, row);
     for (int matrix = 0; matrix < 4; matrix++) {
@@ -206,6 +207,7 @@ inline void loadTiles(unsigned (&tiles)[4], const void* row) {
 
 // Same with .trans: a thread gets column lane / 4 of rows 2 (lane % 4) and the next
 inline void loadTilesTransposed(unsigned (&tiles)[4], const void* row) {
+    emulator::requireAligned(row, 16);
     int lane = emulator::current->lane;
     auto boxes = emulator::exchange(~0u, row);
     for (int matrix = 0; matrix < 4; matrix++) {

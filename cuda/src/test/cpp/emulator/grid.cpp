@@ -235,6 +235,8 @@ static constexpr size_t COPY_BYTES = 16;
 
 // What lies there is lost at once, and what comes instead arrives when the thread waits.
 void beginCopyOf16(void* to, const void* from, bool isThere) {
+    requireAligned(to, COPY_BYTES);
+    requireAligned(from, COPY_BYTES);
     watchAccess(to, COPY_BYTES, true);
     memset(to, 0xff, COPY_BYTES);
     current->copies.push_back({to, from, isThere});
@@ -251,6 +253,17 @@ void finishCopiesOf16() {
         }
     }
     current->copies.clear();
+}
+
+static std::string misaligned(const void* address, size_t bytes) {
+    return "an address that is " + std::to_string(reinterpret_cast<uintptr_t>(address) % bytes) + " bytes past a multiple of " +
+           std::to_string(bytes);
+}
+
+void requireAligned(const void* address, size_t bytes) {
+    if (reinterpret_cast<uintptr_t>(address) % bytes) {
+        trap(misaligned(address, bytes));
+    }
 }
 
 void trap(const std::string& why) {
@@ -280,3 +293,20 @@ std::string run(const Grid& grid) {
 }
 
 }  // namespace emulator
+
+// What kernels call with -fsanitize=alignment: where in the sources, of which type, and the address.
+struct Type {
+    uint16_t kind, info;
+    char name[];
+};
+struct Mismatch {
+    const char* file;
+    uint32_t line, column;
+    const Type* type;
+    unsigned char logAlignment, kind;
+};
+
+extern "C" FOR_KERNELS void __ubsan_handle_type_mismatch_v1_abort(const Mismatch* where, const void* address) {
+    emulator::trap(std::string(where->file) + ":" + std::to_string(where->line) + ": " + where->type->name + ": " +
+                   emulator::misaligned(address, size_t{1} << where->logAlignment));
+}

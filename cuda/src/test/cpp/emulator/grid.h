@@ -102,6 +102,8 @@ FOR_KERNELS void beginCopyOf16(void* to, const void* from, bool isThere);
 FOR_KERNELS void finishCopiesOf16();
 // A lane's share of what tensor cores compute.
 FOR_KERNELS void watchOperations(double operations);
+// Ends the grid with an error unless the address is a multiple of so many bytes.
+FOR_KERNELS void requireAligned(const void* address, size_t bytes);
 // Ends the grid with an error.
 [[noreturn]] FOR_KERNELS void trap(const std::string& why);
 

@@ -38,6 +38,14 @@ public record StepTraffic(
         return byUse().values().stream().mapToLong(Long::longValue).sum();
     }
 
+    /**
+     * Returns the bytes of the step that sends most, if these are of all steps: outer gradients
+     * travel in others than sums of gradients.
+     */
+    public long mostBytes() {
+        return Math.max(withOuterGradients(0).bytes(), apart(outerGradients).bytes());
+    }
+
     /** As it is shown, with all uses in their order. */
     public Map<String, Long> byUse() {
         Map<String, Long> bytes = new LinkedHashMap<>();

@@ -19,6 +19,7 @@ import jcuda.driver.JCudaDriver;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The emulator finds the errors that it exists to find. */
@@ -41,6 +42,19 @@ class EmulatorTest {
     void threadsThatDoNotMeetFailTheKernel(String kernel) {
         assertThatThrownBy(() -> PlantedKernels.run(kernel, 3, 1))
                 .hasMessageContaining("CUDA_ERROR_LAUNCH_FAILED");
+    }
+
+    /** A GPU refuses such an access, and the CPU that emulates it would not. */
+    @ParameterizedTest
+    @CsvSource({
+        "misalignedLoad, 4 bytes past a multiple of 16",
+        "misalignedStore, 4 bytes past a multiple of 8",
+        "misalignedCopy, 8 bytes past a multiple of 16"
+    })
+    void anAccessAtNoMultipleOfItsSizeFailsTheKernel(String kernel, String wrong) {
+        assertThatThrownBy(() -> PlantedKernels.run(kernel, 3, 1))
+                .hasMessageContaining("CUDA_ERROR_LAUNCH_FAILED");
+        assertThat(EmulatedGpus.failure()).contains("kernel " + kernel).contains(wrong);
     }
 
     @Test

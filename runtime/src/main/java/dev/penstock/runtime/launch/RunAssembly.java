@@ -49,6 +49,7 @@ import dev.penstock.runtime.metrics.ConfiguredSteps;
 import dev.penstock.runtime.metrics.MetricsFile;
 import dev.penstock.runtime.metrics.PipelineMeter;
 import dev.penstock.runtime.metrics.RunDirectory;
+import dev.penstock.runtime.model.parameters.ParameterSource;
 import dev.penstock.runtime.model.shape.GptSettings;
 import dev.penstock.runtime.model.shape.TrainedParts;
 import dev.penstock.runtime.model.stage.GptStageFactory;
@@ -173,7 +174,9 @@ public final class RunAssembly implements AutoCloseable {
                                 parts.model(),
                                 parts.schedule().budgets(),
                                 parts.data(),
-                                parts.start().parameters())
+                                ParameterSource.none())
+                        .startingAfter(
+                                parts.start().completedSteps(), parts.start().parameters())
                         .following(parts.schedule().passes());
         return parts.config().pairsAtOnce() ? stages.withPairsAtOnce() : stages;
     }

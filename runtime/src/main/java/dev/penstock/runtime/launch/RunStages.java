@@ -57,7 +57,7 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
 
     @Override
     public StageBuilder startingAt(long step) {
-        return new Restored(stages, CheckpointFolders.of(checkpoints, step));
+        return new Restored(stages, step, CheckpointFolders.of(checkpoints, step));
     }
 
     private record Blank(GptStageFactory stages, Path checkpoints) implements StageBuilder {
@@ -89,7 +89,7 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
     }
 
     /** A checkpoint's files are open while a stage is built, no longer. */
-    private record Restored(GptStageFactory stages, Path checkpoint) implements StageBuilder {
+    private record Restored(GptStageFactory stages, long step, Path checkpoint) implements StageBuilder {
         @Override
         public StageProgram create(int stage, RankPlace place, Device device) {
             return reading(from -> from.create(stage, place, device));
@@ -112,7 +112,7 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
 
         private <T> T reading(Function<GptStageFactory, T> build) {
             try (CheckpointReader reader = SavedCheckpoint.open(checkpoint).readVerified()) {
-                return build.apply(stages.startingFrom(reader::fill));
+                return build.apply(stages.startingAfter(step, reader::fill));
             } catch (StoredFileException e) {
                 throw e.isDamage()
                         ? new DamagedCheckpointException(String.valueOf(e.getMessage()), e)

@@ -39,7 +39,7 @@ final class TrafficTable {
                     append(table, rank, use.getKey(), known, use.getValue());
                 }
             }
-            append(table, rank, "all", predicted.map(StepTraffic::bytes), ranks.get(rank).bytes());
+            append(table, rank, "all", predicted.map(StepTraffic::mostBytes), ranks.get(rank).bytes());
         }
         return table.append("</table></div>").toString();
     }
@@ -101,6 +101,6 @@ final class TrafficTable {
     private static String said(StepTraffic predicted, StepTraffic measured) {
         return isPredicted(predicted, measured)
                 ? "as predicted"
-                : "predicted " + Quantities.bytes(predicted.bytes());
+                : "predicted " + Quantities.bytes(predicted.mostBytes());
     }
 }

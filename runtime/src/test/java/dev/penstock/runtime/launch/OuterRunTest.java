@@ -156,6 +156,36 @@ class OuterRunTest {
         return others;
     }
 
+    /** Where step 4 is skipped, step 3 is the last that replicas sum in either run. */
+    @Test
+    void anchorsAreWhatIsReachedAlsoWhereTheLastStepThatSumsIsSkipped() throws IOException {
+        String[] skipped = {
+            "run.steps=8", "recovery.non-finite=skip", "fault=[{inject-nan=1, step=4}]"
+        };
+
+        Trained before = apart("outer={every=3, after=4}", skipped).complete();
+        Trained alone = apart("outer={every=4, after=3}", skipped).complete();
+
+        assertThat(before.lossBits()).hasSize(7).isEqualTo(alone.lossBits());
+        assertThat(before.validationBits()).isEqualTo(alone.validationBits());
+    }
+
+    @Test
+    void replicasThatAreToSumAgainContinueFromTheOuterParameters() throws IOException {
+        Trained summed = continued("parallel.outer.after=9");
+        Trained always = continued("parallel.outer.every=none");
+
+        assertThat(summed.lossBits()).hasSize(9).isEqualTo(always.lossBits());
+        assertThat(summed.validationBits()).isEqualTo(always.validationBits());
+    }
+
+    /** After a step in which replicas differ. */
+    private Trained continued(String setting) throws IOException {
+        Training first = apart("outer={every=3, lag=1}", "run.steps=5", "checkpoint.every=5");
+        first.complete();
+        return first.copy().resume().set("run.steps=9", setting).complete();
+    }
+
     @Test
     void aRunContinuesWithMoreReplicasFromTheOuterParameters() throws IOException {
         Training first = apart("outer={every=3}", "run.steps=6", "checkpoint.every=6");

@@ -74,7 +74,7 @@ final class ConfigCheckCommand extends PenstockCommand {
                         .forEach(note -> err().println("note: " + note));
                 ConfiguredRecovery.mirrorNote(parts.config())
                         .ifPresent(note -> err().println("note: " + note));
-                long most = traffic.stream().mapToLong(StepTraffic::bytes).max().orElse(0);
+                long most = traffic.stream().mapToLong(StepTraffic::mostBytes).max().orElse(0);
                 if (most > 0) {
                     err().println(
                                     "note: peak traffic per rank: %s/step"

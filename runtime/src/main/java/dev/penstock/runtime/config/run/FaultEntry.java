@@ -149,7 +149,7 @@ public sealed interface FaultEntry {
                             is = "none",
                             word = "none",
                             range = "[1 ms, 10 minutes]",
-                            doc = "and how long each takes at least")
+                            doc = "how long each computation takes at least")
                     Optional<Duration> atLeast,
             @Setting(is = "1", range = "[1, )", doc = "first step") int fromStep,
             @Setting(is = "end", word = "end", range = "[1, )", doc = "last step")

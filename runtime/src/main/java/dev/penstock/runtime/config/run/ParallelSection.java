@@ -626,11 +626,9 @@ public record ParallelSection(
     }
 
     /** Returns what is said of an exchange and has no effect, for people. */
-    Optional<String> unusedNote() {
+    List<String> unusedNotes(int steps) {
         if (outerEvery.isPresent()) {
-            return outerLag > 0 || outerMixing == USUAL_MIXING
-                    ? Optional.empty()
-                    : Optional.of("parallel.outer.mixing has no effect: parallel.outer.lag = 0");
+            return outerNotes(outerEvery.get(), steps);
         }
         boolean said =
                 outerLag > 0
@@ -642,8 +640,26 @@ public record ParallelSection(
                         || outerMixing != USUAL_MIXING
                         || outerCodec != OuterCodec.NONE;
         return said
-                ? Optional.of("parallel.outer has no effect: parallel.outer.every = none")
-                : Optional.empty();
+                ? List.of("parallel.outer has no effect: parallel.outer.every = none")
+                : List.of();
+    }
+
+    private List<String> outerNotes(int every, int steps) {
+        List<String> notes = new ArrayList<>();
+        if (outerLag == 0 && outerMixing != USUAL_MIXING) {
+            notes.add("parallel.outer.mixing has no effect: parallel.outer.lag = 0");
+        }
+        long first = (long) outerAfter + every + outerLag;
+        if (outerAfter >= steps) {
+            notes.add(
+                    "parallel.outer has no effect: replicas sum gradients in all of run.steps = %d (parallel.outer.after = %d)"
+                            .formatted(steps, outerAfter));
+        } else if (first > steps) {
+            notes.add(
+                    "replicas are never brought together: the first exchange would be applied after step %d (parallel.outer.after + every + lag), and run.steps = %d"
+                            .formatted(first, steps));
+        }
+        return notes;
     }
 
     /** {@link #ringFrom} in bytes; {@link CollectiveForm#NEVER} for none. */

@@ -173,7 +173,7 @@ public record RunConfig(
         List<String> notes = new ArrayList<>();
         data.unusedNote().ifPresent(notes::add);
         notes.addAll(batch.unusedNotes(data.packing(), model.context()));
-        parallel.unusedNote().ifPresent(notes::add);
+        notes.addAll(parallel.unusedNotes(run.steps()));
         notes.addAll(dataPlane.unusedNotes(pipeline.stages(), chunks()));
         dataPlane.unusedLinksNote(grid().ranks()).ifPresent(notes::add);
         notes.addAll(pipeline.unusedNotes(adapts(), run.steps()));

@@ -39,7 +39,8 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 public final class OuterState {
-    private static final String PREFIX = "optimizer.outer.";
+    /** Of the names of all tensors that only replicas which take steps alone have. */
+    static final String PREFIX = "optimizer.outer.";
 
     private static final int ROW = OuterSettings.ROW;
     private static final long NONE = -1;

@@ -31,6 +31,22 @@ public interface ParameterSource {
         return Optional.empty();
     }
 
+    /** Returns the same without what replicas that take steps alone have each for themselves. */
+    default ParameterSource ofEqualReplicas() {
+        ParameterSource all = this;
+        return new ParameterSource() {
+            @Override
+            public boolean fill(String name, TensorPiece piece, MemorySegment destination) {
+                return !name.startsWith(OuterState.PREFIX) && all.fill(name, piece, destination);
+            }
+
+            @Override
+            public Optional<SwapCommit> swapped() {
+                return all.swapped();
+            }
+        };
+    }
+
     /** A source that has nothing, for a fresh model. */
     static ParameterSource none() {
         return (_, _, _) -> false;

@@ -162,6 +162,15 @@ public final class GptStageFactory implements StageBuilder {
         return name.startsWith("optimizer.");
     }
 
+    /**
+     * Returns the same stages with the values after a step. Replicas that sum their gradients in it
+     * are equal, even if they were not where the values come from.
+     */
+    public GptStageFactory startingAfter(long step, ParameterSource other) {
+        boolean equal = settings.outer().map(outer -> outer.sumsIn(step)).orElse(false);
+        return startingFrom(equal ? other.ofEqualReplicas() : other);
+    }
+
     /** Returns the same stages with other first values. */
     public GptStageFactory startingFrom(ParameterSource other) {
         return new GptStageFactory(settings, budgets, passes, pairsAtOnce, batches, other);

@@ -114,6 +114,10 @@ final class OuterAverage {
             readsAnchors = false;
             state.readOwn(kernels);
         }
+        if (step > 1 && step == settings.after() + 1) {
+            // not behind the update of the step before, which may have been skipped
+            state.anchorAfter(step - 1, kernels);
+        }
         if (fragment != NONE && taken == UNKNOWN) {
             taken = settings.lastTurn(fragment, step - 1);
             state.keepDifference(taken, taken + settings.lag());
@@ -170,9 +174,6 @@ final class OuterAverage {
 
     void afterUpdate(long step) {
         updated = step;
-        if (step == settings.after()) {
-            state.anchorAfter(step, kernels);
-        }
         OptionalInt turn = settings.at(step);
         if (turn.isPresent() && state.has(turn.getAsInt())) {
             fragment = turn.getAsInt();

@@ -85,6 +85,41 @@ class ConfigCommandTest {
     }
 
     @Test
+    void checkNotesExchangesThatNeverComeAndCountsTheStepThatSendsMost() {
+        Cli sums = outer("parallel.outer.every=none");
+        Cli apart = outer("parallel.outer.every=4");
+        Cli both = outer("parallel.outer={every=4, after=6}");
+        Cli noExchange = outer("parallel.outer={every=4, after=7}");
+        Cli neverApart = outer("parallel.outer={every=4, after=10}");
+
+        assertThat(peak(both)).isEqualTo(peak(sums));
+        assertThat(apart.err() + both.err()).doesNotContain("no effect", "never");
+        assertThat(noExchange.err())
+                .contains(
+                        "note: replicas are never brought together: the first exchange would be"
+                                + " applied after step 11");
+        assertThat(neverApart.err())
+                .contains("note: parallel.outer has no effect: replicas sum gradients in all of");
+    }
+
+    private Cli outer(String setting) {
+        Cli check =
+                Cli.run(
+                        "config",
+                        "check",
+                        good,
+                        "--set=run.steps=10",
+                        "--set=parallel.data=2",
+                        "--set=" + setting);
+        assertThat(check.exitCode()).isEqualTo(ExitCode.OK);
+        return check;
+    }
+
+    private static String peak(Cli check) {
+        return check.err().lines().filter(line -> line.contains("peak traffic")).findFirst().orElseThrow();
+    }
+
+    @Test
     void checkNotesSettingsOfPlansAndOrdersThatDoNothing() {
         Cli fixed =
                 Cli.run(
