@@ -175,8 +175,7 @@ public final class RunAssembly implements AutoCloseable {
                                 parts.schedule().budgets(),
                                 parts.data(),
                                 ParameterSource.none())
-                        .startingAfter(
-                                parts.start().completedSteps(), parts.start().parameters())
+                        .startingAfter(parts.start().completedSteps(), parts.start().parameters())
                         .following(parts.schedule().passes());
         return parts.config().pairsAtOnce() ? stages.withPairsAtOnce() : stages;
     }

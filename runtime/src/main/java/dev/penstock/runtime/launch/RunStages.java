@@ -89,7 +89,8 @@ record RunStages(GptStageFactory stages, Path checkpoints) implements StageProgr
     }
 
     /** A checkpoint's files are open while a stage is built, no longer. */
-    private record Restored(GptStageFactory stages, long step, Path checkpoint) implements StageBuilder {
+    private record Restored(GptStageFactory stages, long step, Path checkpoint)
+            implements StageBuilder {
         @Override
         public StageProgram create(int stage, RankPlace place, Device device) {
             return reading(from -> from.create(stage, place, device));

@@ -39,7 +39,12 @@ final class TrafficTable {
                     append(table, rank, use.getKey(), known, use.getValue());
                 }
             }
-            append(table, rank, "all", predicted.map(StepTraffic::mostBytes), ranks.get(rank).bytes());
+            append(
+                    table,
+                    rank,
+                    "all",
+                    predicted.map(StepTraffic::mostBytes),
+                    ranks.get(rank).bytes());
         }
         return table.append("</table></div>").toString();
     }

@@ -116,7 +116,11 @@ class ConfigCommandTest {
     }
 
     private static String peak(Cli check) {
-        return check.err().lines().filter(line -> line.contains("peak traffic")).findFirst().orElseThrow();
+        return check.err()
+                .lines()
+                .filter(line -> line.contains("peak traffic"))
+                .findFirst()
+                .orElseThrow();
     }
 
     @Test
