@@ -423,6 +423,29 @@ class OuterAverageTest {
         }
     }
 
+    /**
+     * One replica had applied the mean when the step was left out, the other had not begun it. With
+     * two steps of lag both have done their part of the sum before.
+     */
+    @Test
+    void aMeanThatOneReplicaAppliedInASkippedStepIsFormedAgainForTheOther()
+            throws InterruptedException, ExecutionException {
+        GptSettings settings = settings(2, adamW()).apart(outer(3, 2, 1));
+
+        try (ReplicatedDriver whole = replicas(settings);
+                ReplicatedDriver disturbed = replicas(settings)) {
+            for (long step : List.of(1L, 2L, 3L, 4L, 5L, 7L, 8L, 9L)) {
+                if (step == 7) {
+                    disturbed.abandon(6, List.of(1, -1), 2);
+                }
+                whole.train(step, NO_CLIP);
+                disturbed.train(step, NO_CLIP);
+            }
+
+            assertThat(disturbed.losses()).isEqualTo(whole.losses());
+        }
+    }
+
     @Test
     void heldOutBatchesReadTheOuterParameters() throws InterruptedException, ExecutionException {
         GptSettings settings = settings(2, adamW()).apart(outer(3, 0, 1));

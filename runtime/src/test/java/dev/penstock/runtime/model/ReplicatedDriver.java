@@ -124,12 +124,17 @@ final class ReplicatedDriver implements AutoCloseable {
     /**
      * Begins a training step, which is left by every replica after this many ops of each rank, and
      * meets again in the next epoch.
+     *
+     * @param ops by replica; less than 0: it has not even begun
      */
     void abandon(long step, List<Integer> ops, int nextEpoch)
             throws InterruptedException, ExecutionException {
         all(
                 replica -> {
-                    replica.abandon(step, ops.get(replicas.indexOf(replica)));
+                    int done = ops.get(replicas.indexOf(replica));
+                    if (done >= 0) {
+                        replica.abandon(step, done);
+                    }
                     return step;
                 });
         connect(nextEpoch);

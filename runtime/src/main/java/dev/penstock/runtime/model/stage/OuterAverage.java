@@ -24,9 +24,9 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>The committed state is that before the outer optimizer, and the difference stays until a step
- * has passed: a pass that is abandoned runs again in another epoch, where all replicas exchange
- * once more, also those that were done. Held-out batches read the outer parameters. The shard's
- * thread only.
+ * has been updated: a pass that is abandoned runs again in another epoch, where all replicas
+ * exchange once more, also those that were done. Held-out batches read the outer parameters. The
+ * shard's thread only.
  */
 final class OuterAverage {
     private static final int NONE = -1;
@@ -122,7 +122,7 @@ final class OuterAverage {
             taken = settings.lastTurn(fragment, step - 1);
             state.keepDifference(taken, taken + settings.lag());
         }
-        if (fragment != NONE && applied && step > taken + settings.lag() + 1) {
+        if (fragment != NONE && applied && updated > taken + settings.lag()) {
             fragment = NONE;
         }
         if (fragment != NONE && step > taken) {

@@ -7,6 +7,7 @@ import dev.penstock.cuda.device.Tensor;
 import dev.penstock.runtime.model.shape.OptimizerState;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -64,6 +65,11 @@ final class FiledGroup implements SwappedGroup, AutoCloseable {
                                     .formatted(file, bytes, opened.bytes()));
                 }
                 return opened;
+            } catch (NoSuchFileException e) {
+                throw new DeviceException(
+                        "swap %s: expected the file that an earlier process left, but it is gone; delete %s to go on from the newest checkpoint"
+                                .formatted(file, file.getParent()),
+                        e);
             } catch (IOException e) {
                 throw SwapFolder.failure("begin", file, e);
             }

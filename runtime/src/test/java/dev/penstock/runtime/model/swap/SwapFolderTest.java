@@ -223,6 +223,21 @@ class SwapFolderTest {
     }
 
     @Test
+    void aFileThatIsGoneIsNamedWithWhatToDo() throws IOException {
+        new SwapState(root, 1, 1).own("run");
+        try (var stage = new Stage(Optional.empty(), _ -> {})) {
+            stage.train(1);
+        }
+        Path there = SwapState.folder(root, 0, 0);
+        Files.delete(there.resolve("1-h.1.grad"));
+
+        assertThatThrownBy(() -> new Stage(found(), _ -> {}).close())
+                .isInstanceOf(DeviceException.class)
+                .hasMessageContaining("1-h.1.grad: expected the file")
+                .hasMessageContaining("delete " + there);
+    }
+
+    @Test
     void aTextWithAnotherDigitOrAFileInAnotherPlaceIsNotGoneOnWith() throws IOException {
         new SwapState(root, 1, 1).own("run");
         try (var stage = new Stage(Optional.empty(), _ -> {})) {
