@@ -13,7 +13,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The model of a step against the step that was measured. */
 class ModelStepTest {
     @ParameterizedTest
-    @ValueSource(strings = {"", "124m", "foo:4", "124m:", "124m:0", "124m:4:f64", "124m:4:f32:gemmex"})
+    @ValueSource(
+            strings = {"", "124m", "foo:4", "124m:", "124m:0", "124m:4:f64", "124m:4:f32:gemmex"})
     void rowsThatNameNoStepAreRefused(String row) {
         assertThatThrownBy(() -> GpuModelBenchmark.step(row))
                 .isInstanceOf(IllegalArgumentException.class)
