@@ -22,6 +22,7 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A GPU loads and stores four elements at a time where it can, and cannot where a tensor begins
@@ -35,10 +36,17 @@ class PlacementContractTest extends KernelContract {
     private static final TokenBlocks BLOCKS = new TokenBlocks(2, 3, 0, 2);
     private static final AdamWStep STEP = new AdamWStep(3, 1e-3, 0.9, 0.95, 1e-8, 0.1, 0.5);
 
-    /** Elements before the first of every tensor, and beyond every row. */
+    /** Tensors are moved all, or the first of every so many, or the second, .. */
+    private static final int EVERY = 5;
+
+    private static final int ALL = -1;
+
+    /** Elements before the first of a tensor that is moved, and beyond its rows. */
     private int lead;
 
     private int gap;
+    private int moved = ALL;
+    private int made;
     private Random numbers = new Random(1);
     private final List<double[][]> results = new ArrayList<>();
 
@@ -51,11 +59,13 @@ class PlacementContractTest extends KernelContract {
     }
 
     private Tensor empty(DType type, int rows, int columns) {
-        int stride = rows == 1 ? columns : (columns + 3) / 4 * 4 + gap;
-        long bytes = (lead + (long) rows * stride) * type.bytes();
+        boolean isMoved = moved == ALL || made++ % EVERY == moved;
+        int stride = rows == 1 ? columns : (columns + 3) / 4 * 4 + (isMoved ? gap : 0);
+        long offset = isMoved ? (long) lead * type.bytes() : 0;
+        long bytes = offset + (long) rows * stride * type.bytes();
         return new Tensor(
                 device.memory().allocate("t", bytes),
-                (long) lead * type.bytes(),
+                offset,
                 type,
                 rows,
                 columns,
@@ -96,19 +106,32 @@ class PlacementContractTest extends KernelContract {
     @ParameterizedTest
     @CsvSource({"64, 1, 0", "64, 2, 4", "64, 0, 1", "61, 1, 0", "61, 3, 2", "3, 1, 1"})
     void resultsDoNotDependOnWhereTensorsBegin(int columns, int shift, int more) {
-        List<double[][]> here = resultsOf(columns, 0, 0);
+        List<double[][]> here = resultsOf(columns, 0, 0, ALL);
 
-        List<double[][]> elsewhere = resultsOf(columns, shift, more);
+        assertSame(resultsOf(columns, shift, more, ALL), here);
+    }
 
+    /** Of a kernel's tensors one is elsewhere: it is enough for none to be taken by fours. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2, 3, 4})
+    void resultsDoNotDependOnWhereOneTensorBegins(int which) {
+        List<double[][]> here = resultsOf(12, 0, 0, ALL);
+
+        assertSame(resultsOf(12, 1, 0, which), here);
+    }
+
+    private static void assertSame(List<double[][]> elsewhere, List<double[][]> here) {
         assertThat(elsewhere).hasSameSizeAs(here);
         for (int i = 0; i < here.size(); i++) {
             assertThat(elsewhere.get(i)).as("result %s", i).isDeepEqualTo(here.get(i));
         }
     }
 
-    private List<double[][]> resultsOf(int columns, int shift, int more) {
+    private List<double[][]> resultsOf(int columns, int shift, int more, int which) {
         lead = shift;
         gap = more;
+        moved = which;
+        made = 0;
         numbers = new Random(20);
         results.clear();
         sums(columns);
