@@ -64,12 +64,7 @@ class PlacementContractTest extends KernelContract {
         long offset = isMoved ? (long) lead * type.bytes() : 0;
         long bytes = offset + (long) rows * stride * type.bytes();
         return new Tensor(
-                device.memory().allocate("t", bytes),
-                offset,
-                type,
-                rows,
-                columns,
-                stride);
+                device.memory().allocate("t", bytes), offset, type, rows, columns, stride);
     }
 
     private Tensor floats(int rows, int columns) {
