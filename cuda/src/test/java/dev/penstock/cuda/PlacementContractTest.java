@@ -79,12 +79,6 @@ class PlacementContractTest extends KernelContract {
         return tensor;
     }
 
-    private Tensor halves(int rows, int columns) {
-        Tensor tensor = empty(DType.BF16, rows, columns);
-        kernels.copy(floats(rows, columns), tensor);
-        return tensor;
-    }
-
     private Tensor words(int rows, int columns, int limit) {
         int[] words = numbers.ints((long) rows * columns, 0, limit).toArray();
         Tensor tensor = device.memory().tensor("w", DType.I32, rows, columns);
