@@ -12,17 +12,15 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /**
- * Whether the driver takes the kernels, as machine code where that ships for the GPU and then as
- * PTX, for how long it compiles them, and whether one of them runs. The exit code is 1 if not; the
- * reason is one line.
+ * Whether the driver takes the kernels, how long it compiles them where no machine code ships for
+ * the GPU or {@code -Dpenstock.cubins=none}, and whether one of them runs. The exit code is 1 if
+ * not; the reason is one line.
  */
 public final class GpuLoad {
     private static final int ELEMENTS = 100_000;
 
     /** In a device's name. */
     private static final String COMPILED = "kernels ptx";
-
-    private static final String CUBINS = "penstock.cubins";
 
     private GpuLoad() {}
 
@@ -31,15 +29,6 @@ public final class GpuLoad {
     }
 
     private static void load() {
-        String name = loaded();
-        if (!name.contains(COMPILED) && System.getProperty(CUBINS) == null) {
-            System.setProperty(CUBINS, "none");
-            loaded();
-        }
-    }
-
-    /** Returns the device's name. */
-    private static String loaded() {
         DeviceSettings gpu = DeviceSettings.DEFAULTS.withKind(Kind.CUDA).withGpu(0);
         long start = System.nanoTime();
         try (Device device = Devices.open(gpu)) {
@@ -70,7 +59,6 @@ public final class GpuLoad {
                             name.contains(COMPILED) ? "compiled from PTX" : "loaded as they ship",
                             opened,
                             1e3 * seconds(start)));
-            return name;
         }
     }
 

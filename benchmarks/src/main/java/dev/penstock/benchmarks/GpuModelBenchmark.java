@@ -101,12 +101,11 @@ public final class GpuModelBenchmark {
                                 || (parts.length == 3
                                         && List.of("f32", "gemmex").contains(parts[2])))
                         && parts[1].matches("[1-9][0-9]{0,3}");
-        int sequences = known ? Integer.parseInt(parts[1]) : 0;
-        boolean joined = parts.length == 2;
-        boolean bf16 = joined || !parts[2].equals("f32");
         Model model = MODELS.get(parts[0]);
         if (known && model != null) {
-            return ModelStep.of(model, sequences, bf16, joined);
+            boolean joined = parts.length == 2;
+            boolean bf16 = joined || !parts[2].equals("f32");
+            return ModelStep.of(model, Integer.parseInt(parts[1]), bf16, joined);
         }
         throw new IllegalArgumentException(
                 "gpu-model: expected rows such as 124m:16, 124m:16:gemmex or 355m:16:f32 (models %s), got %s"

@@ -114,6 +114,21 @@ class GpuKitTest {
                 .containsExactly("load0", "beside-cpu3", "kernels0");
     }
 
+    /** Where machine code loads, nothing else needs the PTX. */
+    @Test
+    void ptxThatDoesNotCompileKeepsNoOtherPartFromRunning() throws Exception {
+        fault("cubins=none", "fails");
+
+        Ended ended = run("load", "ptx", "124m");
+
+        assertThat(ended.last(4))
+                .satisfiesExactly(
+                        line -> assertThat(line).matches("load +\\d+ s  passed"),
+                        line -> assertThat(line).matches("ptx +\\d+ s  FAILED with .*"),
+                        line -> assertThat(line).matches("124m +\\d+ s  passed"),
+                        line -> assertThat(line).isEqualTo("did not pass: ptx"));
+    }
+
     @Test
     void whatAPartFoundIsInItsVerdict() throws Exception {
         fault("GpuLoad", "finds");
