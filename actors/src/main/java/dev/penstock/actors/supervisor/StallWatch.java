@@ -20,6 +20,7 @@ import java.util.OptionalLong;
 /**
  * Sees when nothing moves any more and says who waits for what, from whom, since when. A rank
  * inside an op counts as moving for three times the longest op seen so far: a long op is no stall.
+ * One that saves does for as long as others may stand still before they are asked anew.
  */
 final class StallWatch {
     /** Before any op was measured: code is not compiled yet and caches are cold. */
@@ -112,8 +113,10 @@ final class StallWatch {
                 return OptionalLong.empty();
             }
             switch (activity.state()) {
-                case SAVING -> {
-                    return OptionalLong.empty(); // a disk may be slow; its errors are its own
+                case SAVING -> { // a disk may be slow, and its errors are its own
+                    if (row.sinceNanos(activity, now) < plan.timeouts().stallLimit().toNanos()) {
+                        return OptionalLong.empty();
+                    }
                 }
                 case COMPUTING, UPDATING -> {
                     if (row.sinceNanos(activity, now) < opLimit) {

@@ -26,18 +26,21 @@ import org.jspecify.annotations.Nullable;
 public final class AlteredClasses extends ClassLoader {
     private static final String OWN = "dev.penstock.actors.";
     private static final Path SOURCES = Path.of("src/main/java/dev/penstock/actors");
+    private static final Path TEST_SOURCES = Path.of("src/test/java/dev/penstock/actors");
 
     private final Map<String, byte[]> altered = new HashMap<>();
 
     /**
      * Plants a mistake.
      *
-     * @param type of the module's main sources, such as {@code rank/RankWork}
+     * @param type of the module's sources, such as {@code rank/RankWork}
      * @param from what stands in it exactly once
      */
     public AlteredClasses(String type, String from, String to) throws IOException {
         super(AlteredClasses.class.getClassLoader());
-        String source = Files.readString(SOURCES.resolve(type + ".java"));
+        Path main = SOURCES.resolve(type + ".java");
+        String source =
+                Files.readString(Files.exists(main) ? main : TEST_SOURCES.resolve(type + ".java"));
         int at = source.indexOf(from);
         if (at < 0 || source.indexOf(from, at + 1) >= 0) {
             throw new AssertionError(

@@ -9,12 +9,28 @@ import java.util.stream.IntStream;
 /**
  * The losses of a run in which nothing goes wrong, from whole sequences at once and in double
  * precision, whatever the order of work. A stage's weights act as one, their sum: each has the
- * gradient of that, times its factor.
+ * gradient of that, times its factor. Replicas that take steps alone have a sum each, and one that
+ * is their anchor.
  */
 final class ClosedForm {
     private final Scenario scenario;
     private final RankGrid grid;
-    private final double[] sums;
+
+    /** Replicas with the same weights. */
+    private final int alike;
+
+    /** By replica, or one for all, and by stage. */
+    private final double[][] sums;
+
+    private final double[][] moments;
+
+    /** By stage; unused where replicas are equal. */
+    private final double[] anchors;
+
+    private double[] difference = {};
+
+    /** The step after which the difference is applied, if there is one. */
+    private long due;
 
     /** By how much a sum changes if its gradient is 1, before the rate. */
     private final double squares;
@@ -22,7 +38,11 @@ final class ClosedForm {
     private ClosedForm(Scenario scenario) {
         this.scenario = scenario;
         this.grid = scenario.grid();
-        this.sums = IntStream.range(0, grid.pipeline()).mapToDouble(this::firstSum).toArray();
+        this.alike = scenario.every() > 0 ? 1 : grid.data();
+        this.anchors = IntStream.range(0, grid.pipeline()).mapToDouble(this::firstSum).toArray();
+        this.sums = new double[grid.data() / alike][];
+        Arrays.setAll(sums, _ -> anchors.clone());
+        this.moments = new double[sums.length][grid.pipeline()];
         this.squares =
                 grid.tensor()
                         * IntStream.range(0, SimStage.weights(grid))
@@ -50,13 +70,16 @@ final class ClosedForm {
 
     private Truth run() {
         var losses = new Truth();
-        double[] moments = new double[sums.length];
         losses.heldOut.put(0L, heldOut());
+        long updated = 0;
         for (long step = 1; step <= scenario.steps(); step++) {
+            exchange(step - 1);
             if (!scenario.skips() || step != scenario.nanStep()) {
                 losses.losses.put(step, loss(StepKind.TRAIN, step));
-                update(step, moments);
+                update(step);
+                updated = step;
             }
+            exchange(updated);
             losses.heldOut.put(step, heldOut());
         }
         return losses;
@@ -66,34 +89,73 @@ final class ClosedForm {
         return (loss(StepKind.EVALUATE, 0) + loss(StepKind.EVALUATE, 1)) / 2;
     }
 
+    /** The mean over all replicas. */
     private double loss(StepKind kind, long step) {
-        return attended(kind, step) * Arrays.stream(sums).reduce(1, (a, b) -> a * b);
+        double loss = 0;
+        for (int i = 0; i < sums.length; i++) {
+            boolean heldOut = scenario.every() > 0 && kind == StepKind.EVALUATE;
+            double slope = Arrays.stream(heldOut ? anchors : sums[i]).reduce(1, (a, b) -> a * b);
+            loss += attended(kind, step, i) * slope / sums.length;
+        }
+        return loss;
     }
 
-    private void update(long step, double[] moments) {
-        double[] gradients = new double[sums.length];
+    private void update(long step) {
+        double[][] gradients = new double[sums.length][grid.pipeline()];
         double square = 0;
-        for (int stage = 0; stage < sums.length; stage++) {
-            gradients[stage] = attended(StepKind.TRAIN, step);
-            for (int other = 0; other < sums.length; other++) {
-                gradients[stage] *= other == stage ? 1 : sums[other];
+        for (int i = 0; i < sums.length; i++) {
+            double attended = attended(StepKind.TRAIN, step, i);
+            for (int stage = 0; stage < grid.pipeline(); stage++) {
+                gradients[i][stage] = attended;
+                for (int other = 0; other < grid.pipeline(); other++) {
+                    gradients[i][stage] *= other == stage ? 1 : sums[i][other];
+                }
+                square += squares * gradients[i][stage] * gradients[i][stage] / sums.length;
             }
-            square += squares * gradients[stage] * gradients[stage];
         }
         double clip =
                 scenario.clipNorm() > 0
                         ? Math.min(1, scenario.clipNorm() / (Math.sqrt(square) + 1e-6))
                         : 1;
-        for (int stage = 0; stage < sums.length; stage++) {
-            moments[stage] = 0.5 * moments[stage] + clip * squares * gradients[stage];
-            sums[stage] -= SimStage.RATE * moments[stage];
+        for (int i = 0; i < sums.length; i++) {
+            for (int stage = 0; stage < grid.pipeline(); stage++) {
+                moments[i][stage] = 0.5 * moments[i][stage] + clip * squares * gradients[i][stage];
+                sums[i][stage] -= SimStage.RATE * moments[i][stage];
+            }
+        }
+        if (scenario.every() > 0 && step % scenario.every() == 0) {
+            due = step + scenario.lag();
+            difference = anchors.clone();
+            for (int stage = 0; stage < grid.pipeline(); stage++) {
+                for (double[] each : sums) {
+                    difference[stage] -= each[stage] / sums.length;
+                }
+            }
         }
     }
 
-    /** The mean over all tokens of the data after the attention of every stage. */
-    private double attended(StepKind kind, long step) {
+    /** Applies the difference if it is due after a step. */
+    private void exchange(long step) {
+        if (due == 0 || step < due) {
+            return;
+        }
+        due = 0;
+        for (int stage = 0; stage < grid.pipeline(); stage++) {
+            anchors[stage] -= SimExchange.RATE * difference[stage];
+            for (double[] each : sums) {
+                each[stage] = (each[stage] + anchors[stage]) / 2;
+            }
+        }
+    }
+
+    /**
+     * The mean over all tokens of the data after the attention of every stage.
+     *
+     * @param which of the replicas, if they take steps alone
+     */
+    private double attended(StepKind kind, long step, int which) {
         double sum = 0;
-        for (int replica = 0; replica < grid.data(); replica++) {
+        for (int replica = which * alike; replica < (which + 1) * alike; replica++) {
             for (int batch = 0; batch < Scenario.MICRO_BATCHES; batch++) {
                 double[][] tokens = new double[grid.context()][scenario.slices()];
                 for (int part = 0; part < grid.context(); part++) {
@@ -108,7 +170,7 @@ final class ClosedForm {
                 sum += Arrays.stream(tokens).flatMapToDouble(Arrays::stream).sum();
             }
         }
-        return sum / (grid.data() * grid.context() * scenario.unitsPerStage());
+        return sum / (alike * grid.context() * scenario.unitsPerStage());
     }
 
     private double[][] attention(double[][] tokens) {

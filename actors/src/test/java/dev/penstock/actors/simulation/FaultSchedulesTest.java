@@ -82,6 +82,8 @@ class FaultSchedulesTest {
                         drawn -> drawn.grid().tensor() > 1,
                         drawn -> drawn.grid().context() > 2,
                         drawn -> drawn.grid().context() > 1 && drawn.slices() > 1,
+                        drawn -> drawn.every() > 0 && drawn.lag() == 0,
+                        drawn -> drawn.lag() > 0,
                         Scenario::sharded)) {
             Scenario scenario =
                     LongStream.iterate(0, seed -> seed + 1)

@@ -8,7 +8,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * The power of {@link FaultSchedulesTest}: each of these mistakes in the protocol, planted into the
- * real sources, is found by its seeds, within 40 of them from where it shows.
+ * real sources or those of a simulated exchange, is found by its seeds, within 40 of them from
+ * where it shows.
  */
 @ExtendWith(QuietLog.class)
 class PlantedMistakesTest {
@@ -26,7 +27,7 @@ class PlantedMistakesTest {
                 "out.tellAll(commit.order(ranks.epoch()));",
                 "out.tellAll(new RankCommand.Commit(ranks.epoch(), round.step(), 1.0));"),
         RANK_OBEYS_AN_EPOCH_THAT_IS_OVER(
-                265,
+                400,
                 "rank/RankRunner",
                 "order.epoch() < epoch || isAnothers(order, from)",
                 "order.epoch() < 0"),
@@ -84,6 +85,16 @@ class PlantedMistakesTest {
                 "rank/RankStatus",
                 "case RankCommand.Prepare _ -> order.epoch() - 1;",
                 "case RankCommand.Prepare _ -> NONE;"),
+        WAIT_BETWEEN_OPS_IS_NOT_CALLED_OFF(
+                130,
+                "rank/RankStatus",
+                "return over >= ofEpoch;",
+                "return over >= ofEpoch && beforeWait == RankActivity.State.COMPUTING;"),
+        EXCHANGE_GOES_ON_IN_ANOTHER_EPOCH(
+                570,
+                "simulation/SimExchange",
+                "replicas = newReplicas;\n        collective = null;",
+                "replicas = newReplicas;"),
         MEMBERS_OF_AN_EARLIER_EPOCH_MEET(
                 30,
                 "collective/shared/CollectiveRegistry",

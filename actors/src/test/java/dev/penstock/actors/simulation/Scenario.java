@@ -1,9 +1,11 @@
 package dev.penstock.actors.simulation;
 
 import dev.penstock.actors.collective.CollectiveForm;
+import dev.penstock.actors.dataplane.ChannelCodecs;
 import dev.penstock.actors.dataplane.ChannelKey;
 import dev.penstock.actors.dataplane.FrameKind;
 import dev.penstock.actors.fault.RecoveryPolicy;
+import dev.penstock.actors.spi.PlanRevision;
 import dev.penstock.actors.spi.RankGrid;
 import dev.penstock.actors.spi.RunPlan;
 import dev.penstock.actors.spi.RunSteps;
@@ -41,6 +43,8 @@ import java.util.stream.IntStream;
  * @param nanStep a number of this step is not finite; 0 for none
  * @param proofs whether the death of a process is seen by the supervisor's host
  * @param skewed whether no two processes' clocks agree
+ * @param every steps after which replicas that take steps alone exchange; 0 if they sum gradients
+ * @param lag steps that such an exchange has time for
  * @param wired whether replicas do each other's work, and go on without ranks that died
  */
 record Scenario(
@@ -62,6 +66,8 @@ record Scenario(
         int spares,
         List<Harm> harms,
         boolean skewed,
+        int every,
+        int lag,
         boolean wired) {
     static final int MICRO_BATCHES = 2;
 
@@ -118,6 +124,8 @@ record Scenario(
 
     private static final long CONTEXT = 1L << 44;
 
+    private static final long APART = 1L << 45;
+
     /** Of token slices, or with backwards in two parts, or both. */
     private static final List<String> UNUSUAL =
             List.of("terapipe", "terapipe-1f1b", "seq1f1b", "zb-h1", "zb-h2");
@@ -156,6 +164,8 @@ record Scenario(
                 spares,
                 harms,
                 skewed,
+                0,
+                0,
                 true);
     }
 
@@ -180,6 +190,11 @@ record Scenario(
                 ofGrid.nextInt(3) == 0
                         ? withContext(grid(ofGrid), new SplittableRandom(seed + CONTEXT))
                         : RankGrid.pipeline(ranks);
+        boolean sharded = ofGrid.nextInt(3) == 0 && holders(grid) > 1;
+        var ofApart = new SplittableRandom(seed + APART);
+        boolean apart = grid.data() > 1 && grid.context() == 1 && !sharded && ofApart.nextBoolean();
+        int every = apart ? 1 + ofApart.nextInt(4) : 0;
+        int lag = apart ? ofApart.nextInt(every) : 0;
         var ofHosts = new SplittableRandom(seed + HOSTS);
         int hosts = ofHosts.nextInt(3) == 0 ? 1 + ofHosts.nextInt(3) : 0;
         int together = hosts == 0 ? 1 : 1 + ofHosts.nextInt(2);
@@ -188,7 +203,7 @@ record Scenario(
         boolean usual = ofOrder.nextInt(6) > 0;
         return new Scenario(
                 grid,
-                ofGrid.nextInt(3) == 0 && holders(grid) > 1,
+                sharded,
                 ofGrid.nextBoolean(),
                 hosts,
                 together,
@@ -198,13 +213,15 @@ record Scenario(
                 random.nextBoolean() ? 1.5 : 0,
                 random.nextInt(3) == 0 ? 3 : 0,
                 random.nextInt(4),
-                random.nextInt(3) > 0,
+                random.nextInt(3) > 0 && !apart,
                 nan ? 1 + random.nextInt(steps) : 0,
                 policy,
                 random.nextInt(3) > 0,
                 random.nextInt(2),
                 harms(random, steps),
                 skewed,
+                every,
+                lag,
                 false);
     }
 
@@ -229,9 +246,9 @@ record Scenario(
         return grid.context() * grid.data();
     }
 
-    /** Whether ops of a stage wait for other ranks in their midst. */
-    boolean waitsInOps() {
-        return grid.tensor() > 1 || grid.context() > 1 || sharded;
+    /** Whether stages wait for other ranks in the midst of an op, or of another order. */
+    boolean waitsInStages() {
+        return grid.tensor() > 1 || grid.context() > 1 || sharded || every > 0;
     }
 
     int unitsPerStage() {
@@ -279,7 +296,7 @@ record Scenario(
                 steps,
                 clipNorm,
                 evaluateEvery,
-                0,
+                every > 0 ? steps : 0, // which applies an exchange behind the last step
                 false,
                 skips() ? nanStep : 0,
                 skips() ? policy : RecoveryPolicy.DEFAULT,
@@ -287,12 +304,14 @@ record Scenario(
                 0,
                 List.of(),
                 false,
+                every,
+                lag,
                 wired);
     }
 
     /** The first of all ranks that have the same parameters, by which these are known. */
     int partOf(int rank) {
-        return sharded ? rank : grid.replicaGroup(rank).getFirst();
+        return sharded || every > 0 ? rank : grid.replicaGroup(rank).getFirst();
     }
 
     /** How many ranks are the first with their parameters. */
@@ -357,6 +376,9 @@ record Scenario(
                 Timeouts.DEFAULT,
                 mirrors,
                 !sharded,
-                rings ? 0 : CollectiveForm.NEVER);
+                rings ? 0 : CollectiveForm.NEVER,
+                ChannelCodecs.NONE,
+                every > 0 ? 0 : RunPlan.NEVER,
+                PlanRevision.NONE);
     }
 }

@@ -43,7 +43,7 @@ final class SimRank implements WaitingTime {
     private final Consumer<SimRank> end;
     private final RankStatus status;
 
-    /** Where an op may wait for others. */
+    /** Where an op, or the work of another order, may wait for others. */
     private final Optional<Fibre> fibre;
 
     private final Deque<Supplier<RankRunner.Next>> mailbox = new ArrayDeque<>();
@@ -83,7 +83,8 @@ final class SimRank implements WaitingTime {
         this.supervisedSince = birth.epoch();
         this.end = end;
         this.status = new RankStatus(this);
-        this.fibre = simulation.scenario.waitsInOps() ? Optional.of(new Fibre()) : Optional.empty();
+        this.fibre =
+                simulation.scenario.waitsInStages() ? Optional.of(new Fibre()) : Optional.empty();
         renewLease();
         process.after(world.between(0, 20 * World.MILLISECOND), this::open);
     }
@@ -279,7 +280,7 @@ final class SimRank implements WaitingTime {
         return world.now();
     }
 
-    /** In an op: this thread stands still, and only this one. */
+    /** In an op or another order: this thread stands still, and only this one. */
     @Override
     public void pass(int turn) {
         long most =

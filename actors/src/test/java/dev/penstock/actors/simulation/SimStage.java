@@ -26,6 +26,7 @@ import dev.penstock.schedules.ir.WorkUnit;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
@@ -45,6 +46,9 @@ import org.jspecify.annotations.Nullable;
  * and every shard its own weights, whose products are summed. Where replicas are sharded, each
  * keeps a part of the weights and gathers the others, which are no numbers once they are released.
  *
+ * <p>Replicas that take steps alone have their own weights, with gradients of their own data alone,
+ * and a {@link SimExchange}. What is held out reads their anchors.
+ *
  * <p>Of replicas that do each other's work, gradients and losses are multiples of a power of two,
  * so that their sums have the same bits in any order.
  */
@@ -56,8 +60,7 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     /** Of a member's part of the weights; the last one has a single weight. */
     private static final int PART = 16;
 
-    /** Sees every update. */
-    @FunctionalInterface
+    /** Sees every change of a state. */
     interface Watch {
         /**
          * Called after each.
@@ -66,6 +69,16 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
          * @param bits of weights and momenta after the update
          */
         void updated(int part, long step, ByteBuffer bits);
+
+        /**
+         * Called after what replicas that take steps alone have exchanged was applied.
+         *
+         * @param step after which it was
+         */
+        void exchanged(int part, long step, ByteBuffer bits);
+
+        /** Called before a rank waits for such an exchange. */
+        void waitsForExchange();
     }
 
     private final int stage;
@@ -86,6 +99,9 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     private final SimAttention attention;
     private final Tensor weight;
     private final Tensor gradient;
+
+    /** Of a replica that takes steps alone; null if replicas sum their gradients. */
+    private final @Nullable SimExchange exchange;
 
     /** Of these, what is this rank's own: all, or its part. */
     private final Tensor ownWeight;
@@ -135,6 +151,15 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
             set(weight, i, firstWeight(grid, stage, place.tensor(), i));
         }
         forgetOthers();
+        this.exchange =
+                scenario.every() == 0
+                        ? null
+                        : new SimExchange(
+                                scenario,
+                                weight,
+                                scope,
+                                watch::waitsForExchange,
+                                after -> watch.exchanged(part, after, bits(tensors())));
     }
 
     static int weights(RankGrid grid) {
@@ -174,20 +199,26 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         return part;
     }
 
-    SimStage withBits(ByteBuffer bits) {
-        MemorySegment both = MemorySegment.ofBuffer(bits);
-        ownWeight.segment().copyFrom(both.asSlice(0, ownWeight.bytes()));
-        moment.segment().copyFrom(both.asSlice(ownWeight.bytes()));
+    /** With what {@link #bits} returned after a step. */
+    SimStage withBits(ByteBuffer bits, long after) {
+        MemorySegment all = MemorySegment.ofBuffer(bits);
+        ownWeight.segment().copyFrom(all.asSlice(0, ownWeight.bytes()));
+        moment.segment().copyFrom(all.asSlice(ownWeight.bytes(), moment.bytes()));
+        if (exchange != null) {
+            exchange.fill(all.asSlice(ownWeight.bytes() + moment.bytes()), after);
+        }
         return this;
     }
 
-    /** Weights and momenta in one row. */
+    /** Weights, momenta and whatever else there is in one row. */
     static ByteBuffer bits(List<NamedTensor> state) {
-        MemorySegment weight = state.getFirst().tensor().segment();
-        MemorySegment moment = state.getLast().tensor().segment();
-        var bits = new byte[(int) (weight.byteSize() + moment.byteSize())];
-        MemorySegment.ofArray(bits).copyFrom(weight);
-        MemorySegment.ofArray(bits).asSlice(weight.byteSize()).copyFrom(moment);
+        long bytes = state.stream().mapToLong(each -> each.tensor().bytes()).sum();
+        var bits = new byte[(int) bytes];
+        MemorySegment free = MemorySegment.ofArray(bits);
+        for (NamedTensor each : state) {
+            free.copyFrom(each.tensor().segment());
+            free = free.asSlice(each.tensor().bytes());
+        }
         return ByteBuffer.wrap(bits);
     }
 
@@ -219,6 +250,9 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     @Override
     public void connect(StageGroups newGroups) {
         groups = newGroups;
+        if (exchange != null) {
+            exchange.connect(newGroups.replicas());
+        }
     }
 
     @Override
@@ -227,6 +261,11 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         losses.clear();
         folded.clear();
         gradient.segment().fill((byte) 0); // what is left of a pass that was cut short
+        if (exchange != null && kind == StepKind.TRAIN) {
+            exchange.beginTraining(step);
+        } else if (exchange != null) {
+            exchange.settle();
+        }
     }
 
     @Override
@@ -291,15 +330,19 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     private float slope() {
         groups.replicas().await(gather);
+        Tensor read = exchange != null && kind == StepKind.EVALUATE ? exchange.anchor() : weight;
         float sum = 0;
         for (int i = 0; i < weights; i++) {
-            sum += factor(i) * get(weight, i);
+            sum += factor(i) * get(read, i);
         }
         return sum;
     }
 
     @Override
     public void forward(WorkUnit unit, @Nullable Tensor input, @Nullable Tensor output) {
+        if (exchange != null) {
+            exchange.advance();
+        }
         if (kind == StepKind.TRAIN
                 && nan.strikes(scenario.wired() ? unit.microBatch() : rank, step)) {
             throw new NonFiniteException(step, unit, "the activation");
@@ -377,6 +420,9 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
     @Override
     public Collective reduceGradients() {
         reduced = true;
+        if (exchange != null) {
+            return SoloGroup.DONE;
+        }
         return map.parts() > 1
                 ? groups.replicas().reduceScatter(gradient, map)
                 : groups.replicas().allReduce(gradient);
@@ -404,12 +450,13 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
         return scenario.wired() ? groups.replicas().index() == 0 : rank == part;
     }
 
+    /** Of replicas that take steps alone, such that all together have the mean of their squares. */
     private TensorNorm norm() {
         double square = 0;
         for (int i = 0; i < moment.columns(); i++) {
             square += (double) get(ownGradient, i) * get(ownGradient, i);
         }
-        return new TensorNorm("w" + part, square);
+        return new TensorNorm("w" + part, exchange == null ? square : square * grid.data());
     }
 
     @Override
@@ -419,26 +466,38 @@ final class SimStage implements StageProgram, StageMirror, TrainedState {
 
     @Override
     public void update(long committedStep, double clipFactor) {
+        // gradients of replicas that take steps alone are divided by the units of all
+        double factor = exchange == null ? clipFactor : clipFactor * grid.data();
         for (int i = 0; i < moment.columns(); i++) {
-            float m = (float) (0.5f * get(moment, i) + clipFactor * get(ownGradient, i));
+            float m = (float) (0.5f * get(moment, i) + factor * get(ownGradient, i));
             set(moment, i, m);
             set(ownWeight, i, (float) (get(ownWeight, i) - RATE * m));
         }
         gradient.segment().fill((byte) 0);
         folded.clear();
+        if (exchange != null) {
+            exchange.afterUpdate(committedStep);
+        }
         watch.updated(part, committedStep, bits(tensors()));
     }
 
     @Override
     public List<NamedTensor> state() {
+        if (exchange != null) {
+            exchange.settle();
+        }
         return speaks() ? tensors() : List.of();
     }
 
     @Override
     public List<NamedTensor> tensors() {
-        return List.of(
-                new NamedTensor("w" + part, List.of(moment.columns()), ownWeight),
-                new NamedTensor("m" + part, List.of(moment.columns()), moment));
+        List<NamedTensor> tensors = new ArrayList<>();
+        tensors.add(new NamedTensor("w" + part, List.of(moment.columns()), ownWeight));
+        tensors.add(new NamedTensor("m" + part, List.of(moment.columns()), moment));
+        if (exchange != null) {
+            tensors.addAll(exchange.tensors());
+        }
+        return tensors;
     }
 
     @Override

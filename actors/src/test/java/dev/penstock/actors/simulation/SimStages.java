@@ -38,7 +38,7 @@ record SimStages(Simulation simulation, long from) implements StageProgramFactor
             simulation.checks.seen.state(built.part(), 0, SimStage.bits(built.tensors()));
             return built;
         }
-        return built.withBits(simulation.disk.bits(from, built.part()));
+        return built.withBits(simulation.disk.bits(from, built.part()), from);
     }
 
     @Override

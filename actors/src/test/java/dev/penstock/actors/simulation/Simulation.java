@@ -53,6 +53,10 @@ final class Simulation {
     private int pids = 100;
     private int drivers;
     private int revisions;
+
+    /** What goes wrong when a rank next waits for an exchange. */
+    private final List<Scenario.Kind> harmsOfExchanges = new ArrayList<>();
+
     private final Map<PlanRevision, RunPlan> plans = new HashMap<>();
 
     Simulation(Scenario scenario, long seed, @Nullable Truth truth) {
@@ -85,16 +89,31 @@ final class Simulation {
         for (int spare = 0; spare < scenario.spares(); spare++) {
             start(Optional.empty());
         }
-        scenario.harms()
-                .forEach(harm -> world.at(harm.at(), () -> Harms.happen(harm.kind(), this)));
+        for (int i = 0; i < scenario.harms().size(); i++) {
+            Scenario.Harm harm = scenario.harms().get(i);
+            boolean waits = scenario.every() > 0 && i % 2 == 0;
+            world.at(
+                    harm.at(),
+                    waits
+                            ? () -> harmsOfExchanges.add(harm.kind())
+                            : () -> Harms.happen(harm.kind(), this));
+        }
         if (scenario.proofs()) {
             world.after(World.SECOND, this::lookWhoIsNowhere);
         }
     }
 
+    /** A rank waits for an exchange: now is when some harms do most. */
+    void strikeExchange() {
+        for (Scenario.Kind kind : harmsOfExchanges) {
+            world.after(world.between(0, World.MILLISECOND), () -> Harms.happen(kind, this));
+        }
+        harmsOfExchanges.clear();
+    }
+
     /** Until the run has ended, and those who should end with it. */
     Simulation run() {
-        if (scenario.waitsInOps()) {
+        if (scenario.waitsInStages()) {
             Fibre.within(this::runAll);
         } else {
             runAll();

@@ -36,4 +36,21 @@ class StallWatchTest {
                 .doesNotContain("rank 968:", "rank 0:")
                 .hasSizeLessThan(100_000);
     }
+
+    /** A disk may be slow, so it is never given up; but nobody is to wait for it unknowingly. */
+    @Test
+    void aRankThatSavesForLongerThanTheStallLimitIsReported() {
+        RunPlan plan = TestPlans.chain(2);
+        var ranks = new RankTable(plan);
+        ranks.activity(0, new RankActivity(State.SAVING, StepKind.TRAIN, 1, 0, 0, "writes"), 1);
+        ranks.activity(1, new RankActivity(State.IDLE, StepKind.TRAIN, 1, 0, 0, "idle"), 1);
+        var watch = new StallWatch(plan);
+        long limit = plan.timeouts().stallLimit().toNanos();
+        OptionalLong since = OptionalLong.of(1);
+
+        assertThat(watch.report(ranks.rows(), since, limit)).isEmpty();
+        assertThat(watch.report(ranks.rows(), since, limit + 1).orElseThrow())
+                .contains("rank 0: writes, for 60.0 s");
+        assertThat(watch.hopeless(ranks.rows(), since, 10 * limit)).isEmpty();
+    }
 }
